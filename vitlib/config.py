@@ -1,0 +1,163 @@
+"""The shape of a Vision Transformer in one frozen dataclass, and the paper's sizes (Table 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+__all__ = ["PRESETS", "ViTConfig"]
+
+CHOICES = {
+    "global_pool": ("token", "avg"),
+    "patch_embed": ("conv", "linear", "overlap", "stem"),
+    "pos_embed": ("none", "learned", "learned2d", "sincos2d", "relative"),
+    "norm_order": ("pre", "post"),
+    "head": ("linear", "mlp"),
+    "act": ("gelu", "gelu_tanh", "relu"),
+}
+
+
+@dataclass(frozen=True)
+class ViTConfig:
+    """Everything that decides the shape of a `VisionTransformer`; the defaults suit CIFAR-10.
+
+    The field names are timm's. A variant (a patch embedding, a position embedding, a norm order)
+    is one word here and one class in the module of its concept.
+
+    Args:
+        img_size: Image side in pixels, or (height, width).
+        patch_size: Patch side P in pixels; it must divide both image sides.
+        in_chans: Channels C of the image.
+        num_classes: Outputs K of the head; 0 leaves the head out and the model returns D features.
+        embed_dim: Width D of every token.
+        depth: Number of encoder blocks L.
+        num_heads: Attention heads h; must divide D.
+        mlp_ratio: Hidden width of the MLP over D.
+        qkv_bias: Whether the query, key and value projections have a bias.
+        drop_rate: Dropout after the embeddings, after the attention projection and in the MLP.
+        attn_drop_rate: Dropout on the attention weights.
+        drop_path_rate: Stochastic depth of the last block; earlier blocks get linearly less.
+        global_pool: "token" reads the CLS token, "avg" the mean of the patch tokens.
+        patch_embed: "conv", "linear", "overlap" or "stem"; see `vitlib.patches`.
+        pos_embed: "none", "learned", "learned2d", "sincos2d" or "relative"; see `vitlib.posembed`.
+        norm_order: "pre" (the paper) or "post" (the 2017 Transformer); see `vitlib.encoder`.
+        head: "linear", or "mlp" with one tanh hidden layer (the paper's pre-training head).
+        layer_scale: Initial value of LayerScale, or None for no LayerScale.
+        act: "gelu" (exact), "gelu_tanh" (Flax's form) or "relu".
+
+    Raises:
+        ValueError: If a value is out of range or the sizes do not divide.
+
+    Source: Section 3.1 and Table 1.
+    """
+
+    img_size: int | tuple[int, int] = 32
+    patch_size: int = 4
+    in_chans: int = 3
+    num_classes: int = 10
+    embed_dim: int = 192
+    depth: int = 6
+    num_heads: int = 3
+    mlp_ratio: float = 4.0
+    qkv_bias: bool = True
+    drop_rate: float = 0.0
+    attn_drop_rate: float = 0.0
+    drop_path_rate: float = 0.0
+    global_pool: str = "token"
+    patch_embed: str = "conv"
+    pos_embed: str = "learned"
+    norm_order: str = "pre"
+    head: str = "linear"
+    layer_scale: float | None = None
+    act: str = "gelu"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.img_size, list):  # a config read back from JSON
+            object.__setattr__(self, "img_size", tuple(self.img_size))
+        sides = self.img_size if isinstance(self.img_size, tuple) else (self.img_size,)
+        if len(sides) > 2 or not all(_is_count(s) for s in sides):
+            raise ValueError(f"img_size must be a positive integer or (height, width), got {self.img_size!r}")
+        for name in ("patch_size", "in_chans", "embed_dim", "depth", "num_heads"):
+            if not _is_count(getattr(self, name)):
+                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
+        if not isinstance(self.num_classes, int) or self.num_classes < 0:
+            raise ValueError(f"num_classes must be 0 (no head) or more, got {self.num_classes!r}")
+        if self.mlp_ratio <= 0:
+            raise ValueError(f"mlp_ratio must be positive, got {self.mlp_ratio!r}")
+        for name in ("drop_rate", "attn_drop_rate", "drop_path_rate"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)!r}")
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+        for side in sides:
+            check_multiple("img_size", side, self.patch_size)
+        if self.embed_dim % self.num_heads:
+            raise ValueError(f"embed_dim {self.embed_dim} is not a multiple of num_heads {self.num_heads}; "
+                             f"try embed_dim {-(-self.embed_dim // self.num_heads) * self.num_heads}")
+        if self.pos_embed in ("learned2d", "sincos2d") and self.embed_dim % 4:
+            raise ValueError(f"pos_embed {self.pos_embed!r} splits embed_dim in four; "
+                             f"{self.embed_dim} is not a multiple of 4")
+        if self.patch_embed == "stem" and (self.patch_size < 2 or self.patch_size & (self.patch_size - 1)):
+            raise ValueError(f"patch_embed 'stem' halves the image per layer and needs patch_size 2, 4, 8, ...; "
+                             f"got {self.patch_size}")
+
+    @property
+    def image_shape(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        return self.img_size if isinstance(self.img_size, tuple) else (self.img_size, self.img_size)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return self.image_shape[0] // self.patch_size, self.image_shape[1] // self.patch_size
+
+    @property
+    def num_patches(self) -> int:
+        """Number of patch tokens N = HW / P^2."""
+        return self.grid[0] * self.grid[1]
+
+    @property
+    def hidden_dim(self) -> int:
+        """Width of the MLP's hidden layer."""
+        return int(self.embed_dim * self.mlp_ratio)
+
+    @classmethod
+    def preset(cls, name: str, **overrides) -> ViTConfig:
+        """The paper's models by name ("vit-b/16"), at 224 px and 1000 classes unless overridden.
+
+        Args:
+            name: One of `PRESETS`: size (ti, s, b, l, h), a slash, the patch side.
+            **overrides: Any field of the config.
+
+        Raises:
+            ValueError: If the name is unknown.
+
+        Source: Table 1; Ti and S from DeiT (arXiv 2012.12877).
+
+        >>> ViTConfig.preset("vit-b/16", img_size=384).num_patches
+        576
+        """
+        if name not in PRESETS:
+            raise ValueError(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+        size, patch = name.removeprefix("vit-").split("/")
+        depth, embed_dim, num_heads = SIZES[size]
+        config = cls(img_size=224, patch_size=int(patch), num_classes=1000,
+                     embed_dim=embed_dim, depth=depth, num_heads=num_heads)
+        return replace(config, **overrides)
+
+
+# layers L, width D, heads h; the MLP is 4D wide in each
+SIZES = {"ti": (12, 192, 3), "s": (12, 384, 6), "b": (12, 768, 12), "l": (24, 1024, 16), "h": (32, 1280, 16)}
+PRESETS = ("vit-ti/16", "vit-s/16", "vit-s/32", "vit-b/16", "vit-b/32", "vit-l/16", "vit-l/32", "vit-h/14")
+
+
+def check_multiple(name: str, size: int, patch_size: int) -> None:
+    """Raise a `ValueError` that names the nearest sizes when `patch_size` does not divide `size`."""
+    if size % patch_size:
+        below, above = size // patch_size * patch_size, -(-size // patch_size) * patch_size
+        near = f"{below} or {above}" if below else f"{above}"
+        raise ValueError(f"{name} {size} is not a multiple of patch_size {patch_size}; try {near}")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0

@@ -1,0 +1,75 @@
+"""The encoder block, with the norm before each branch (the paper, Equations 2-3) or after it (2017)."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from vitlib.attention import Attention
+from vitlib.layers import DropPath, LayerScale, Mlp
+
+__all__ = ["BLOCKS", "Block", "PostNormBlock"]
+
+EPS = 1e-6  # LayerNorm's epsilon in the paper's code
+
+
+class Block(nn.Module):
+    """Pre-norm block: x + attention(norm(x)), then x + MLP(norm(x)).
+
+    Args:
+        embed_dim: Width D.
+        num_heads: Heads h.
+        hidden_dim: Hidden width of the MLP.
+        qkv_bias: Whether queries, keys and values have a bias.
+        drop_rate: Dropout after the attention projection and in the MLP.
+        attn_drop_rate: Dropout on the attention weights.
+        drop_path: Probability of dropping a branch.
+        layer_scale: LayerScale's initial value, or None.
+        act: Activation of the MLP.
+
+    Shape: (B, T, D) -> (B, T, D).
+
+    Source: Equations 2 and 3.
+    """
+
+    def __init__(self, embed_dim: int, num_heads: int, hidden_dim: int, qkv_bias: bool = True,
+                 drop_rate: float = 0.0, attn_drop_rate: float = 0.0, drop_path: float = 0.0,
+                 layer_scale: float | None = None, act: str = "gelu") -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(embed_dim, eps=EPS)
+        self.attn = Attention(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
+        self.ls1 = nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
+        self.norm2 = nn.LayerNorm(embed_dim, eps=EPS)
+        self.mlp = Mlp(embed_dim, hidden_dim, act, drop_rate)
+        self.ls2 = nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
+        self.drop_path = DropPath(drop_path)
+
+    def forward(self, x: Float[Tensor, "B T D"],
+                bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B T D"]:
+        x = x + self.drop_path(self.ls1(self.attn(self.norm1(x), bias)))
+        return x + self.drop_path(self.ls2(self.mlp(self.norm2(x))))
+
+    def attention_weights(self, x: Float[Tensor, "B T D"],
+                          bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B h T T"]:
+        """The weights this block's attention would use on `x`: (B, T, D) -> (B, h, T, T)."""
+        return self.attn.attention_weights(self.norm1(x), bias)
+
+
+class PostNormBlock(Block):
+    """Post-norm block: norm(x + attention(x)), then norm(x + MLP(x)); arguments as for `Block`.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762). The paper's Section 3.1 chose pre-norm instead.
+    """
+
+    def forward(self, x: Float[Tensor, "B T D"],
+                bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B T D"]:
+        x = self.norm1(x + self.drop_path(self.ls1(self.attn(x, bias))))
+        return self.norm2(x + self.drop_path(self.ls2(self.mlp(x))))
+
+    def attention_weights(self, x: Float[Tensor, "B T D"],
+                          bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B h T T"]:
+        """The weights this block's attention would use on `x`: (B, T, D) -> (B, h, T, T)."""
+        return self.attn.attention_weights(x, bias)
+
+
+BLOCKS = {"pre": Block, "post": PostNormBlock}

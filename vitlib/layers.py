@@ -1,0 +1,87 @@
+"""The encoder's small parts: the MLP (Section 3.1), stochastic depth and LayerScale."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+__all__ = ["ACTIVATIONS", "DropPath", "LayerScale", "Mlp"]
+
+ACTIVATIONS = {"gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU(approximate="tanh"), "relu": nn.ReLU}
+
+
+class Mlp(nn.Module):
+    """Two linear layers with an activation between them, applied to each token alone.
+
+    Args:
+        embed_dim: Width D, in and out.
+        hidden_dim: Width between the layers, 4D in the paper.
+        act: A key of `ACTIVATIONS`.
+        drop_rate: Dropout after each layer.
+
+    Shape: (B, T, D) -> (B, T, D).
+
+    Source: Section 3.1 ("The MLP contains two layers with a GELU non-linearity").
+    """
+
+    def __init__(self, embed_dim: int, hidden_dim: int, act: str = "gelu", drop_rate: float = 0.0) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(embed_dim, hidden_dim)
+        self.act = ACTIVATIONS[act]()
+        self.fc2 = nn.Linear(hidden_dim, embed_dim)
+        self.drop = nn.Dropout(drop_rate)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return self.drop(self.fc2(self.drop(self.act(self.fc1(x)))))
+
+
+class DropPath(nn.Module):
+    """Stochastic depth: in training, drop a whole residual branch for a random part of the batch.
+
+    The images that keep the branch have it scaled by 1 / (1 - p), so the mean stays the same; in
+    evaluation nothing changes.
+
+    Args:
+        p: Probability of dropping the branch, in [0, 1).
+
+    Raises:
+        ValueError: If p is out of range.
+
+    Source: Huang et al. 2016 (arXiv 1603.09382); not in the paper.
+    """
+
+    def __init__(self, p: float = 0.0) -> None:
+        super().__init__()
+        if not 0 <= p < 1:
+            raise ValueError(f"DropPath's p must be in [0, 1), got {p}")
+        self.p = p
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        if not self.training or self.p == 0:
+            return x
+        keep = torch.rand(x.shape[0], *[1] * (x.ndim - 1), device=x.device) >= self.p  # (B, 1, 1)
+        return x * keep.to(x.dtype) / (1 - self.p)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p:.3f}"
+
+
+class LayerScale(nn.Module):
+    """A learned factor for each channel of a residual branch, small at first.
+
+    Args:
+        embed_dim: Width D.
+        init_value: Initial value of every factor.
+
+    Shape: (B, T, D) -> (B, T, D).
+
+    Source: Touvron et al. 2021, CaiT (arXiv 2103.17239); not in the paper.
+    """
+
+    def __init__(self, embed_dim: int, init_value: float) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.full((embed_dim,), init_value))
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return x * self.gamma

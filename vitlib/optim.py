@@ -1,0 +1,149 @@
+"""Parameter groups, learning-rate schedules, optimisers and weight averaging (ViT paper, section 4.1 and appendix B.1)."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import torch
+from torch import nn
+
+SCHEDULES = ("cosine", "linear", "constant")
+OPTIMIZERS = ("adamw", "adam", "sgd")
+NO_DECAY = ("cls_token", "pos_embed", "relative", "gamma")  # parts of names: tokens, positions, LayerScale
+
+
+def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
+    """Split a model's parameters into those that decay and those that do not.
+
+    Decay pulls weights towards zero. That is sensible for matrices, but not for biases and norms (one number per
+    channel), nor for the class token and the position embeddings, whose size carries meaning.
+
+    Args:
+        model: any module; frozen parameters are left out.
+        weight_decay: decay of the first group, >= 0.
+
+    Returns:
+        Two groups for a torch optimiser, with keys `params` and `weight_decay`.
+
+    Raises:
+        ValueError: if the weight decay is negative or nothing in the model is trainable.
+    """
+    if weight_decay < 0:
+        raise ValueError(f"weight_decay must be >= 0, got {weight_decay}; 0.05 suits AdamW on CIFAR-10")
+    decay, rest = [], []
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            (rest if p.ndim < 2 or any(part in name for part in NO_DECAY) else decay).append(p)
+    if not decay and not rest:
+        raise ValueError("expected a model with trainable parameters, got none; call model.requires_grad_(True)")
+    return [{"params": decay, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
+
+
+def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
+    """The optimiser a recipe names, over `parameter_groups`.
+
+    AdamW's decay is decoupled: w <- w - lr * wd * w, beside the Adam step. Adam's is added to the gradient and then
+    divided by its running size like everything else, so a weight decay of 0.05 means something quite different there.
+
+    Args:
+        model: the module to train.
+        recipe: anything with `optimizer` ("adamw", "adam" or "sgd"), `lr` and `weight_decay`.
+
+    Returns:
+        A torch optimiser; SGD has momentum 0.9.
+
+    Raises:
+        ValueError: for an unknown optimiser.
+
+    Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019).
+    """
+    groups = parameter_groups(model, recipe.weight_decay)
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(groups, lr=recipe.lr, betas=(0.9, 0.999), fused=_can_fuse(model))
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(groups, lr=recipe.lr, betas=(0.9, 0.999), fused=_can_fuse(model))
+    if recipe.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=recipe.lr, momentum=0.9, fused=_can_fuse(model))
+    raise ValueError(f"optimizer {recipe.optimizer!r} is unknown; choose one of {', '.join(OPTIMIZERS)}")
+
+
+def _can_fuse(model: nn.Module) -> bool:
+    return all(p.device.type in ("cpu", "cuda") for p in model.parameters())
+
+
+def lr_at(step: int, total: int, base_lr: float, warmup: int = 0, schedule: str = "cosine", final_lr: float = 0.0) -> float:
+    """The learning rate of one step: linear warm-up, then the schedule.
+
+    Args:
+        step: 0 for the first step.
+        total: steps in the whole run; at `step == total` the schedule reaches `final_lr`.
+        base_lr: the peak, reached on the last warm-up step.
+        warmup: warm-up steps; the first one already has `base_lr / warmup`.
+        schedule: "cosine", "linear" or "constant".
+        final_lr: where cosine and linear end.
+
+    Returns:
+        The learning rate.
+
+    Raises:
+        ValueError: for an unknown schedule, or a warm-up that is not shorter than the run.
+
+    Example:
+        >>> [round(lr_at(s, 6, 1.0, warmup=2, schedule="linear"), 2) for s in range(6)]
+        [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    """
+    if schedule not in SCHEDULES:
+        raise ValueError(f"schedule {schedule!r} is unknown; choose one of {', '.join(SCHEDULES)}")
+    if not 0 <= warmup < total:
+        raise ValueError(f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % of the run is usual")
+    if step < warmup:
+        return base_lr * (step + 1) / warmup
+    t = min(1.0, (step - warmup) / (total - warmup))  # 0 at the end of the warm-up, 1 at the end of the run
+    if schedule == "cosine":
+        return final_lr + (base_lr - final_lr) * 0.5 * (1 + math.cos(math.pi * t))
+    if schedule == "linear":
+        return base_lr + (final_lr - base_lr) * t
+    return base_lr
+
+
+class EMA:
+    """An exponential moving average of a model's weights: a second model that is better than its last step.
+
+        average <- d * average + (1 - d) * weights,   d = min(decay, (1 + t) / (10 + t))
+
+    The second term of `d` lets the average forget its random start quickly: 0.1 at the first update, 0.99 at the 890th.
+
+    Args:
+        model: the model to follow; `EMA.model` is a copy in eval mode.
+        decay: in [0, 1); 0.999 averages over about the last thousand steps.
+
+    Raises:
+        ValueError: if the decay is outside [0, 1).
+
+    Source: Polyak and Juditsky (1992); the paper averages its largest models when fine-tuning (table 4).
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        if not 0 <= decay < 1:
+            raise ValueError(f"decay must be in [0, 1), got {decay}; 0.999 is usual")
+        self.decay, self.updates = decay, 0
+        self.model = copy.deepcopy(model).eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def update(self, model: nn.Module) -> None:
+        """Take the model's weights into the average; buffers are copied as they are."""
+        d = min(self.decay, (1 + self.updates) / (10 + self.updates))
+        self.updates += 1
+        torch._foreach_lerp_(list(self.model.parameters()), [p.detach() for p in model.parameters()], 1 - d)
+        for mine, theirs in zip(self.model.buffers(), model.buffers(), strict=True):
+            mine.copy_(theirs)
+
+    def state_dict(self) -> dict:
+        """What a checkpoint needs: the averaged weights and the number of updates."""
+        return {"model": self.model.state_dict(), "updates": self.updates}
+
+    def load_state_dict(self, state: dict) -> None:
+        """Restore what `state_dict` gave."""
+        self.model.load_state_dict(state["model"])
+        self.updates = state["updates"]

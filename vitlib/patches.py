@@ -1,0 +1,193 @@
+"""Images to patches and back, and four ways to embed patches (Section 3.1, Equation 1)."""
+
+from __future__ import annotations
+
+import math
+
+from einops import rearrange
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from vitlib.config import check_multiple
+
+__all__ = ["PATCH_EMBEDS", "ConvPatchEmbed", "ConvStem", "LinearPatchEmbed", "OverlapPatchEmbed", "conv_to_linear",
+           "patchify", "unpatchify"]
+
+
+def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tensor, "B N PPC"]:
+    """Cut images into non-overlapping square patches and flatten each.
+
+    Args:
+        images: (B, C, H, W), any dtype.
+        patch_size: Patch side P in pixels; it must divide H and W.
+
+    Returns:
+        (B, N, P*P*C): N = HW / P^2 patches in reading order (row by row), each flattened as
+        "(p1 p2 c)", the channels of one pixel side by side.
+
+    Raises:
+        ValueError: If `images` does not have four axes or P does not divide H and W.
+
+    Source: Section 3.1.
+
+    >>> import torch
+    >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
+    torch.Size([1, 196, 768])
+    """
+    if images.ndim != 4:
+        raise ValueError(f"patchify expects images of shape (B, C, H, W), got {tuple(images.shape)}; "
+                         "add the batch axis with images[None]")
+    if patch_size < 1:
+        raise ValueError(f"patch_size must be a positive integer, got {patch_size}")
+    check_multiple("image height", images.shape[2], patch_size)
+    check_multiple("image width", images.shape[3], patch_size)
+    return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
+
+
+def unpatchify(patches: Shaped[Tensor, "B N PPC"], patch_size: int,
+               img_size: int | tuple[int, int]) -> Shaped[Tensor, "B C H W"]:
+    """Put flattened patches back together; the inverse of `patchify`.
+
+    Args:
+        patches: (B, N, P*P*C), in reading order, flattened as "(p1 p2 c)".
+        patch_size: Patch side P in pixels.
+        img_size: Image side, or (height, width).
+
+    Returns:
+        (B, C, H, W).
+
+    Raises:
+        ValueError: If the shapes do not fit each other.
+
+    Source: Section 3.1.
+    """
+    height, width = (img_size, img_size) if isinstance(img_size, int) else img_size
+    if patches.ndim != 3 or patch_size < 1 or patches.shape[2] % patch_size**2:
+        raise ValueError(f"unpatchify expects patches of shape (B, N, P*P*C) with P = {patch_size}, "
+                         f"got {tuple(patches.shape)}")
+    check_multiple("image height", height, patch_size)
+    check_multiple("image width", width, patch_size)
+    rows, cols = height // patch_size, width // patch_size
+    if patches.shape[1] != rows * cols:
+        raise ValueError(f"an image of {height} x {width} has {rows * cols} patches of side {patch_size}, "
+                         f"got {patches.shape[1]}")
+    return rearrange(patches, "b (h w) (p1 p2 c) -> b c (h p1) (w p2)", h=rows, p1=patch_size, p2=patch_size)
+
+
+def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
+    """The weight of a `LinearPatchEmbed` that computes what a convolution with `weight` computes.
+
+    Args:
+        weight: (D, C, P, P), a convolution's kernel, its stride equal to its side.
+
+    Returns:
+        (D, P*P*C), in `patchify`'s order "(p1 p2 c)".
+
+    Source: Section 3.1 ("patch embedding projection E").
+    """
+    return rearrange(weight, "d c p1 p2 -> d (p1 p2 c)")
+
+
+def _init_projection(layer: nn.Conv2d | nn.Linear) -> nn.Conv2d | nn.Linear:
+    """Truncated normal of 1/sqrt(fan-in), so that tokens start with the pixels' variance; zero bias."""
+    nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+class ConvPatchEmbed(nn.Module):
+    """Patch embedding as a convolution whose stride is its side: the usual implementation.
+
+    Args:
+        patch_size: Patch side P.
+        in_chans: Channels C.
+        embed_dim: Width D.
+
+    Shape: (B, C, H, W) -> (B, N, D).
+
+    Source: Equation 1; the same map as `LinearPatchEmbed`, weights rearranged.
+    """
+
+    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+        super().__init__()
+        self.proj = _init_projection(nn.Conv2d(in_chans, embed_dim, patch_size, stride=patch_size))
+
+    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        return self.proj(images).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, D, N) -> (B, N, D)
+
+
+class LinearPatchEmbed(nn.Module):
+    """Patch embedding as the paper writes it: flatten each patch, multiply by E.
+
+    Args:
+        patch_size: Patch side P.
+        in_chans: Channels C.
+        embed_dim: Width D.
+
+    Shape: (B, C, H, W) -> (B, N, D).
+
+    Source: Equation 1.
+    """
+
+    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+        super().__init__()
+        self.patch_size = patch_size
+        self.proj = _init_projection(nn.Linear(patch_size**2 * in_chans, embed_dim))
+
+    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        return self.proj(patchify(images, self.patch_size))
+
+
+class OverlapPatchEmbed(ConvPatchEmbed):
+    """A convolution about twice as wide as its stride, so that neighbouring patches share pixels.
+
+    The padding is chosen to leave the number of tokens at HW / P^2.
+
+    Args:
+        patch_size: Stride P; the kernel's side is 2P (2P - 1 for odd P).
+        in_chans: Channels C.
+        embed_dim: Width D.
+
+    Shape: (B, C, H, W) -> (B, N, D).
+
+    Source: the overlapping patches of T2T-ViT (arXiv 2101.11986); not in the paper.
+    """
+
+    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+        super().__init__(patch_size, in_chans, embed_dim)
+        margin = patch_size // 2
+        self.proj = _init_projection(
+            nn.Conv2d(in_chans, embed_dim, patch_size + 2 * margin, stride=patch_size, padding=margin))
+
+
+class ConvStem(nn.Module):
+    """log2(P) small convolutions of stride 2 instead of one large one of stride P.
+
+    Group normalisation stands in for the source's batch normalisation, so that an image's tokens
+    do not depend on the other images of its batch.
+
+    Args:
+        patch_size: Total stride P, a power of two.
+        in_chans: Channels C.
+        embed_dim: Width D.
+
+    Shape: (B, C, H, W) -> (B, N, D).
+
+    Source: Xiao et al. 2021, "Early convolutions help transformers see better" (arXiv 2106.14881).
+    """
+
+    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+        super().__init__()
+        halvings = int(math.log2(patch_size))
+        widths = [in_chans] + [max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)]
+        layers: list[nn.Module] = []
+        for before, after in zip(widths, widths[1:], strict=False):
+            layers += [nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False), nn.GroupNorm(1, after), nn.ReLU()]
+        self.stem = nn.Sequential(*layers)
+        self.proj = _init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
+
+    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        return self.proj(self.stem(images)).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, N, D)
+
+
+PATCH_EMBEDS = {"conv": ConvPatchEmbed, "linear": LinearPatchEmbed, "overlap": OverlapPatchEmbed, "stem": ConvStem}

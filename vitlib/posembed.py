@@ -1,0 +1,229 @@
+"""Position embeddings (Section 3.1, Appendix D.4) and their resampling to another grid (Section 3.2)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+__all__ = ["POS_EMBEDS", "Learned2dPosEmbed", "LearnedPosEmbed", "NoPosEmbed", "RelativePosEmbed", "SinCos2dPosEmbed",
+           "resample_grid", "resample_pos_embed", "sincos_2d"]
+
+STD = 0.02  # of the initial embeddings, as in the paper's code
+
+
+def resample_pos_embed(pos_embed: Float[Tensor, "1 T D"], new_grid: tuple[int, int],
+                       old_grid: tuple[int, int] | None = None,
+                       num_prefix_tokens: int = 1) -> Float[Tensor, "1 S D"]:
+    """Read position embeddings learned on one grid of patches at the places of another.
+
+    The patch positions are laid out in 2-D and interpolated (bicubic, antialiased); prefix tokens
+    such as CLS have no place in the image and are kept as they are.
+
+    Args:
+        pos_embed: (1, prefix + N, D).
+        new_grid: Rows and columns wanted.
+        old_grid: Rows and columns given; without it N must be a square number.
+        num_prefix_tokens: Tokens before the patches; 1 for CLS.
+
+    Returns:
+        (1, prefix + N', D), in the dtype given; unchanged if the grids are equal.
+
+    Raises:
+        ValueError: If the shapes and grids do not fit each other.
+
+    Source: Section 3.2 ("we therefore perform 2D interpolation").
+    """
+    if pos_embed.ndim != 3 or pos_embed.shape[0] != 1:
+        raise ValueError(f"pos_embed must have shape (1, T, D), got {tuple(pos_embed.shape)}")
+    if not 0 <= num_prefix_tokens < pos_embed.shape[1]:
+        raise ValueError(f"num_prefix_tokens must be in [0, {pos_embed.shape[1]}), got {num_prefix_tokens}")
+    tokens = pos_embed.shape[1] - num_prefix_tokens
+    if old_grid is None:
+        side = math.isqrt(tokens)
+        if side**2 != tokens:
+            raise ValueError(f"{tokens} patch positions are not a square grid; give old_grid=(rows, columns), "
+                             f"or check num_prefix_tokens={num_prefix_tokens}")
+        old_grid = side, side
+    if old_grid[0] * old_grid[1] != tokens:
+        raise ValueError(f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} places, "
+                         f"but pos_embed has {tokens} patch positions")
+    if min(new_grid) < 1:
+        raise ValueError(f"new_grid must have at least one row and one column, got {tuple(new_grid)}")
+    prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
+    patches = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
+    patches = resample_grid(patches, new_grid).flatten(2).transpose(1, 2)  # (1, D, rows', columns') -> (1, N', D)
+    return torch.cat([prefix, patches], dim=1)
+
+
+def resample_grid(grid: Float[Tensor, "B D rows cols"], size: tuple[int, int]) -> Float[Tensor, "B D rows2 cols2"]:
+    """Bicubic, antialiased interpolation in float32: (B, D, rows, columns) -> (B, D, *size)."""
+    if tuple(grid.shape[-2:]) == tuple(size):
+        return grid
+    return F.interpolate(grid.float(), size=tuple(size), mode="bicubic", antialias=True).to(grid.dtype)
+
+
+def sincos_2d(grid: tuple[int, int], embed_dim: int) -> Float[Tensor, "N D"]:
+    """Fixed sines and cosines: half the channels tell the row, half the column.
+
+    Args:
+        grid: Rows and columns.
+        embed_dim: Width D, a multiple of 4.
+
+    Returns:
+        (N, D): [sin(row w), cos(row w), sin(column w), cos(column w)] with D/4 frequencies w from
+        1 down to nearly 1/10000.
+
+    Raises:
+        ValueError: If D is not a multiple of 4.
+
+    Source: Vaswani et al. 2017, Section 3.5, in two dimensions; "2-D" in Appendix D.4 is learned.
+    """
+    if embed_dim % 4:
+        raise ValueError(f"sincos_2d splits embed_dim in four; {embed_dim} is not a multiple of 4")
+    frequencies = 10000 ** -(torch.arange(embed_dim // 4) / (embed_dim // 4))  # (D/4,)
+    rows, cols = torch.meshgrid(torch.arange(grid[0]), torch.arange(grid[1]), indexing="ij")
+    angles = [place.flatten()[:, None] * frequencies for place in (rows, cols)]  # two of (N, D/4)
+    return torch.cat([wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1)
+
+
+class NoPosEmbed(nn.Module):
+    """No positions: the model sees a bag of patches. Also the interface that the others fill in.
+
+    Args:
+        grid: Rows and columns of patches.
+        embed_dim: Width D.
+        num_heads: Heads h (only relative positions need it).
+
+    Source: Table 8, "No Pos. Emb.".
+    """
+
+    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+        super().__init__()
+        self.grid, self.embed_dim = tuple(grid), embed_dim
+
+    def table(self) -> Float[Tensor, "1 T D"]:
+        """What is added to the tokens: (1, 1+N, D), CLS first; zeros if nothing is."""
+        return torch.zeros(1, 1 + self.grid[0] * self.grid[1], self.embed_dim)
+
+    def attention_bias(self) -> Float[Tensor, "1 h T T"] | None:
+        """What is added to every block's attention scores: (1, h, 1+N, 1+N), or None."""
+        return None
+
+    def resample(self, grid: tuple[int, int]) -> None:
+        """Change in place to another grid of patches."""
+        self.grid = tuple(grid)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return x
+
+
+class LearnedPosEmbed(NoPosEmbed):
+    """One learned vector for each token, CLS included: the paper's choice ("1-D").
+
+    Source: Equation 1, E_pos.
+    """
+
+    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+        super().__init__(grid, embed_dim, num_heads)
+        self.weight = nn.Parameter(torch.empty(1, 1 + grid[0] * grid[1], embed_dim))
+        nn.init.trunc_normal_(self.weight, std=STD)
+
+    def table(self) -> Float[Tensor, "1 T D"]:
+        return self.weight
+
+    def resample(self, grid: tuple[int, int]) -> None:
+        self.weight = nn.Parameter(resample_pos_embed(self.weight.detach(), grid, self.grid))
+        super().resample(grid)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return x + self.table()
+
+
+class Learned2dPosEmbed(LearnedPosEmbed):
+    """Half the channels learned for each row, half for each column, and a vector for CLS.
+
+    Source: Appendix D.4, "2-D positional embeddings".
+    """
+
+    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+        NoPosEmbed.__init__(self, grid, embed_dim, num_heads)
+        self.cls = nn.Parameter(torch.empty(1, 1, embed_dim))
+        self.rows = nn.Parameter(torch.empty(grid[0], embed_dim // 2))
+        self.cols = nn.Parameter(torch.empty(grid[1], embed_dim // 2))
+        for weight in (self.cls, self.rows, self.cols):
+            nn.init.trunc_normal_(weight, std=STD)
+
+    def table(self) -> Float[Tensor, "1 T D"]:
+        rows = self.rows[:, None].expand(-1, self.grid[1], -1)  # (rows, columns, D/2)
+        cols = self.cols[None].expand(self.grid[0], -1, -1)  # (rows, columns, D/2)
+        patches = torch.cat([rows, cols], dim=-1).flatten(0, 1)[None]  # (1, N, D)
+        return torch.cat([self.cls, patches], dim=1)
+
+    def resample(self, grid: tuple[int, int]) -> None:
+        for name, size in (("rows", grid[0]), ("cols", grid[1])):
+            line = getattr(self, name).detach().T[None, :, :, None]  # (1, D/2, length, 1)
+            setattr(self, name, nn.Parameter(resample_grid(line, (size, 1))[0, :, :, 0].T.contiguous()))
+        NoPosEmbed.resample(self, grid)
+
+
+class SinCos2dPosEmbed(LearnedPosEmbed):
+    """Fixed sines and cosines of row and column; nothing at CLS.
+
+    Source: `sincos_2d`.
+    """
+
+    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+        NoPosEmbed.__init__(self, grid, embed_dim, num_heads)
+        self.resample(grid)
+
+    def table(self) -> Float[Tensor, "1 T D"]:
+        return self.waves
+
+    def resample(self, grid: tuple[int, int]) -> None:
+        here = self.waves.device if hasattr(self, "waves") else None
+        waves = F.pad(sincos_2d(grid, self.embed_dim), (0, 0, 1, 0))[None]  # (N, D) -> (1, 1+N, D)
+        self.register_buffer("waves", waves.to(here), persistent=False)
+        NoPosEmbed.resample(self, grid)
+
+
+class RelativePosEmbed(NoPosEmbed):
+    """A learned bias on the attention scores for each head and each offset (rows, columns).
+
+    The paper's relative variant gives keys and values an embedding per 1-D offset; the bias is the
+    form that later models kept. Three more biases serve CLS to patch, patch to CLS, CLS to CLS.
+    One table is shared by all blocks.
+
+    Source: Appendix D.4, "Relative positional embeddings"; Liu et al. 2021 (arXiv 2103.14030).
+    """
+
+    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+        super().__init__(grid, embed_dim, num_heads)
+        self.bias = nn.Parameter(torch.empty(num_heads, 2 * grid[0] - 1, 2 * grid[1] - 1))
+        self.cls_bias = nn.Parameter(torch.zeros(num_heads, 3))
+        nn.init.trunc_normal_(self.bias, std=STD)
+
+    def attention_bias(self) -> Float[Tensor, "1 h T T"]:
+        rows, cols = (torch.arange(size, device=self.bias.device) for size in self.grid)
+        rows = rows.repeat_interleave(self.grid[1])  # (N,), the row of each patch
+        cols = cols.repeat(self.grid[0])  # (N,), its column
+        down = rows[:, None] - rows + self.grid[0] - 1  # (N, N), the query's offset from the key, from 0
+        right = cols[:, None] - cols + self.grid[1] - 1
+        patches = self.bias[:, down, right]  # (h, N, N)
+        to_patch, to_cls, to_self = self.cls_bias[:, :, None, None].unbind(1)  # three of (h, 1, 1)
+        n = len(rows)
+        top = torch.cat([to_self, to_patch.expand(-1, 1, n)], dim=2)  # (h, 1, 1+N)
+        rest = torch.cat([to_cls.expand(-1, n, 1), patches], dim=2)  # (h, N, 1+N)
+        return torch.cat([top, rest], dim=1)[None]
+
+    def resample(self, grid: tuple[int, int]) -> None:
+        size = 2 * grid[0] - 1, 2 * grid[1] - 1
+        self.bias = nn.Parameter(resample_grid(self.bias.detach()[None], size)[0])
+        super().resample(grid)
+
+
+POS_EMBEDS = {"none": NoPosEmbed, "learned": LearnedPosEmbed, "learned2d": Learned2dPosEmbed,
+              "sincos2d": SinCos2dPosEmbed, "relative": RelativePosEmbed}

@@ -1,0 +1,566 @@
+"""The training loop and its recipes: resumable to the bit, safe to interrupt (ViT paper, section 4.1 and appendix B.1)."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import math
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vitlib.augment import augment
+from vitlib.config import ViTConfig
+from vitlib.data import normalize
+from vitlib.optim import EMA, build_optimizer, lr_at
+from vitlib.utils import count_macs, count_parameters, pick_device, write_atomic, write_json
+from vitlib.vit import VisionTransformer
+
+__all__ = ["RECIPES", "Recipe", "Stopped", "evaluate", "pick_precision", "predict", "recipe", "train"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the result of a training run, besides the data.
+
+    Args:
+        name: What the run is called.
+        model: The model's shape.
+        data: "auto", "cifar10" or "drawn10"; what the command line loads.
+        epochs: Passes over the training images; an incomplete last batch is left out.
+        batch_size: Images per step.
+        optimizer: "adamw", "adam" or "sgd".
+        lr: Peak learning rate.
+        weight_decay: On matrices only; see `parameter_groups`.
+        schedule: "cosine", "linear" or "constant".
+        warmup: Share of all steps spent warming up, in [0, 1).
+        final_lr: Where the schedule ends.
+        clip_norm: Largest norm of the gradient; 0 is off.
+        label_smoothing: Share of the target spread over all classes.
+        crop: Pixels an image may shift.
+        flip: Whether images are mirrored half of the time.
+        randaugment: RandAugment operations per image; 0 is off.
+        magnitude: RandAugment's strength, 0 to 10.
+        mixup: Mixup's alpha; 0 is off.
+        cutmix: CutMix's alpha; 0 is off. With both, a coin decides for each batch.
+        erasing: Probability of random erasing.
+        mix_off: Share of the run, at its end, without Mixup and CutMix.
+        ema_decay: Decay of the averaged weights; 0 is off.
+        precision: "auto", "fp32" or "bf16"; see `pick_precision`.
+        seed: Decides the initial weights, the order of the images and every augmentation.
+
+    Raises:
+        ValueError: If a number is out of range.
+    """
+
+    name: str = "custom"
+    model: ViTConfig = field(default_factory=ViTConfig)
+    data: str = "auto"
+    epochs: int = 10
+    batch_size: int = 128
+    optimizer: str = "adamw"
+    lr: float = 1e-3
+    weight_decay: float = 0.05
+    schedule: str = "cosine"
+    warmup: float = 0.05
+    final_lr: float = 0.0
+    clip_norm: float = 1.0
+    label_smoothing: float = 0.0
+    crop: int = 4
+    flip: bool = True
+    randaugment: int = 0
+    magnitude: float = 9.0
+    mixup: float = 0.0
+    cutmix: float = 0.0
+    erasing: float = 0.0
+    mix_off: float = 0.0
+    ema_decay: float = 0.0
+    precision: str = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
+        if not 0 < self.lr < math.inf:
+            raise ValueError(f"lr must be a positive number, got {self.lr!r}; 1e-3 is a fair start")
+        for name in ("weight_decay", "clip_norm", "final_lr", "mixup", "cutmix", "crop", "randaugment", "seed"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
+        for name in ("warmup", "label_smoothing", "ema_decay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)!r}")
+        for name in ("mix_off", "erasing"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)!r}")
+
+
+_SMALL = ViTConfig(embed_dim=96, depth=4, num_heads=3, mlp_ratio=2.0, global_pool="avg")  # 311k parameters
+_MEDIUM = ViTConfig(embed_dim=128, depth=6, num_heads=4, mlp_ratio=2.0)  # 0.8M
+_LARGE = ViTConfig(embed_dim=192, depth=12, num_heads=3)  # 5.4M
+
+RECIPES = {
+    # The baseline of many tutorials: it learns its 50,000 images by heart.
+    "plain": Recipe("plain", _MEDIUM, epochs=40, optimizer="adam", lr=1e-3, weight_decay=0.0, schedule="constant",
+                    warmup=0.0, clip_norm=0.0, crop=0),
+    # The paper's on ImageNet (table 3): decay 0.1 in its decoupled form, as in the authors' code; dropout 0.1.
+    "paper": Recipe("paper", replace(_MEDIUM, drop_rate=0.1), epochs=40, lr=1e-3, weight_decay=0.1,
+                    schedule="linear", warmup=0.1),
+    # What came after the paper for training on few images (DeiT and its heirs).
+    "modern": Recipe("modern", replace(_MEDIUM, global_pool="avg", drop_path_rate=0.1), epochs=40, lr=1.5e-3,
+                     final_lr=1e-5, label_smoothing=0.1, randaugment=2, mixup=0.8, cutmix=1.0, mix_off=0.4,
+                     ema_decay=0.999),
+    # Ten minutes on two laptop cores.
+    "laptop": Recipe("laptop", _SMALL, data="cifar10", epochs=6, batch_size=128, lr=2e-3, schedule="linear",
+                     warmup=0.15),
+    # Two minutes on two laptop cores.
+    "drawn10": Recipe("drawn10", _SMALL, data="drawn10", epochs=6, batch_size=64, lr=2e-3, schedule="linear",
+                      warmup=0.15),
+}
+_FULL = {"epochs": 300, "batch_size": 512, "lr": 1.5e-3}  # on a GPU, with the model `_LARGE`
+
+
+def recipe(name: str, scale: str = "quick", **overrides) -> Recipe:
+    """A preset, at the scale of a laptop or of a GPU, with some fields changed.
+
+    Args:
+        name: One of `RECIPES`.
+        scale: "quick" (a laptop) or "full" (a GPU: 192 wide, 12 deep, 300 epochs; plain, paper and modern only).
+        **overrides: Any field of `Recipe`.
+
+    Returns:
+        The recipe.
+
+    Raises:
+        ValueError: If the name, the scale or a field is unknown.
+    """
+    if name not in RECIPES:
+        raise ValueError(f"unknown preset {name!r}; choose one of {', '.join(RECIPES)}")
+    known = [f.name for f in dataclasses.fields(Recipe)]
+    if unknown := sorted(set(overrides) - set(known)):
+        raise ValueError(f"unknown recipe field {unknown[0]!r}; choose from {', '.join(known)}")
+    base = RECIPES[name]
+    if scale == "full" and name in ("plain", "paper", "modern"):
+        shape = replace(base.model, embed_dim=_LARGE.embed_dim, depth=_LARGE.depth, num_heads=_LARGE.num_heads,
+                        mlp_ratio=_LARGE.mlp_ratio)
+        base = replace(base, model=shape, **_FULL)
+    elif scale != "quick":
+        raise ValueError(f"preset {name!r} has no scale {scale!r}; plain, paper and modern have quick and full, "
+                         "the others quick alone")
+    return replace(base, **overrides)
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C during training, after the run's state was saved; its text tells how to go on."""
+
+
+def train(
+    recipe: Recipe, images: Tensor, labels: Tensor, *, val: tuple[Tensor, Tensor] | None = None,
+    out: str | Path | None = None, label: str = "", device: str = "auto", resume: bool = True, progress: bool = True,
+    budget_minutes: float | None = None, checkpoint_seconds: float = 60.0, compile: bool = False, command: str = "",
+) -> dict:
+    """Train a `VisionTransformer` and return its history, with the model under "model".
+
+    The randomness of step s is seeded by (recipe.seed, s) alone, so a run that was stopped, or killed, goes on to the
+    same weights, bit for bit, as one that was not. Ctrl-C finishes the step, saves and raises `Stopped`; a second one
+    interrupts at once.
+
+    Args:
+        recipe: What to do; see `recipe` and `RECIPES`.
+        images: (n, C, H, W) uint8, not normalised; they are moved to the device whole.
+        labels: (n,) integers in [0, num_classes).
+        val: Images and labels held out, evaluated after each epoch (with the averaged weights, if there are any).
+        out: Folder for `checkpoint.pt` and `log.json`; a checkpoint in it is continued. None keeps nothing.
+        label: The data's name, as it is to stand in the log.
+        device: "auto", "cpu", "cuda" or "mps".
+        resume: False starts anew and overwrites what is in `out`.
+        progress: Whether to show a bar for each epoch and print a line after it.
+        budget_minutes: Stop after this time with a checkpoint and "finished": False; call again to go on.
+        checkpoint_seconds: Longest time between two checkpoints.
+        compile: Whether to use `torch.compile`: up to a minute of waiting, then 1.1 to 1.35 times as fast.
+        command: The command line, for the log.
+
+    Returns:
+        A dict: "epochs" (a list of dicts with epoch, lr, train_loss, train_accuracy, images_per_s, seconds and, with
+        `val`, val_loss and val_accuracy), "seconds", "finished", "recipe", "precision", "hardware" and more, as in
+        `log.json`; and "model", in eval mode (the averaged one, if there is one).
+
+    Raises:
+        ValueError: If the images or labels do not fit the model, or the checkpoint is of another run.
+        FloatingPointError: If the loss is no longer a number.
+        Stopped: After Ctrl-C.
+        OSError: If a checkpoint cannot be written; the last one stays.
+    """
+    device = pick_device(device)
+    forks = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=forks), _polite_interrupt() as interrupted:
+        run = _Run(recipe, images, labels, val, out, label, device, compile, command)
+        if resume:
+            run.load()
+        return run.fit(progress, budget_minutes, checkpoint_seconds, interrupted)
+
+
+class _Run:
+    """One training run: what changes from step to step, and how it is saved."""
+
+    def __init__(self, recipe, images, labels, val, out, label, device, compile, command) -> None:
+        _check_data(recipe.model, images, labels)
+        if val is not None:
+            _check_data(recipe.model, *val)
+        self.recipe, self.device, self.val = recipe, device, val
+        self.out = None if out is None else Path(out)
+        self.batch_size = min(recipe.batch_size, len(images))
+        self.epoch_steps = len(images) // self.batch_size
+        self.total = recipe.epochs * self.epoch_steps
+        self.precision = pick_precision(device, recipe.model) if recipe.precision == "auto" else recipe.precision
+        if self.precision not in ("fp32", "bf16"):
+            raise ValueError(f"precision {self.precision!r} is unknown; choose auto, fp32 or bf16")
+        torch.manual_seed(_seed(recipe.seed, "init"))
+        self.model = VisionTransformer(recipe.model).to(device)
+        self.optimizer = build_optimizer(self.model, recipe)
+        lr_at(0, self.total, recipe.lr, self.warmup, recipe.schedule)  # an unknown schedule is reported now
+        self.ema = EMA(self.model, recipe.ema_decay) if recipe.ema_decay else None
+        self.forward = torch.compile(self.model) if compile else self.model
+        self.images, self.labels = images.to(device), labels.to(device)
+        self.step, self.sums = 0, torch.zeros(2, dtype=torch.float64, device=_sum_device(device))
+        self.log = {
+            "name": recipe.name, "command": command, "vitlib_version": _version(), "torch_version": torch.__version__,
+            "dataset": label, "hardware": _hardware(device), "precision": self.precision, "seed": recipe.seed,
+            "parameters": count_parameters(self.model), "n_train": len(images),
+            "n_val": 0 if val is None else len(val[0]), "seconds": 0.0, "finished": False,
+            "config": dataclasses.asdict(recipe.model), "recipe": _recipe_dict(recipe), "epochs": [],
+        }
+        self.identity = {"recipe": _recipe_dict(recipe), "data": {"label": label, "n": len(images),
+                         "checksum": _checksum(images, labels)}}
+
+    @property
+    def warmup(self) -> int:
+        return round(self.recipe.warmup * self.total)
+
+    def fit(self, progress: bool, budget_minutes: float | None, checkpoint_seconds: float, interrupted) -> dict:
+        if self.step == 0 and self.out is not None:
+            self.log["peak_flops"] = _matmul_peak(self.device, self.precision)
+        began = self.saved = self.clock = time.monotonic()
+        while self.step < self.total:
+            epoch, done = divmod(self.step, self.epoch_steps)
+            generator = torch.Generator().manual_seed(_seed(self.recipe.seed, "order", epoch))
+            order = torch.randperm(len(self.images), generator=generator).to(self.device)
+            with _bar(progress, epoch, self.recipe.epochs, self.epoch_steps, done) as bar:
+                for i in range(done, self.epoch_steps):
+                    self.train_step(order[i * self.batch_size : (i + 1) * self.batch_size])
+                    self.report(bar, i + 1)
+                    over = budget_minutes is not None and time.monotonic() - began > budget_minutes * 60
+                    if i + 1 < self.epoch_steps:
+                        if time.monotonic() - self.saved >= checkpoint_seconds or interrupted() or over:
+                            self.save()
+                        if interrupted():
+                            raise Stopped(self.how_to_resume())
+                        if over:
+                            return self.result()
+            self.end_epoch(epoch, progress)
+            last = self.step == self.total
+            if last or interrupted() or over or time.monotonic() - self.saved >= min(10.0, checkpoint_seconds):
+                self.save()
+            if interrupted() and not last:
+                raise Stopped(self.how_to_resume())
+            if over:
+                break
+        return self.result()
+
+    def train_step(self, index: Tensor) -> None:
+        r, s = self.recipe, self.step
+        seed = _seed(r.seed, "step", s)
+        torch.manual_seed(seed)  # for dropout and DropPath
+        generator = torch.Generator().manual_seed(seed)  # for the augmentation
+        lr = lr_at(s, self.total, r.lr, self.warmup, r.schedule, r.final_lr)
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        mix = s < (1 - r.mix_off) * self.total
+        images, targets = augment(self.images[index], self.labels[index], r, r.model.num_classes, generator, mix)
+        self.forward.train()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+            logits = self.forward(normalize(images))
+        loss = F.cross_entropy(logits.float(), targets)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if r.clip_norm:
+            nn.utils.clip_grad_norm_(self.model.parameters(), r.clip_norm)
+        self.optimizer.step()
+        if self.ema:
+            self.ema.update(self.model)
+        hits = (logits.argmax(1) == targets.argmax(1)).sum()
+        self.sums += torch.stack([loss.detach() * len(index), hits]).to(self.sums)
+        self.step += 1
+
+    def report(self, bar, done: int) -> None:
+        """Show the running means, and notice a loss that is not a number: each step, or on a GPU each 50th."""
+        if self.device.type != "cpu" and done % 50 and done < self.epoch_steps:
+            bar.update(1)
+            return
+        loss, accuracy = (self.sums / (done * self.batch_size)).tolist()
+        if not math.isfinite(loss):
+            kept = "" if self.out is None else f"; the last checkpoint in {self.out} is from before"
+            raise FloatingPointError(f"the loss became {loss} by step {self.step} of {self.total} (lr {self.recipe.lr:g}, "
+                                     f"{self.precision}); try a third of the lr, or clip_norm 1{kept}")
+        bar.set_postfix_str(f"loss {loss:.3f}, accuracy {accuracy:.1%}", refresh=False)
+        bar.update(1)
+
+    def end_epoch(self, epoch: int, progress: bool) -> None:
+        loss, accuracy = (self.sums / (self.epoch_steps * self.batch_size)).tolist()
+        self.sums.zero_()
+        self.tick()
+        before = sum(row["seconds"] for row in self.log["epochs"])
+        seconds = self.log["seconds"] - before
+        row = {"epoch": epoch + 1, "lr": self.optimizer.param_groups[0]["lr"], "train_loss": round(loss, 5),
+               "train_accuracy": round(accuracy, 5)}
+        row["images_per_s"] = round(self.epoch_steps * self.batch_size / seconds, 1)
+        if self.val is not None:
+            scores = evaluate(self.best, *self.val, device=self.device)
+            row |= {"val_loss": round(scores["loss"], 5), "val_accuracy": round(scores["accuracy"], 5)}
+            self.tick()
+        row["seconds"] = round(self.log["seconds"] - before, 3)
+        self.log["epochs"].append(row)
+        if self.log.get("peak_flops"):
+            flops = 6 * count_macs(self.recipe.model) * row["images_per_s"]  # 2 per MAC; backward costs twice forward
+            self.log["share_of_peak"] = round(flops / self.log["peak_flops"], 3)
+        self.log["finished"] = self.step == self.total
+        if progress:
+            held_out = f", held out {row['val_loss']:.3f} {row['val_accuracy']:.1%}" if self.val is not None else ""
+            print(f"epoch {epoch + 1:3d}/{self.recipe.epochs}  loss {loss:.3f}  accuracy {accuracy:.1%}{held_out}  "
+                  f"{row['images_per_s']:.0f} images/s  {row['seconds']:.0f} s", flush=True)
+
+    def tick(self) -> None:
+        """Add the time since the last tick to the run's own clock, which stands still while the run is stopped."""
+        now = time.monotonic()
+        self.log["seconds"] += now - self.clock
+        self.clock = now
+
+    @property
+    def best(self) -> nn.Module:
+        return self.ema.model if self.ema else self.model
+
+    def result(self) -> dict:
+        return {**self.log, "model": self.best.eval()}
+
+    def how_to_resume(self) -> str:
+        at = f"stopped at step {self.step} of {self.total}"
+        return f"{at}; nothing was kept (no out folder)" if self.out is None else (
+            f"{at}; all is saved in {self.out}, and the same command or call goes on from there")
+
+    def save(self) -> None:
+        self.saved = time.monotonic()
+        if self.out is None:
+            return
+        self.tick()
+        state = {"identity": self.identity, "step": self.step, "sums": self.sums, "log": self.log,
+                 "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(),
+                 "ema": self.ema.state_dict() if self.ema else None}
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        path = self.out / "checkpoint.pt"
+        try:
+            write_atomic(path, buffer.getvalue())
+            write_json(self.out / "log.json", self.log)
+        except OSError as error:
+            raise OSError(error.errno, f"cannot write {path} ({error.strerror}, {len(buffer.getvalue()) / 1e6:.0f} MB); "
+                          "make room and repeat the command: the last checkpoint, if any, is whole") from error
+
+    def load(self) -> None:
+        path = None if self.out is None else self.out / "checkpoint.pt"
+        if path is None or not path.exists():
+            return
+        for stale in self.out.glob(".*.partial"):  # left by a run that was killed while it wrote
+            stale.unlink(missing_ok=True)
+        try:
+            state = torch.load(path, map_location=self.device, weights_only=True)
+            theirs = state["identity"]
+        except Exception as error:
+            raise ValueError(f"{path} is not a whole checkpoint of this program ({type(error).__name__}); "
+                             "delete it, or start anew with resume=False (--no-resume)") from error
+        if differs := list(_differences(theirs, self.identity)):
+            raise ValueError(f"{path} is of another run: {'; '.join(differs)}; choose another out folder, or start anew "
+                             "with resume=False (--no-resume)")
+        self.step, self.sums, self.log = state["step"], state["sums"].to(self.sums), state["log"]
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.ema:
+            self.ema.load_state_dict(state["ema"])
+
+
+@torch.inference_mode()
+def predict(model: nn.Module, images: Tensor, device: str | torch.device | None = None, batch_size: int = 500) -> Tensor:
+    """Class probabilities, with the model in eval mode and in fp32.
+
+    Args:
+        model: Maps normalised images to logits.
+        images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
+        device: Where to compute; None is where the model is.
+        batch_size: Images at a time.
+
+    Returns:
+        (n, K) float on the CPU; rows sum to 1.
+
+    Raises:
+        ValueError: If there are no images.
+    """
+    if len(images) == 0:
+        raise ValueError("expected at least one image, got none")
+    device = torch.device(device) if device is not None else next(model.parameters()).device
+    was_training = model.training
+    model.to(device).eval()
+    logits = [model(normalize(batch.to(device))).float().cpu() for batch in images.split(batch_size)]
+    model.train(was_training)
+    return torch.cat(logits).softmax(1)
+
+
+def evaluate(
+    model: nn.Module, images: Tensor, labels: Tensor, device: str | torch.device | None = None, batch_size: int = 500
+) -> dict:
+    """Loss and accuracy on a data set.
+
+    Args:
+        model: Maps normalised images to logits.
+        images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
+        labels: (n,) integers.
+        device: Where to compute; None is where the model is.
+        batch_size: Images at a time.
+
+    Returns:
+        {"loss": mean cross-entropy, "accuracy": in [0, 1], "predictions": (n,) integers on the CPU}.
+
+    Raises:
+        ValueError: If there are no images, or not as many labels.
+    """
+    if len(images) != len(labels):
+        raise ValueError(f"expected as many labels as images, got {len(labels)} and {len(images)}")
+    log_probs = predict(model, images, device, batch_size).log()
+    predictions = log_probs.argmax(1)
+    return {"loss": F.nll_loss(log_probs, labels.cpu()).item(),
+            "accuracy": (predictions == labels.cpu()).double().mean().item(), "predictions": predictions}
+
+
+def pick_precision(device: torch.device, model: ViTConfig) -> str:
+    """ "bf16" where it is faster, else "fp32".
+
+    That is on GPUs with bfloat16, and on CPUs with AVX512-BF16 or AMX for models at least 192 wide; on narrower ones
+    the casts cost more than they save.
+    """
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
+    if device.type == "cpu" and model.embed_dim >= 192 and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+        return "bf16" if "avx512_bf16" in flags or "amx_bf16" in flags else "fp32"
+    return "fp32"
+
+
+@contextmanager
+def _polite_interrupt() -> Iterator:
+    """Turn the first Ctrl-C into a flag to be asked for between steps; the second interrupts as always."""
+    hits = []
+
+    def note(signum, frame):
+        hits.append(signum)
+        if len(hits) > 1:
+            raise KeyboardInterrupt
+        print("\nstopping after this step (Ctrl-C again: at once)", file=sys.stderr, flush=True)
+
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        yield lambda: False
+        return
+    old = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(hits)
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def _bar(progress: bool, epoch: int, epochs: int, steps: int, done: int):
+    from tqdm import tqdm
+
+    quiet = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    return tqdm(total=steps, initial=done, desc=f"epoch {epoch + 1}/{epochs}", unit="step", leave=False, disable=quiet,
+                mininterval=0.5)
+
+
+def _seed(*parts: int | str) -> int:
+    """A 63-bit seed from any parts, so that no two steps, epochs or runs share one."""
+    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big") >> 1
+
+
+def _sum_device(device: torch.device) -> torch.device:
+    return torch.device("cpu") if device.type == "mps" else device  # MPS has no float64
+
+
+def _check_data(model: ViTConfig, images: Tensor, labels: Tensor) -> None:
+    want = (model.in_chans, *model.image_shape)
+    if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
+        raise ValueError(f"expected uint8 images (n, {', '.join(map(str, want))}), got {images.dtype} "
+                         f"{tuple(images.shape)}; do not normalise them, and fit the recipe's model to their size")
+    if len(images) == 0 or labels.shape != (len(images),) or labels.is_floating_point():
+        raise ValueError(f"expected {len(images) or 'some'} integer labels for as many images, got {labels.dtype} "
+                         f"{tuple(labels.shape)} for {len(images)} images")
+    low, high = labels.min().item(), labels.max().item()
+    if low < 0 or high >= model.num_classes:
+        raise ValueError(f"expected labels in [0, {model.num_classes}), got {low} to {high}; "
+                         "set num_classes of the recipe's model")
+
+
+def _checksum(images: Tensor, labels: Tensor) -> int:
+    labels = labels.to("cpu", torch.int64).contiguous().numpy()
+    return zlib.crc32(labels, zlib.crc32(images.cpu().contiguous().numpy()))
+
+
+def _recipe_dict(recipe: Recipe) -> dict:
+    return json.loads(json.dumps(dataclasses.asdict(recipe)))  # tuples become lists, as in a file
+
+
+def _differences(theirs: dict, ours: dict, path: str = "") -> Iterator[str]:
+    for key in sorted(theirs.keys() | ours.keys()):
+        a, b = theirs.get(key), ours.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            yield from _differences(a, b, f"{path}{key}.")
+        elif a != b:
+            yield f"{path}{key} was {a!r}, now {b!r}"
+
+
+def _version() -> str:
+    import vitlib
+
+    return getattr(vitlib, "__version__", "unknown")
+
+
+def _hardware(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    name = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = [x for x in Path("/proc/cpuinfo").read_text().splitlines() if x.startswith("model name")]
+        name = lines[0].split(":", 1)[1].strip() if lines else name
+    threads = torch.get_num_threads()
+    return f"{name}, {threads} thread{'s' * (threads > 1)} of {os.cpu_count()}"
+
+
+def _matmul_peak(device: torch.device, precision: str) -> float:
+    """FLOP/s of a large matrix product at this precision: the best of a few, in about a quarter of a second."""
+    size = 4096 if device.type == "cuda" else 1024
+    x = torch.randn(size, size, device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+    best, end = math.inf, time.monotonic() + 0.25
+    while time.monotonic() < end:
+        start = time.perf_counter()
+        (x @ x)[0, 0].item()  # waits for the GPU
+        best = min(best, time.perf_counter() - start)
+    return 2 * size**3 / best
