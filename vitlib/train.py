@@ -401,7 +401,6 @@ class _Run:
             self.ema.load_state_dict(state["ema"])
 
 
-@torch.inference_mode()
 def predict(model: nn.Module, images: Tensor, device: str | torch.device | None = None, batch_size: int = 500) -> Tensor:
     """Class probabilities, with the model in eval mode and in fp32.
 
@@ -417,14 +416,21 @@ def predict(model: nn.Module, images: Tensor, device: str | torch.device | None 
     Raises:
         ValueError: If there are no images.
     """
+    return _logits(model, images, device, batch_size).softmax(1)
+
+
+@torch.inference_mode()
+def _logits(model: nn.Module, images: Tensor, device: str | torch.device | None, batch_size: int) -> Tensor:
     if len(images) == 0:
         raise ValueError("expected at least one image, got none")
-    device = torch.device(device) if device is not None else next(model.parameters()).device
+    if device is not None:
+        model.to(device)
+    device = next(model.parameters()).device
     was_training = model.training
-    model.to(device).eval()
+    model.eval()
     logits = [model(normalize(batch.to(device))).float().cpu() for batch in images.split(batch_size)]
     model.train(was_training)
-    return torch.cat(logits).softmax(1)
+    return torch.cat(logits)
 
 
 def evaluate(
@@ -447,10 +453,10 @@ def evaluate(
     """
     if len(images) != len(labels):
         raise ValueError(f"expected as many labels as images, got {len(labels)} and {len(images)}")
-    log_probs = predict(model, images, device, batch_size).log()
-    predictions = log_probs.argmax(1)
-    return {"loss": F.nll_loss(log_probs, labels.cpu()).item(),
-            "accuracy": (predictions == labels.cpu()).double().mean().item(), "predictions": predictions}
+    logits, labels = _logits(model, images, device, batch_size), labels.cpu()
+    predictions = logits.argmax(1)
+    return {"loss": F.cross_entropy(logits, labels).item(),
+            "accuracy": (predictions == labels).double().mean().item(), "predictions": predictions}
 
 
 def pick_precision(device: torch.device, model: ViTConfig) -> str:
