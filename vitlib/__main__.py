@@ -1,0 +1,188 @@
+"""The command line: `python -m vitlib data | train | bench`, each with --help."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import shlex
+import sys
+from pathlib import Path
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: The words after `python -m vitlib`; None takes them from the command line.
+
+    Returns:
+        The exit code: 0, 2 after an error the user can mend (one line on stderr), 130 after Ctrl-C.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    args = _parser(argv).parse_args(argv)
+    args.command_line = f"python -m vitlib {shlex.join(argv)}"
+    try:
+        return args.run(args) or 0
+    except KeyboardInterrupt as stop:
+        print(f"\n{stop}" if str(stop) else "\ninterrupted", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, FloatingPointError) as error:
+        print(f"error: {_one_line(error)}", file=sys.stderr)
+        return 2
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return " ".join(str(error).split())
+
+
+class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    pass
+
+
+def _parser(argv: list[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m vitlib", description="Patch by Patch: Vision Transformers you can run.",
+        epilog="example: python -m vitlib train --preset laptop",
+    )
+    from vitlib import __version__
+
+    parser.add_argument("--version", action="version", version=f"vitlib {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _configure_train(commands)
+    for name, summary in (("data", "fetch and verify data sets"), ("bench", "measure speed beside other libraries")):
+        sub = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.", formatter_class=_Formatter)
+        if name in argv:  # the others are not even imported
+            module = importlib.import_module(f"vitlib.{name}")
+            module.configure_parser(sub)
+            sub.set_defaults(run=module.run)
+    return parser
+
+
+def _configure_train(commands) -> None:
+    p = commands.add_parser(
+        "train", help="train a model by one of the book's recipes", formatter_class=_Formatter,
+        description="Train a model by one of the book's recipes. Stopped or killed, the same command goes on where it\n"
+                    "was. At the end the run's folder holds log.json, checkpoint.pt, and the model in float16 with its\n"
+                    "card (<name>.safetensors, <name>.json).",
+        epilog="presets: plain, paper and modern are compared in chapter 9; laptop takes ten minutes on two cores;\n"
+               "drawn10 takes two minutes and needs no download.",
+    )
+    p.add_argument("--preset", default="laptop", metavar="NAME", help="plain, paper, modern, laptop or drawn10")
+    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
+    p.add_argument("--data", choices=("auto", "cifar10", "drawn10"), default=argparse.SUPPRESS,
+                   help="the data set; auto takes CIFAR-10 if it is there (default: the preset's)")
+    for name, kind, what in (("epochs", int, "passes over the training images"), ("lr", float, "peak learning rate"),
+                             ("batch-size", int, "images per step"), ("seed", int, "seed of everything random")):
+        p.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, metavar="N", help=f"{what} (default: the preset's)")
+    p.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE",
+                   help="change other fields of the recipe or, as model.FIELD, of the model: --set mixup=0 model.depth=8")
+    p.add_argument("--out", type=Path, default=argparse.SUPPRESS, help="the run's folder (default: runs/<name>)")
+    p.add_argument("--name", default=argparse.SUPPRESS, help="the run's name (default: <data>-<preset>)")
+    p.add_argument("--validate", action="store_true",
+                   help="hold out a tenth of the training images to choose by, and leave the test set unread")
+    p.add_argument("--holdout", type=int, default=0, metavar="N",
+                   help="hold out N training images for the curves; the test set is still read once, at the end")
+    p.add_argument("--limit", type=int, default=argparse.SUPPRESS, metavar="N", help="use the first N training images")
+    p.add_argument("--budget-minutes", type=float, default=argparse.SUPPRESS, metavar="M",
+                   help="stop cleanly after M minutes; the same command goes on")
+    p.add_argument("--no-resume", action="store_true", help="start anew and overwrite the folder's checkpoint")
+    p.add_argument("--device", default="auto", choices=DEVICES, help="where to compute")
+    p.add_argument("--threads", type=int, default=argparse.SUPPRESS, metavar="N", help="CPU threads (default: all cores)")
+    p.add_argument("--compile", action="store_true", help="use torch.compile: slow to start, then faster")
+    p.set_defaults(run=_train)
+
+
+def _train(args: argparse.Namespace) -> int:
+    import torch
+
+    from vitlib.data import load_dataset, split_validation
+    from vitlib.train import evaluate, train
+    from vitlib.weights import save_pretrained
+
+    if threads := getattr(args, "threads", None):
+        if threads < 1:
+            raise ValueError(f"--threads must be at least 1, got {threads}")
+        torch.set_num_threads(threads)
+    recipe = _recipe(args)
+    data = load_dataset(recipe.data, "train", n=getattr(args, "limit", None))
+    recipe = _named(recipe, getattr(args, "name", f"{data.name}-{args.preset}"))
+    out = getattr(args, "out", Path("runs") / recipe.name)
+    images, labels, val = data.images, data.labels, None
+    if held_out := args.holdout or (len(images) // 10 if args.validate else 0):
+        (images, labels), val = split_validation(images, labels, held_out)
+    shape = recipe.model
+    print(f"{recipe.name}: {shape.embed_dim} wide, {shape.depth} deep, {recipe.epochs} epochs of {len(images):,} images "
+          f"of {data.label}, in {out}", flush=True)
+    result = train(recipe, images, labels, val=val, out=out, label=data.label, device=args.device,
+                   resume=not args.no_resume, budget_minutes=getattr(args, "budget_minutes", None), compile=args.compile,
+                   command=args.command_line)
+    model = result.pop("model")
+    if not result["finished"]:
+        print(f"the budget is used up after {len(result['epochs'])} of {recipe.epochs} epochs; the same command goes on")
+        return 0
+    if args.validate:
+        last = result["epochs"][-1]
+        print(f"held-out accuracy {last['val_accuracy']:.2%} after {result['seconds']:.0f} s; the test set was not read")
+        final = {"val_accuracy": last["val_accuracy"], "val_loss": last["val_loss"], "n_val": len(val[0])}
+    else:
+        test = load_dataset(data.name, "test")
+        weights = save_pretrained(model, {**result, "final": {}}, out)  # the number belongs to the float16 weights
+        scores = evaluate(_reload(weights, args.device), test.images, test.labels)
+        print(f"test accuracy {scores['accuracy']:.2%} on {data.label} after {result['seconds']:.0f} s of training")
+        final = {"test_accuracy": scores["accuracy"], "test_loss": scores["loss"], "n_test": len(test.images)}
+    print(f"wrote {save_pretrained(model, {**result, 'final': final}, out)}")
+    return 0
+
+
+def _reload(weights: Path, device: str):
+    from vitlib.utils import pick_device
+    from vitlib.weights import load_pretrained
+
+    return load_pretrained(weights.stem, weights.parent)[0].to(pick_device(device))
+
+
+def _named(recipe, name: str):
+    from dataclasses import replace
+
+    if not name or Path(name).name != name:
+        raise ValueError(f"--name must be a file name without folders, got {name!r}; give folders with --out")
+    return replace(recipe, name=name)
+
+
+def _recipe(args: argparse.Namespace):
+    """The preset with what the command line changes."""
+    from dataclasses import fields, replace
+
+    from vitlib.config import ViTConfig
+    from vitlib.train import recipe
+
+    changes = {k: getattr(args, k) for k in ("data", "epochs", "lr", "batch_size", "seed") if hasattr(args, k)}
+    shape = {}
+    for word in args.set:
+        key, equals, text = word.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes FIELD=VALUE, got {word!r}; for instance mixup=0")
+        (shape if key.startswith("model.") else changes)[key.removeprefix("model.")] = _value(text)
+    base = recipe(args.preset, args.scale, **changes)
+    if unknown := sorted(set(shape) - {f.name for f in fields(ViTConfig)}):
+        raise ValueError(f"unknown model field {unknown[0]!r}; choose from {', '.join(f.name for f in fields(ViTConfig))}")
+    return replace(base, model=replace(base.model, **shape))
+
+
+def _value(text: str) -> object:
+    if text.lower() in ("true", "false", "none"):
+        return {"true": True, "false": False, "none": None}[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())
