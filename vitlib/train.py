@@ -238,7 +238,7 @@ class _Run:
         self.images, self.labels = images.to(device), labels.to(device)
         self.step, self.sums = 0, torch.zeros(2, dtype=torch.float64, device=_sum_device(device))
         self.log = {
-            "name": recipe.name, "command": command, "vitlib_version": _version(), "torch_version": torch.__version__,
+            "name": recipe.name, "command": command, "vitlib_version": _version(), "torch_version": str(torch.__version__),
             "dataset": label, "hardware": _hardware(device), "precision": self.precision, "seed": recipe.seed,
             "parameters": count_parameters(self.model), "n_train": len(images),
             "n_val": 0 if val is None else len(val[0]), "seconds": 0.0, "finished": False,
