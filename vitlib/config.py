@@ -74,17 +74,20 @@ class ViTConfig:
         if isinstance(self.img_size, list):  # a config read back from JSON
             object.__setattr__(self, "img_size", tuple(self.img_size))
         sides = self.img_size if isinstance(self.img_size, tuple) else (self.img_size,)
-        if len(sides) > 2 or not all(_is_count(s) for s in sides):
+        if len(sides) not in (1, 2) or not all(_is_count(s) for s in sides):
             raise ValueError(f"img_size must be a positive integer or (height, width), got {self.img_size!r}")
         for name in ("patch_size", "in_chans", "embed_dim", "depth", "num_heads"):
             if not _is_count(getattr(self, name)):
                 raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
         if not isinstance(self.num_classes, int) or self.num_classes < 0:
             raise ValueError(f"num_classes must be 0 (no head) or more, got {self.num_classes!r}")
-        if self.mlp_ratio <= 0:
-            raise ValueError(f"mlp_ratio must be positive, got {self.mlp_ratio!r}")
+        if not _is_number(self.mlp_ratio) or not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
+            raise ValueError(f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
+                             "the paper takes 4.0")
+        if self.layer_scale is not None and not _is_number(self.layer_scale):
+            raise ValueError(f"layer_scale must be a number or None, got {self.layer_scale!r}; 1e-5 is usual")
         for name in ("drop_rate", "attn_drop_rate", "drop_path_rate"):
-            if not 0 <= getattr(self, name) < 1:
+            if not _is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)!r}")
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
@@ -157,6 +160,10 @@ def check_multiple(name: str, size: int, patch_size: int) -> None:
         below, above = size // patch_size * patch_size, -(-size // patch_size) * patch_size
         near = f"{below} or {above}" if below else f"{above}"
         raise ValueError(f"{name} {size} is not a multiple of patch_size {patch_size}; try {near}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_count(value: object) -> bool:

@@ -125,10 +125,13 @@ def load_results(name: str) -> dict:
     """The committed results of one run or study, by name.
 
     Raises:
-        ValueError: If there are no results of that name.
+        ValueError: If there are no results of that name, or their file is damaged.
     """
     path = RESULTS / f"{name}.json"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in RESULTS.glob("*.json"))) or "none yet"
         raise ValueError(f"no results called {name!r}; there are: {known}")
-    return json.loads(path.read_text())
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); reinstall vitlib, or run the study again") from error
