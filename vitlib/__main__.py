@@ -133,7 +133,10 @@ def _train(args: argparse.Namespace) -> int:
         weights = save_pretrained(model, {**result, "final": {}}, out)  # the number belongs to the float16 weights
         scores = evaluate(_reload(weights, args.device), test.images, test.labels)
         print(f"test accuracy {scores['accuracy']:.2%} on {data.label} after {result['seconds']:.0f} s of training")
-        final = {"test_accuracy": scores["accuracy"], "test_loss": scores["loss"], "n_test": len(test.images)}
+        k = recipe.model.num_classes
+        counts = torch.bincount(test.labels * k + scores["predictions"], minlength=k * k).view(k, k)
+        final = {"test_accuracy": scores["accuracy"], "test_loss": scores["loss"], "n_test": len(test.images),
+                 "confusion": counts.tolist()}  # rows are the labels, columns the predictions
     print(f"wrote {save_pretrained(model, {**result, 'final': final}, out)}")
     return 0
 
