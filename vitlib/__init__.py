@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import types
 
 __version__ = "0.1.0"
 
@@ -37,7 +39,6 @@ __all__ = ["__version__", *PUBLIC, *_HOME]
 def __getattr__(name: str):
     if name in _HOME:
         value = getattr(importlib.import_module(f"vitlib.{_HOME[name]}"), name)
-        # a function may share its module's name (vl.train): the function wins
         globals()[name] = value
         return value
     if name in PUBLIC:
@@ -47,3 +48,13 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Package(types.ModuleType):
+    def __setattr__(self, name: str, value: object) -> None:
+        # vl.train and vl.augment are functions: importing the module of the same name must not hide them
+        if not (name in _HOME and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
