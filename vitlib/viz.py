@@ -1,0 +1,361 @@
+"""Figures in one house style, among them the paper's 1, 6 and 7; a notebook shows each exactly once.
+
+A figure is a light card with a background of its own, so it looks the same on a light and on a dark page.
+It is 7.2 inches wide, the width of the text; its smallest letters measure 10 points or more and still read on
+a phone. Series differ in colour (Okabe and Ito's palette) and in marker and line style.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from matplotlib import rc_context, rcParams, ticker
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from vitlib.patches import unpatchify
+
+__all__ = ["PALETTE", "plot_lines", "show_images", "show_patches", "show_tokens", "use_style"]
+
+CARD, INK, FAINT = "#fbfcfd", "#23272e", "#d5dbe2"
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)  # Okabe-Ito, no yellow
+TEXT = ("#0068a3", "#b34f00", "#00775a", "#9c4a77", "#8a5f00", "#20749f", INK)  # dark enough for letters
+MARKERS, LINES = "osD^vPX", ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
+WIDTH, MARGIN, DPI, SMALL = 7.2, 0.12, 144, 10.5  # inches, inches, dots per inch, points
+
+STYLE = {
+    "figure.facecolor": CARD, "figure.dpi": DPI, "savefig.facecolor": CARD, "savefig.dpi": DPI,
+    "figure.constrained_layout.use": True, "font.family": "DejaVu Sans", "font.size": 11.5,
+    "axes.facecolor": CARD, "axes.edgecolor": "#8a94a0", "axes.labelcolor": INK, "axes.titlesize": 11.5,
+    "axes.labelsize": 11.5, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "grid.color": "#e6eaee", "grid.linewidth": 0.8, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
+    "xtick.labelsize": SMALL, "ytick.labelsize": SMALL, "legend.fontsize": SMALL, "legend.frameon": False,
+    "xtick.major.size": 0, "ytick.major.size": 0, "xtick.minor.size": 0, "ytick.minor.size": 0,
+    "axes.axisbelow": True, "lines.linewidth": 2, "lines.markersize": 5.5, "image.interpolation": "nearest",
+}
+
+
+class Card(Figure):
+    """A figure that keeps the house style when it is drawn; pyplot does not know it, so never shows it."""
+
+    def __init__(self, height: float, layout: str = "constrained") -> None:
+        with rc_context(STYLE):
+            super().__init__(figsize=(WIDTH, height), layout=layout)
+        x, y = MARGIN / WIDTH, MARGIN / height
+        self.get_layout_engine().set(rect=(x, y, 1 - 2 * x, 1 - 2 * y))
+
+    def draw(self, renderer) -> None:
+        with rc_context(STYLE):  # ticks are made as late as this
+            super().draw(renderer)
+
+    def _repr_png_(self) -> tuple[str, dict[str, int]]:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=DPI, facecolor=CARD, bbox_inches=None)
+        width, height = (round(96 * inches) for inches in self.get_size_inches())  # CSS pixels
+        return base64.b64encode(buffer.getvalue()).decode(), {"width": width, "height": height}
+
+
+if "IPython" in sys.modules and (_shell := sys.modules["IPython"].get_ipython()):
+    # pyplot's own formatter would crop the card; ours wins because it is registered for the narrower type
+    _shell.display_formatter.formatters["image/png"].for_type(Card, Card._repr_png_)
+
+
+def use_style() -> None:
+    """Give your own matplotlib figures the house style; those of this module have it anyway."""
+    rcParams.update(STYLE)
+
+
+@rc_context(STYLE)
+def show_images(images: Tensor | Sequence[Tensor], titles: Sequence[str] | None = None,
+                cols: int | None = None) -> Figure:
+    """Images side by side, every pixel a sharp square.
+
+    Args:
+        images: (n, 3, H, W) or (3, H, W), uint8 or float in [0, 1]; or a list of (3, H, W) of any sizes.
+        titles: One line above each image.
+        cols: Images per row; by default up to 8, fewer where titles are long.
+
+    Returns:
+        The figure, one axes per image.
+
+    Raises:
+        ValueError: If these are not images, or the titles are not as many.
+    """
+    arrays = _images(images)
+    titles = _as_many("titles", titles, len(arrays), "images")
+    fig, axes = _panels(len(arrays), cols, _aspect(arrays), titles, most=8)
+    for ax, array, title in zip(axes, arrays, titles, strict=True):
+        ax.imshow(array)
+        ax.set_title(title)
+    return fig
+
+
+@rc_context(STYLE)
+def show_patches(image: Tensor, patch_size: int, numbers: bool = False) -> Figure:
+    """An image cut into its patches.
+
+    Args:
+        image: (3, H, W), uint8 or float in [0, 1]; or its patches, (N, P*P*3) by `patchify`, N square.
+        patch_size: Patch side P in pixels.
+        numbers: Whether to write each patch's place in the sequence, counted from 0.
+
+    Returns:
+        The figure, one axes.
+
+    Raises:
+        ValueError: If P does not divide the image, or if the numbers would not fit.
+
+    Source: Figure 1.
+    """
+    tiles = _tiles(image, patch_size)  # (rows, cols, P, P, 3)
+    rows, cols = tiles.shape[:2]
+    if numbers and cols > 16:
+        raise ValueError(f"numbers fit in up to 16 patches a row, got {cols}; try a larger patch_size")
+    side = min(WIDTH - 2 * MARGIN, 5.4 * cols / rows)
+    fig, (ax,) = _panels(1, 1, rows / cols, most=1, side=side)
+    for i in range(rows * cols):
+        row, col = divmod(i, cols)
+        _tile(ax, tiles[row, col], col, row, number=i if numbers else None)
+    ax.set(xlim=(-0.02, cols + 0.02), ylim=(rows + 0.02, -0.02), aspect="equal")
+    return fig
+
+
+@rc_context(STYLE)
+def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, cls: bool = True) -> Figure:
+    """The sequence a ViT reads: the CLS token, then the patches in reading order, the middle left out.
+
+    Args:
+        image: (3, H, W), uint8 or float in [0, 1]; or patches (N, P*P*3), as for `show_patches`.
+        patch_size: Patch side P in pixels.
+        first: Patches shown from the start.
+        last: Patches shown from the end.
+        cls: Whether the CLS token stands in front. The numbers are then positions in the sequence: CLS is 0.
+
+    Returns:
+        The figure, one axes.
+
+    Raises:
+        ValueError: If P does not divide the image, or if `first` and `last` do not name 1 to 20 patches.
+
+    Source: Figure 1, Equation 1.
+    """
+    tiles = _tiles(image, patch_size)
+    tiles = tiles.reshape(-1, *tiles.shape[2:])  # (rows, cols, P, P, 3) -> (N, P, P, 3)
+    if first < 1 or last < 0 or first + last > 20:
+        raise ValueError("expected first >= 1, last >= 0 and at most 20 patches together, "
+                         f"got first={first}, last={last}")
+    shown = list(range(len(tiles)))
+    if len(tiles) > first + last:
+        shown = [*shown[:first], None, *shown[len(tiles) - last:]]
+    width = len(shown) + cls
+    fig, (ax,) = _panels(1, 1, 1.45 / width, most=1, side=min(WIDTH - 2 * MARGIN, 0.8 * width))
+    if cls:
+        ax.add_patch(Rectangle((0.05, 0.05), 0.9, 0.9, facecolor=PALETTE[0]))
+        ax.text(0.5, 0.5, "CLS", size=SMALL, color="white", weight="bold", ha="center", va="center")
+        ax.text(0.5, 1.25, "0", size=SMALL, ha="center", va="center")
+    for x, i in enumerate(shown, start=int(cls)):
+        if i is None:
+            ax.text(x + 0.5, 0.5, "···", size=14, weight="bold", ha="center", va="center")
+            continue
+        _tile(ax, tiles[i], x, 0)
+        ax.text(x + 0.5, 1.25, str(i + cls), size=SMALL, ha="center", va="center")
+    ax.set(xlim=(0, width), ylim=(1.45, 0), aspect="equal")
+    return fig
+
+
+@rc_context(STYLE)
+def plot_lines(series: Mapping[str, Sequence], xlabel: str, ylabel: str, *, title: str = "",
+               logx: bool = False, logy: bool = False, labels: str = "direct", height: float = 3.8) -> Figure:
+    """Labelled curves that differ in colour, marker and line style.
+
+    Args:
+        series: Name -> y, or (x, y), or (x, y, spread) for a band of y +- spread; at most 7 names.
+        xlabel: What x is, with its unit.
+        ylabel: What y is, with its unit.
+        title: One line above.
+        logx: Whether x is logarithmic.
+        logy: Whether y is logarithmic.
+        labels: "direct" writes each name at the end of its curve, "legend" in a box, "none" nowhere.
+        height: Height in inches.
+
+    Returns:
+        The figure, one axes.
+
+    Raises:
+        ValueError: If there are no series or more than 7, if lengths differ, if a logarithm does not
+            exist, or if `labels` is unknown.
+    """
+    curves = _curves(series, logx, logy)
+    if labels not in ("direct", "legend", "none"):
+        raise ValueError(f'labels must be "direct", "legend" or "none", got {labels!r}')
+    fig = Card(height)
+    ax = fig.subplots()
+    ax.set(xlabel=xlabel, xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    ax.set_title(ylabel, loc="left")  # read level, not with a tilted head
+    if title:
+        fig.suptitle(title, weight="bold")
+    _draw_curves(ax, curves)
+    plain = ticker.FuncFormatter(_plain)
+    for axis, log, values in ((ax.xaxis, logx, [c[0] for c in curves.values()]), (ax.yaxis, logy, None)):
+        if log:
+            ticks = np.unique(np.concatenate(values)) if values else ()
+            if 1 < len(ticks) <= 7:
+                axis.set_major_locator(ticker.FixedLocator(ticks))
+            axis.set_major_formatter(plain)
+            axis.set_minor_locator(ticker.NullLocator())
+    if labels == "direct":
+        _label_ends(ax, curves, height)
+    elif labels == "legend":
+        fig.legend(loc="outside upper left", ncols=min(4, len(curves)))
+    return fig
+
+
+def _draw_curves(ax, curves: Mapping[str, Sequence]) -> None:
+    for i, (name, (x, y, *spread)) in enumerate(curves.items()):
+        ax.plot(x, y, label=name, color=PALETTE[i], marker=MARKERS[i], linestyle=LINES[i],
+                markevery=max(1, len(x) // 8), markeredgecolor=CARD, markeredgewidth=0.6)
+        if spread:
+            ax.fill_between(x, y - spread[0], y + spread[0], color=PALETTE[i], alpha=0.18, linewidth=0)
+
+
+def _label_ends(ax, curves: Mapping[str, Sequence], height: float) -> None:
+    """Names beside the curves' ends, pushed apart where they would overlap."""
+    ax.get_xlim(), ax.get_ylim()  # settles the limits, which the transforms need
+    ends = {name: (ax.transData + ax.transAxes.inverted()).transform((curve[0][-1], curve[1][-1]))
+            for name, curve in curves.items()}
+    line = 1.35 * SMALL / 72 / (height - 1.1)  # one line of text, as a share of the axes' height
+    names = sorted(ends, key=lambda name: ends[name][1])
+    places = np.array([ends[name][1] for name in names])
+    for _ in range(100):
+        gaps = np.diff(places)
+        for i in np.flatnonzero(gaps < line - 1e-6):
+            shift = (line - gaps[i]) / 2
+            places[i], places[i + 1] = places[i] - shift, places[i + 1] + shift
+    for name, place in zip(names, places, strict=True):
+        i = list(curves).index(name)
+        ax.annotate(name, ends[name], (max(1.0, ends[name][0]) + 0.025, place), xycoords="axes fraction",
+                    size=SMALL, color=TEXT[i], va="center", annotation_clip=False,
+                    arrowprops={"arrowstyle": "-", "color": PALETTE[i], "lw": 0.8, "shrinkB": 4})
+
+
+def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str, list[np.ndarray]]:
+    if not 1 <= len(series) <= len(PALETTE):
+        raise ValueError(f"expected 1 to {len(PALETTE)} series, got {len(series)}; more cannot be told "
+                         "apart, so draw two figures")
+    curves = {}
+    for name, value in series.items():
+        parts = value if isinstance(value, tuple) else (range(len(value)), value)
+        arrays = [np.asarray(part, dtype=float) for part in parts]
+        shapes = {a.shape for a in arrays}
+        if not 2 <= len(arrays) <= 3 or len(shapes) > 1 or arrays[0].ndim != 1 or not arrays[0].size:
+            raise ValueError(f"series {name!r}: expected y, (x, y) or (x, y, spread) of one length, "
+                             f"got shapes {[a.shape for a in arrays]}")
+        for log, what, array in ((logx, "x", arrays[0]), (logy, "y", arrays[1])):
+            if log and not (array > 0).all():
+                raise ValueError(f"series {name!r}: a logarithmic axis needs {what} > 0, got "
+                                 f"{array.min():g}; leave such points out or use log{what}=False")
+        curves[name] = arrays
+    return curves
+
+
+def _plain(value: float, _position: int = 0) -> str:
+    """65536 -> 65,536 and 2e6 -> 2 M, where matplotlib writes powers of ten."""
+    for size, letter in ((1e9, " G"), (1e6, " M")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
+
+
+def _panels(n: int, cols: int | None, aspect: float, texts: Sequence[str] = (), *, most: int,
+            side: float = 2.6, below: int = 0):
+    """A card with n bare axes in rows, as wide as their longest text and at most `side` inches."""
+    lines = max((text.count("\n") + 1 for text in texts if text), default=0)
+    longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
+    room = int((WIDTH - 2 * MARGIN) / max(0.085 * longest, 0.1))  # 0.085 inches: a letter of 11 points
+    cols = cols or max(1, min(n, most, room))
+    if not isinstance(cols, int) or cols < 1:
+        raise ValueError(f"cols must be a positive integer, got {cols!r}")
+    rows = -(-n // cols)
+    side = min(side, (WIDTH - 2 * MARGIN) / cols - 0.08)
+    height = rows * (side * aspect + 0.19 * (lines + below) + 0.1) + 2 * MARGIN
+    fig = Card(height, layout="compressed")
+    axes = list(fig.subplots(rows, cols, squeeze=False).flat)
+    for ax in axes:
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+    for ax in axes[n:]:
+        ax.remove()
+    return fig, axes[:n]
+
+
+def _tile(ax, tile: np.ndarray, x: float, y: float, number: int | None = None) -> None:
+    """One patch in the unit square at (x, y), a little space around it."""
+    ax.imshow(tile, extent=(x + 0.04, x + 0.96, y + 0.96, y + 0.04))
+    if number is not None:
+        dark = tile.mean() < 0.5
+        box = {"boxstyle": "round,pad=0.12", "facecolor": INK if dark else "white", "alpha": 0.55, "lw": 0}
+        ax.text(x + 0.5, y + 0.5, str(number), size=SMALL, color="white" if dark else INK, bbox=box,
+                ha="center", va="center")
+
+
+def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
+    """(rows, cols, P, P, 3) from an image or from its patches."""
+    if patch_size < 1:
+        raise ValueError(f"patch_size must be a positive integer, got {patch_size!r}")
+    if getattr(image, "ndim", 0) == 2:
+        side = round(len(image) ** 0.5)
+        if side**2 != len(image):
+            raise ValueError(f"expected a square number of patches, got {len(image)}; for another grid use "
+                             "vl.unpatchify and pass the image")
+        image = unpatchify(image[None], patch_size, side * patch_size)
+    arrays = _images(image)
+    if len(arrays) != 1:
+        raise ValueError(f"expected one image (3, H, W), got {len(arrays)}; take images[0]")
+    height, width, channels = arrays[0].shape
+    if height % patch_size or width % patch_size:
+        raise ValueError(f"image of {height} x {width} is not a multiple of patch_size {patch_size}; try "
+                         f"{height // patch_size * patch_size} x {width // patch_size * patch_size}")
+    tiles = arrays[0].reshape(height // patch_size, patch_size, -1, patch_size, channels)
+    return tiles.swapaxes(1, 2)  # (rows, P, cols, P, 3) -> (rows, cols, P, P, 3)
+
+
+def _images(images: Tensor | Sequence[Tensor]) -> list[np.ndarray]:
+    """Checked images as float arrays (H, W, 3) in [0, 1]."""
+    if isinstance(images, (list, tuple)):
+        return [array for item in images for array in _images(item)]
+    array = images.detach().cpu() if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
+    array = array[None] if array.ndim == 3 else array
+    shape = tuple(array.shape)
+    if array.ndim != 4 or shape[1] not in (1, 3) or not array.numel():
+        fix = "move the channels before height and width" if shape[-1:] == (3,) else "check the axes"
+        raise ValueError("expected images of shape (3, H, W) or (n, 3, H, W), "
+                         f"got {tuple(images.shape)}; {fix}")
+    if array.dtype == torch.uint8:
+        array = array.float() / 255
+    elif not array.is_floating_point():
+        raise ValueError(f"expected images of dtype uint8, or float in [0, 1], got {array.dtype}; "
+                         "use images.to(torch.uint8)")
+    low, high = array.min().item(), array.max().item()
+    if not (low >= -1e-3 and high <= 1 + 1e-3):
+        standardised = low < 0 or high < 20
+        fix = "are they standardised? Use vl.denormalize(images)" if standardised else "divide by 255"
+        raise ValueError(f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; {fix}")
+    array = array.float().clamp(0, 1).permute(0, 2, 3, 1)  # (n, C, H, W) -> (n, H, W, C)
+    return list(array.expand(-1, -1, -1, 3).numpy())
+
+
+def _aspect(arrays: Sequence[np.ndarray]) -> float:
+    return max(array.shape[0] / array.shape[1] for array in arrays)
+
+
+def _as_many(what: str, texts: Sequence[str] | None, n: int, of: str) -> Sequence[str]:
+    texts = [""] * n if texts is None else texts
+    if len(texts) != n:
+        raise ValueError(f"expected {n} {what}, one for each of the {n} {of}, got {len(texts)}")
+    return texts
