@@ -34,14 +34,18 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tenso
     >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
     torch.Size([1, 196, 768])
     """
+    _check_images(images, patch_size)
+    return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
+
+
+def _check_images(images: Tensor, patch_size: int) -> None:
     if images.ndim != 4:
-        raise ValueError(f"patchify expects images of shape (B, C, H, W), got {tuple(images.shape)}; "
+        raise ValueError(f"expected images of shape (B, C, H, W), got {tuple(images.shape)}; "
                          "add the batch axis with images[None]")
-    if patch_size < 1:
+    if not isinstance(patch_size, int) or patch_size < 1:
         raise ValueError(f"patch_size must be a positive integer, got {patch_size}")
     check_multiple("image height", images.shape[2], patch_size)
     check_multiple("image width", images.shape[3], patch_size)
-    return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
 
 
 def unpatchify(patches: Shaped[Tensor, "B N PPC"], patch_size: int,
@@ -110,9 +114,11 @@ class ConvPatchEmbed(nn.Module):
 
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
+        self.patch_size = patch_size
         self.proj = _init_projection(nn.Conv2d(in_chans, embed_dim, patch_size, stride=patch_size))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        _check_images(images, self.patch_size)  # a convolution would leave the last pixels out in silence
         return self.proj(images).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, D, N) -> (B, N, D)
 
 
@@ -178,6 +184,7 @@ class ConvStem(nn.Module):
 
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
+        self.patch_size = patch_size
         halvings = int(math.log2(patch_size))
         widths = [in_chans] + [max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)]
         layers: list[nn.Module] = []
@@ -187,6 +194,7 @@ class ConvStem(nn.Module):
         self.proj = _init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        _check_images(images, self.patch_size)
         return self.proj(self.stem(images)).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, N, D)
 
 

@@ -63,6 +63,8 @@ def resample_grid(grid: Float[Tensor, "B D rows cols"], size: tuple[int, int]) -
     """Bicubic, antialiased interpolation in float32: (B, D, rows, columns) -> (B, D, *size)."""
     if tuple(grid.shape[-2:]) == tuple(size):
         return grid
+    if size[1] == 1 < size[0]:  # one column: torch's antialiased kernel repeats the first row; one row is right
+        return resample_grid(grid.mT, (1, size[0])).mT
     return F.interpolate(grid.float(), size=tuple(size), mode="bicubic", antialias=True).to(grid.dtype)
 
 
@@ -165,8 +167,8 @@ class Learned2dPosEmbed(LearnedPosEmbed):
 
     def resample(self, grid: tuple[int, int]) -> None:
         for name, size in (("rows", grid[0]), ("cols", grid[1])):
-            line = getattr(self, name).detach().T[None, :, :, None]  # (1, D/2, length, 1)
-            setattr(self, name, nn.Parameter(resample_grid(line, (size, 1))[0, :, :, 0].T.contiguous()))
+            line = getattr(self, name).detach().T[None, :, None]  # (length, D/2) -> (1, D/2, 1, length)
+            setattr(self, name, nn.Parameter(resample_grid(line, (1, size))[0, :, 0].T.contiguous()))
         NoPosEmbed.resample(self, grid)
 
 
