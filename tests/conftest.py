@@ -19,6 +19,7 @@ import types
 import warnings
 
 import pytest
+from hypothesis import settings
 
 TYPECHECK = os.environ.get("VITLIB_TYPECHECK") == "1"
 
@@ -26,6 +27,10 @@ if TYPECHECK:
     from jaxtyping import install_import_hook
 
     install_import_hook("vitlib", "beartype.beartype")
+
+# The same examples in every run, and no deadline: a shared machine is slow now and then.
+settings.register_profile("book", deadline=None, derandomize=True, max_examples=15 if TYPECHECK else 50)
+settings.load_profile("book")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,0 +1,76 @@
+# Patch by Patch. `make book` and `make test` are all that most people need; `make help` lists the rest.
+#
+# TORCH=cpu    take torch from PyTorch's CPU index: spares Linux users without a GPU the CUDA packages
+# PYTHON=...   the Python (3.11 or newer) that makes the virtual environment
+# PORT=8000    where `make serve` shows the book
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8000
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	if $$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
+	then echo $$p; exit; fi; done; echo none)
+INDEX := $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
+STAMP := $(VENV)/made-from-$(shell cat requirements.txt pyproject.toml | cksum | tr ' ' '-')
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help book test serve lab clean venv set-url strip lock
+
+help:  ## this list
+	@echo "Patch by Patch: Vision Transformers you can run"
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+	@echo
+	@echo "  TORCH=cpu      on Linux without a GPU: make book TORCH=cpu"
+	@echo "  PYTHON=...     which Python makes the virtual environment (found now: $(PYTHON))"
+
+book: $(STAMP)  ## build the book (first time: sets everything up)
+	@$(BIN)/python tools/build.py
+
+test: $(STAMP)  ## run every check: package, notebooks, book, browser
+	@$(BIN)/python tools/check.py
+
+serve: book  ## build the book and show it at http://localhost:8000
+	@echo "The book is at http://localhost:$(PORT)  (Ctrl-C stops)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html >/dev/null 2>&1 || true
+
+lab: $(STAMP)  ## open the notebooks in JupyterLab
+	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --notebook-dir=book
+
+venv: $(STAMP)  ## only set up the virtual environment
+	@echo "The virtual environment is at $(VENV): activate it with  . $(BIN)/activate"
+
+clean:  ## delete what was built (the virtual environment stays)
+	@rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	@find vitlib tests tools book -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "Deleted _build and caches. To delete the virtual environment as well: rm -rf $(VENV)"
+
+set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo
+	@$(BIN)/python tools/set_url.py "$(URL)"
+
+strip: $(STAMP)  ## strip images from the notebooks, as they are kept in git
+	@$(BIN)/nbstripout --max-size 2k --keep-count --keep-id --extra-keys "cell.metadata.execution" book/*.ipynb
+	@echo "Stripped book/*.ipynb; small text outputs and execution counts are kept."
+
+lock:  ## write requirements.txt anew: the newest versions that pyproject.toml allows
+	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
+	@$(PYTHON) tools/lock.py
+
+$(STAMP): requirements.txt pyproject.toml
+	@if [ "$(PYTHON)" = none ]; then \
+		echo "No usable Python was found. The book needs Python 3.11, 3.12 or 3.13 with its venv module."; \
+		echo "Here: $$(python3 --version 2>&1 || echo 'no python3'). Install one (on Debian and Ubuntu:"; \
+		echo "apt install python3.11 python3.11-venv), or name it: make book PYTHON=/path/to/python3.12"; \
+		exit 1; \
+	fi
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version) (once; a few minutes) ..."
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --progress-bar on $(INDEX) -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --no-deps $$(sed -n 's/^# --no-deps //p' requirements.txt)
+	@$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+	@echo "Set up $(VENV)."

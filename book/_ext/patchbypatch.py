@@ -1,0 +1,87 @@
+"""The book's own Sphinx extension: its public address, pages that work without a network, compact signatures."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from set_url import pages_url, read_url  # noqa: E402
+
+
+def use_public_address(app, config):
+    """Shows buttons that lead to the repository and to Colab, once the book has an address."""
+    url = read_url(ROOT)
+    options = config.html_theme_options
+    if not url:
+        for name in ("repository_url", "launch_buttons"):
+            options.pop(name, None)
+        return
+    options["repository_url"] = url
+    options["repository_branch"] = "main"
+    options["use_repository_button"] = True
+    options["use_issues_button"] = True
+    options["launch_buttons"] = {
+        "notebook_interface": "jupyterlab",
+        "colab_url": "https://colab.research.google.com",
+    }
+    config.html_baseurl = config.ogp_site_url = pages_url(url)
+    config.ogp_social_cards = {"enable": False}
+    config.ogp_image = f"{pages_url(url)}_static/cover.png"
+    config.sitemap_url_scheme = "{link}"
+
+
+def drop_thebe(app, config):
+    """Switches sphinx-thebe off: even unused, it writes a script that is an error on every page."""
+    for listeners in app.events.listeners.values():
+        for listener in [each for each in listeners if each.handler.__module__ == "sphinx_thebe"]:
+            app.disconnect(listener.id)
+
+
+def drop_remote_scripts(app, pagename, templatename, context, doctree):
+    """Drops scripts that would ask another host (a widget's, say): the book reads without a network."""
+    context["script_files"] = [
+        script
+        for script in context["script_files"]
+        if not str(getattr(script, "filename", None) or "").startswith("http")
+    ]
+
+
+def shorten_shapes(app, what, name, obj, options, signature, returns):
+    """Writes jaxtyping's `Float[Tensor, 'B N D']` as the docstrings do: `Float[B N D]`."""
+
+    def shorten(text):
+        text = re.sub(r"~?(?:jaxtyping\.)?(\w+)\[~?(?:torch\.)?Tensor, (['\"])(.*?)\2\]", r"\1[\3]", text)
+        return re.sub(r"~?\b(?:torch\.nn\.modules\.module|torch\.nn|torch|pathlib|jaxtyping)\.(?=[A-Z])", "", text)
+
+    return signature and shorten(signature), returns and shorten(returns)
+
+
+def read_plain_docstring(app, what, name, obj, options, lines):
+    """Reads docstrings as the plain text they are, before napoleon turns them into reStructuredText.
+
+    An asterisk is an asterisk, as in `(B, D, *size)`, and text before a colon under `Returns:` is no type, since
+    types stand in signatures only.
+    """
+    for i, line in enumerate(lines):
+        parts = re.split(r"(`+[^`]*`+)", line)  # every second part stands between backticks
+        parts[::2] = [re.sub(r"(?<!\\)\*(?!\s)", r"\*", part) for part in parts[::2]]
+        lines[i] = "".join(parts)
+        if i and lines[i - 1].strip() in {"Returns:", "Yields:"} and ":" in line:
+            lines[i] = re.sub(r"^(\s*)", r"\1: ", lines[i])
+
+
+def setup(app):
+    """Registers the extension with Sphinx."""
+    if read_url(ROOT):
+        app.setup_extension("sphinxext.opengraph")
+        app.setup_extension("sphinx_sitemap")
+    app.connect("config-inited", use_public_address, priority=0)
+    app.connect("config-inited", drop_thebe)
+    app.connect("html-page-context", drop_remote_scripts, priority=900)
+    app.connect("autodoc-process-signature", shorten_shapes)
+    app.connect("autodoc-process-docstring", read_plain_docstring, priority=100)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,195 @@
+"""Builds the book: runs every notebook on all cores, then Jupyter Book with warnings as errors.
+
+    python tools/build.py            (or: make book)
+
+Notebooks that ran before come from `_build/.jupyter_cache`. That cache is dropped when the package, the lock or the
+data at hand change; when nothing at all changed, nothing is done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "_build"
+CACHE = BUILD / ".jupyter_cache"
+STATE = BUILD / "state.json"
+HTML = BUILD / "html"
+TIMEOUT = 300  # seconds a cell may take
+
+
+def digest(paths) -> str:
+    """Returns a hash of the files under ``paths``: their names and what they hold."""
+    hashed = hashlib.sha256()
+    for top in sorted(map(Path, paths)):
+        files = sorted(p for p in top.rglob("*") if p.is_file()) if top.is_dir() else [top]
+        for file in files:
+            if "__pycache__" in file.parts or ".ipynb_checkpoints" in file.parts:
+                continue
+            content = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else "missing"
+            hashed.update(f"{file.relative_to(ROOT)} {content}\n".encode())
+    return hashed.hexdigest()
+
+
+def data_at_hand() -> str:
+    """Returns which data set notebooks will find, with the sizes and times of its files."""
+    from vitlib.data import find_cifar10
+
+    folder = find_cifar10()
+    if folder is None:
+        return "Drawn-10"
+    files = ((p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.iterdir()))
+    return f"{folder} {list(files)}"
+
+
+def fingerprints() -> dict[str, str]:
+    """Returns hashes of what notebooks depend on, of the site's settings, and of the pages."""
+    pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
+    settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "book/_ext")]
+    settings += [ROOT / "book/_static", ROOT / "book/references.bib"]
+    behind = digest([ROOT / "vitlib", ROOT / "requirements.txt"]) + data_at_hand() + sys.version
+    return {
+        "behind": hashlib.sha256(behind.encode()).hexdigest(),
+        "settings": digest(settings),
+        "pages": digest(pages),
+    }
+
+
+def toc_pages() -> list[str]:
+    """Returns the path of every page in _toc.yml, without its ending."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    files = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
+    return [toc["root"], *files]
+
+
+def missing_pages() -> list[str]:
+    """Returns the pages of the table of contents that have no HTML."""
+    return [page for page in ["index", *toc_pages()] if not (HTML / f"{page}.html").is_file()]
+
+
+def kernel_environment(notebooks: int) -> dict[str, str]:
+    """Returns the environment in which notebooks run: this installation's kernel, a fair share of the cores."""
+    environment = {k: v for k, v in os.environ.items() if k not in {"JUPYTER_PATH", "MPLBACKEND", "PYTHONPATH"}}
+    threads = max(1, (os.cpu_count() or 1) // max(1, notebooks))
+    return environment | {
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "JUPYTER_PLATFORM_DIRS": "1",
+        "JUPYTER_CONFIG_DIR": str(BUILD / ".jupyter"),
+        "IPYTHONDIR": str(BUILD / ".ipython"),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")]),
+        "OMP_NUM_THREADS": environment.get("OMP_NUM_THREADS", str(threads)),
+    }
+
+
+def run_notebook(path: str) -> tuple[float, str]:
+    """Runs one notebook into the cache; returns the seconds it took and the traceback, "" if there was none."""
+    from jupyter_cache import get_cache
+    from jupyter_cache.executors import load_executor
+
+    start = time.perf_counter()
+    cache = get_cache(str(CACHE))
+    result = load_executor("local-serial", cache).run_and_cache(filter_uris=[path], timeout=TIMEOUT)
+    seconds = time.perf_counter() - start
+    if path in result.succeeded:
+        return seconds, ""
+    return seconds, cache.get_project_record(path).traceback or "the notebook could not be read or its kernel not started"
+
+
+def report_failure(path: Path, traceback: str) -> None:
+    """Says which cell of which notebook failed, with its code and its error."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", traceback)
+    print(f"\n{'-' * 100}\nFAILED  {path.relative_to(ROOT)}", flush=True)
+    parts = re.split(r"^-{10,}\n", plain, flags=re.M)  # nbclient: message, source, error, name of the error
+    code = parts[1].strip() if len(parts) > 2 else ""
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], 1):
+        if code and cell["cell_type"] == "code" and "".join(cell["source"]).strip() == code:
+            print(f"cell {number}:\n")
+    for line in (parts[1:] and "\n".join(parts[1:]) or plain).strip().splitlines()[-60:]:
+        print(f"    {line}")
+
+
+def run_notebooks() -> bool:
+    """Fills the cache with every notebook that is not in it; says whether all of them ran."""
+    from jupyter_cache import get_cache
+
+    cache = get_cache(str(CACHE))
+    paths = sorted((ROOT / "book").glob("*.ipynb"))
+    wanted = {str(path) for path in paths}
+    for record in cache.list_project_records():
+        if record.uri not in wanted:
+            cache.remove_nb_from_project(record.pk)
+    for path in paths:
+        cache.add_nb_to_project(str(path))
+    todo = [record.uri for record in cache.list_unexecuted()]
+    if not todo:
+        print(f"Notebooks: all {len(paths)} are in the cache.", flush=True)
+        return True
+    cores = os.cpu_count() or 1
+    print(f"Notebooks: running {len(todo)} of {len(paths)} on {min(cores, len(todo))} cores ...", flush=True)
+    environment = kernel_environment(min(cores, len(todo)))
+    profile = BUILD / ".ipython" / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
+    os.environ.clear()
+    os.environ.update(environment)
+    failures = []
+    with ProcessPoolExecutor(min(cores, len(todo)), mp_context=get_context("spawn")) as pool:
+        jobs = {pool.submit(run_notebook, path): Path(path) for path in todo}
+        for done, job in enumerate(as_completed(jobs), 1):
+            seconds, traceback = job.result()
+            verdict = "FAILED" if traceback else "ok"
+            print(f"  [{done}/{len(todo)}] {jobs[job].name:32s} {seconds:6.1f} s  {verdict}", flush=True)
+            if traceback:
+                failures.append((jobs[job], traceback))
+    for path, traceback in failures:
+        report_failure(path, traceback)
+    return not failures
+
+
+def main() -> int:
+    """Builds what changed and returns the exit status."""
+    start = time.perf_counter()
+    found = fingerprints()
+    last = json.loads(STATE.read_text()) if STATE.exists() else {}
+    if found == last and not missing_pages():
+        print(f"Nothing changed. The book is at {HTML / 'index.html'}")
+        return 0
+    STATE.unlink(missing_ok=True)  # until this build is done, the last one is not known to be good
+    key = BUILD / "cache-key"
+    if CACHE.exists() and (not key.exists() or key.read_text() != found["behind"]):
+        print("The package, the lock or the data changed: every notebook runs again.", flush=True)
+        shutil.rmtree(CACHE)
+    BUILD.mkdir(exist_ok=True)
+    key.write_text(found["behind"])
+    if not run_notebooks():
+        print("\nThe book was not built: a notebook failed (see above).")
+        return 1
+    jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
+    command = [jupyter_book, "build", str(ROOT), "-W", "--keep-going", "-n"]
+    if any(found[part] != last.get(part) for part in ("behind", "settings")):
+        command.append("--all")
+    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}).returncode
+    if status or missing_pages():
+        gone = ", ".join(missing_pages())
+        print(f"\nThe book was not built: {f'no page for {gone}' if gone else 'see the warnings above'}.")
+        return status or 1
+    if fingerprints() == found:
+        STATE.write_text(json.dumps(found, indent=1))
+    print(f"\nBuilt {len(toc_pages())} pages in {time.perf_counter() - start:.0f} s: open {HTML / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
