@@ -22,11 +22,16 @@ class Mlp(nn.Module):
 
     Shape: (B, T, D) -> (B, T, D).
 
+    Raises:
+        ValueError: If the activation is unknown.
+
     Source: Section 3.1 ("The MLP contains two layers with a GELU non-linearity").
     """
 
     def __init__(self, embed_dim: int, hidden_dim: int, act: str = "gelu", drop_rate: float = 0.0) -> None:
         super().__init__()
+        if act not in ACTIVATIONS:
+            raise ValueError(f"act must be one of {', '.join(ACTIVATIONS)}; got {act!r}")
         self.fc1 = nn.Linear(embed_dim, hidden_dim)
         self.act = ACTIVATIONS[act]()
         self.fc2 = nn.Linear(hidden_dim, embed_dim)

@@ -1,0 +1,82 @@
+"""Encoder blocks: the norm before each branch, or after it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib.encoder import BLOCKS
+
+CLOSE = dict(rtol=1e-5, atol=1e-6)
+
+
+def random_block(order="pre", **options):
+    torch.manual_seed(0)
+    block = BLOCKS[order](12, 3, 24, **options).eval()
+    for p in block.parameters():
+        torch.nn.init.normal_(p, std=0.3)
+    return block
+
+
+def norm(layer: torch.nn.LayerNorm, x: torch.Tensor) -> torch.Tensor:
+    """Equation 4 of layer normalisation (arXiv 1607.06450), with the paper's 1e-6."""
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt() * layer.weight + layer.bias
+
+
+@pytest.mark.parametrize("bias", [None, torch.linspace(-1, 1, 75).reshape(1, 3, 5, 5)])
+def test_pre_norm_is_equations_2_and_3(bias):
+    block, x = random_block(), torch.randn(2, 5, 12)
+    y = block.attn(norm(block.norm1, x), bias) + x
+    torch.testing.assert_close(block(x, bias), block.mlp(norm(block.norm2, y)) + y, **CLOSE)
+
+
+def test_post_norm_is_the_transformer_of_2017():
+    block, x = random_block("post"), torch.randn(2, 5, 12)
+    y = norm(block.norm1, block.attn(x) + x)
+    torch.testing.assert_close(block(x), norm(block.norm2, block.mlp(y) + y), **CLOSE)
+
+
+def test_the_orders_share_their_weights():
+    assert random_block("pre").state_dict().keys() == random_block("post").state_dict().keys()
+    assert issubclass(vl.PostNormBlock, vl.Block)
+
+
+@pytest.mark.parametrize("order", BLOCKS)
+def test_attention_weights_are_those_of_the_branch(order):
+    block, x = random_block(order), torch.randn(2, 5, 12)
+    seen = {}
+    block.attn.register_forward_pre_hook(lambda _, args: seen.update(x=args[0]))
+    block(x)
+    torch.testing.assert_close(block.attention_weights(x), block.attn.attention_weights(seen["x"]))
+
+
+def test_it_is_timms_block(timm):
+    from timm.models.vision_transformer import Block
+
+    ours = random_block(layer_scale=0.1)
+    theirs = Block(12, 3, mlp_ratio=2, qkv_bias=True, init_values=0.1, norm_layer=partial(torch.nn.LayerNorm, eps=1e-6)).eval()
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(2, 5, 12)
+    torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
+
+
+def test_layer_scale_of_zero_leaves_the_residual_stream():
+    block, x = vl.Block(12, 3, 24, layer_scale=0.0), torch.randn(2, 5, 12)
+    assert torch.equal(block(x), x)
+
+
+def test_a_dropped_block_leaves_its_images_alone():
+    torch.manual_seed(0)
+    block, x = vl.Block(12, 3, 24, drop_path=0.5).train(), torch.randn(64, 5, 12)
+    untouched = (block(x) == x).flatten(1).all(1)  # both branches dropped: one image in four
+    assert 5 < untouched.sum() < 28
+
+
+@pytest.mark.parametrize("order", BLOCKS)
+def test_tokens_are_a_set(order):
+    block, x, places = random_block(order), torch.randn(2, 7, 12), torch.randperm(7)
+    torch.testing.assert_close(block(x[:, places]), block(x)[:, places], **CLOSE)
