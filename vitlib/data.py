@@ -1,33 +1,28 @@
-"""Data sets and photographs: CIFAR-10, Drawn-10, a folder of your own images (the paper's section 4.1, made small).
+"""Data sets and photographs (the paper's Section 4.1, made small): CIFAR-10, Drawn-10, a reader's own images.
 
-Images are uint8 tensors (n, 3, H, W) in RGB and labels int64 tensors (n,); `normalize` makes them ready
-for a model. Nothing here downloads anything but `fetch_cifar10`, and nothing is ever unpickled.
+Images are uint8 tensors (n, 3, H, W) in RGB and labels int64 tensors (n,); `normalize` makes them ready for a
+model. Nothing but `fetch_cifar10` downloads anything, and nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import errno
-import hashlib
-import http.client
 import importlib.util
 import os
 import shutil
 import sys
-import tarfile
-import tempfile
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int64, Shaped, UInt8
 from torch import Tensor
+
+from vitlib.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, load_drawn10
+from vitlib.fetch import download, unpack
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CIFAR10_URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
@@ -53,7 +48,7 @@ class Dataset:
     """
 
     images: UInt8[Tensor, "n 3 H W"]
-    labels: Int64[Tensor, "n"]
+    labels: Int64[Tensor, " n"]
     classes: tuple[str, ...]
     label: str
     name: str
@@ -77,9 +72,8 @@ def find_cifar10(root: str | Path | None = None) -> Path | None:
     return None
 
 
-def load_cifar10(
-    split: str, root: str | Path | None = None
-) -> tuple[UInt8[Tensor, "n 3 32 32"], Int64[Tensor, "n"]]:
+def load_cifar10(split: str, root: str | Path | None = None) -> tuple[UInt8[Tensor, "n 3 32 32"],
+                                                                      Int64[Tensor, " n"]]:
     """CIFAR-10 from its official binary files, already on disk.
 
     Args:
@@ -100,10 +94,8 @@ def load_cifar10(
     folder = find_cifar10(root)
     if folder is None:
         places = " or ".join(str(place) for place in _places(root))
-        raise FileNotFoundError(
-            f"no {_CIFAR10_FOLDER} in {places}; download it with {_FETCH}, or set VITLIB_DATA "
-            f"to the folder that holds it (Drawn-10, load_dataset('drawn10'), needs no download)"
-        )
+        raise FileNotFoundError(f"no {_CIFAR10_FOLDER} in {places}; download it with {_FETCH}, or set VITLIB_DATA "
+                                f"to the folder that holds it (load_dataset('drawn10') needs no download)")
     records = np.concatenate([_read_batch(folder / name) for name in _CIFAR10_FILES[split]])
     labels = torch.from_numpy(records[:, 0].astype(np.int64))
     images = torch.from_numpy(records[:, 1:].copy())  # (n, 3072)
@@ -133,7 +125,7 @@ def _read_batch(path: Path) -> np.ndarray:
     """One file's records, uint8 (10000, 3073), its size and labels checked."""
     again = f"delete {path.parent} and run {_FETCH}"
     if not path.is_file():
-        raise ValueError(f"CIFAR-10 is not whole: expected {path.name} in {path.parent}, got no such file; {again}")
+        raise ValueError(f"CIFAR-10 is not whole: expected {path}, got no such file; {again}")
     size = path.stat().st_size
     if size != _BATCH * _RECORD:
         raise ValueError(f"{path} is damaged: expected {_BATCH * _RECORD} bytes, got {size}; {again}")
@@ -150,12 +142,63 @@ def _cifar10_label(folder: Path) -> str:
     return lines[0].strip() or "CIFAR-10"
 
 
+def fetch_cifar10(root: str | Path | None = None, urls: Sequence[str] | None = None, *,
+                  md5: str = CIFAR10_MD5, size: int = CIFAR10_BYTES, progress: bool = True) -> Path:
+    """Downloads CIFAR-10's official binary archive and unpacks it, unless it is already there and whole.
+
+    The university's host is slow: the 170 MB may take an hour. Stopped at any moment, the same call goes on.
+
+    Args:
+        root: the folder to put it in; without it, `$VITLIB_DATA`, else the user's cache folder.
+        urls: where to download from, tried in turn; without it, the addresses in `$VITLIB_MIRRORS`
+            (separated by spaces), then the university's.
+        md5: the archive's MD5 sum.
+        size: the archive's size in bytes.
+        progress: whether to show a bar.
+
+    Returns:
+        The folder `cifar-10-batches-bin`.
+
+    Raises:
+        ConnectionError: no network, or no address gave the whole file.
+        OSError: no space left, or a folder that may not be written.
+        ValueError: what was downloaded is not the official archive.
+    """
+    place = _places(root)[0]
+    target = place / _CIFAR10_FOLDER
+    part = place / f"{CIFAR10_URL.rpartition('/')[2]}.part"
+    try:
+        _check_cifar10(target)
+        return target
+    except ValueError:
+        pass  # absent, or damaged and to be replaced
+    need = size + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
+    free = shutil.disk_usage(next(p for p in (place, *place.absolute().parents) if p.exists())).free
+    if free < need:
+        raise OSError(f"no space left: expected {need / 1e6:.0f} MB free in {place}, got {free / 1e6:.0f}; "
+                      f"make room, or choose another folder with --root")
+    download(_mirrors() if urls is None else urls, part, size, md5, progress)
+    unpack(part, target, _check_cifar10)
+    part.unlink()
+    return target
+
+
+def _mirrors() -> list[str]:
+    """Addresses of the archive: the user's, then the university's."""
+    return [*os.environ.get("VITLIB_MIRRORS", "").split(), CIFAR10_URL]
+
+
+def _check_cifar10(folder: Path) -> None:
+    """Reads every file; ValueError if one is missing or damaged."""
+    for name in _CIFAR10_FILES["train"] + _CIFAR10_FILES["test"]:
+        _read_batch(folder / name)
+
+
 # --------------------------------------------------------------------------- data sets, ready for use
 
 
-def load_dataset(
-    name: str = "auto", split: str = "train", n: int | None = None, root: str | Path | None = None
-) -> Dataset:
+def load_dataset(name: str = "auto", split: str = "train", n: int | None = None,
+                 root: str | Path | None = None) -> Dataset:
     """CIFAR-10 or Drawn-10, with their names and label.
 
     Args:
@@ -171,8 +214,6 @@ def load_dataset(
         FileNotFoundError: "cifar10" was asked for and is not there.
         ValueError: an unknown name or split, an n out of range, or a damaged file.
     """
-    from vitlib.drawn10 import DRAWN10_CLASSES, load_drawn10
-
     _check_name("data set", name, ("auto", "cifar10", "drawn10"))
     if name == "drawn10" or (name == "auto" and find_cifar10(root) is None):
         images, labels = load_drawn10(split, n)
@@ -183,9 +224,8 @@ def load_dataset(
     return Dataset(images[:n], labels[:n], CIFAR10_CLASSES, _cifar10_label(find_cifar10(root)), "cifar10")
 
 
-def split_validation(
-    images: Shaped[Tensor, "n ..."], labels: Int64[Tensor, "n"], n: int = 5000, seed: int = 0
-) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def split_validation(images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"], n: int = 5000,
+                     seed: int = 0) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Holds n images out of a training set, each class in proportion.
 
     Choices (learning rates, epochs, recipes) are made on the part held out; the test set is read once.
@@ -222,11 +262,8 @@ def split_validation(
     return (images[rest.to(here)], labels[rest]), (images[held.to(here)], labels[held])
 
 
-def normalize(
-    images: Shaped[Tensor, "*B C H W"],
-    mean: float | Sequence[float] = 0.5,
-    std: float | Sequence[float] = 0.5,
-) -> Float[Tensor, "*B C H W"]:
+def normalize(images: Shaped[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5,
+              std: float | Sequence[float] = 0.5) -> Float[Tensor, "*B C H W"]:
     """Standardises images for a model: (x - mean) / std, with x in [0, 1].
 
     Args:
@@ -251,21 +288,16 @@ def normalize(
     elif images.device.type == "cpu" and images.numel():
         low, high = (v.item() for v in images.aminmax())
         if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
-            raise ValueError(
-                f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; divide 0-255 by 255, "
-                f"and do not normalise twice"
-            )
+            raise ValueError(f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; "
+                             f"divide 0-255 by 255, and do not normalise twice")
     mean, std = _per_channel("mean", mean, images), _per_channel("std", std, images)
     if (std <= 0).any():
         raise ValueError(f"expected std above 0, got {std.flatten().tolist()}")
     return (images - mean) / std
 
 
-def denormalize(
-    images: Float[Tensor, "*B C H W"],
-    mean: float | Sequence[float] = 0.5,
-    std: float | Sequence[float] = 0.5,
-) -> Float[Tensor, "*B C H W"]:
+def denormalize(images: Float[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5,
+                std: float | Sequence[float] = 0.5) -> Float[Tensor, "*B C H W"]:
     """The inverse of `normalize`, for looking at what a model was given.
 
     Args:
@@ -288,19 +320,15 @@ def denormalize(
 def _check_images(images: Tensor) -> None:
     """Refuses what is not a uint8 or float tensor (..., C, H, W)."""
     if not isinstance(images, Tensor):
-        raise ValueError(
-            f"expected a torch tensor (..., C, H, W), got {type(images).__name__}; "
-            f"turn a NumPy image (H, W, C) into one with torch.from_numpy(image).permute(2, 0, 1)"
-        )
+        raise ValueError(f"expected a torch tensor (..., C, H, W), got {type(images).__name__}; turn a NumPy "
+                         f"image (H, W, C) into one with torch.from_numpy(image).permute(2, 0, 1)")
     shape = tuple(images.shape)
     if images.ndim < 3:
-        raise ValueError(f"expected images (..., C, H, W), got shape {shape}; add the missing axes with x[None]")
+        raise ValueError(f"expected images (..., C, H, W), got {shape}; add the missing axes with x[None]")
     if shape[-1] in (1, 3, 4) and shape[-3] not in (1, 3, 4):
-        raise ValueError(
-            f"expected channels first (..., C, H, W), got channels last {shape}; use x.movedim(-1, -3)"
-        )
+        raise ValueError(f"expected channels first (..., C, H, W), got {shape}; use x.movedim(-1, -3)")
     if images.dtype != torch.uint8 and not images.is_floating_point():
-        raise ValueError(f"expected uint8 or float images, got {images.dtype}; use x.to(torch.uint8) for 0-255")
+        raise ValueError(f"expected uint8 or float images, got {images.dtype}; use x.to(torch.uint8)")
 
 
 def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> Tensor:
@@ -317,3 +345,191 @@ def _check_name(what: str, name: object, known: Sequence[str] | dict) -> None:
         near = difflib.get_close_matches(str(name), list(known), 1, 0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown {what} {name!r}: expected one of {', '.join(known)}{hint}")
+
+
+# ------------------------------------------------------------------------------------------ photographs
+
+SAMPLES = {  # photographs in the public domain that scikit-image's wheel carries
+    "astronaut": "astronaut.png",
+    "brick": "brick.png",
+    "camera": "camera.png",
+    "cat": "chelsea.png",
+    "coffee": "coffee.png",
+    "galaxies": "hubble_deep_field.jpg",
+    "grass": "grass.png",
+    "gravel": "gravel.png",
+    "rocket": "rocket.jpg",
+}
+_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+
+
+def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) -> UInt8[Tensor, "3 H W"]:
+    """Reads a photograph, in RGB, and makes it the wanted size.
+
+    Grey images get three equal channels, transparent ones a white ground; a camera's rotation mark is obeyed.
+
+    Args:
+        path: a JPEG, PNG, WebP, TIFF or BMP file.
+        img_size: pixels, one number for a square or (height, width); None keeps the file's size. The middle
+            of the photograph is cut out in the wanted proportion, then shrunk by averaging areas.
+
+    Returns:
+        uint8 (3, H, W).
+
+    Raises:
+        FileNotFoundError: no such file; the message proposes the nearest name.
+        ValueError: a folder, a file that is no image or damaged, or an impossible img_size.
+    """
+    cv2 = _import_cv2()
+    wanted = _check_size(img_size)
+    path = Path(path).expanduser()
+    if path.is_dir():
+        raise ValueError(f"expected an image file, got the folder {path}; use load_folder for that")
+    if not path.is_file():
+        around = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, around, 1, 0.5)
+        hint = f"; did you mean {near[0]}?" if near else f"; the current folder is {Path.cwd()}"
+        raise FileNotFoundError(f"no file {path}{hint}")
+    encoded = np.frombuffer(path.read_bytes(), np.uint8)  # cv2.imread fails on some names under Windows
+    bgr = cv2.imdecode(encoded, cv2.IMREAD_COLOR) if encoded.size else None
+    if bgr is None:
+        raise ValueError(f"{path} is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file, got "
+                         f"{encoded.size:,} bytes that OpenCV cannot read; save it (HEIC too) as PNG")
+    if encoded[:2].tobytes() != b"\xff\xd8":  # a JPEG is never transparent
+        layers = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
+        if layers is not None and layers.ndim == 3 and layers.shape[2] == 4 and layers.dtype == np.uint8:
+            alpha = layers[..., 3:].astype(np.float32) / 255
+            bgr = (layers[..., :3] * alpha + 255 * (1 - alpha)).round().astype(np.uint8)
+    rgb = cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)  # OpenCV's channels come as blue, green, red
+    if wanted:
+        rgb = _fit(rgb, *wanted)
+    return torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))  # (H, W, 3) -> (3, H, W)
+
+
+def load_folder(path: str | Path, img_size: int | tuple[int, int] = 32) -> Dataset:
+    """Reads a folder that holds one folder of images for each class.
+
+    Args:
+        path: for instance `pets`, with `pets/cat/1.jpg`, `pets/dog/1.jpg` and so on. Classes are numbered in
+            alphabetical order; hidden files and files that are no images by their name are passed over.
+        img_size: pixels, one number or (height, width); see `load_image`.
+
+    Returns:
+        a `Dataset` of uint8 (n, 3, H, W) images, its label the folder's name.
+
+    Raises:
+        FileNotFoundError: no such folder.
+        ValueError: no class folders, a class without images, a damaged image, or an impossible img_size.
+    """
+    path = Path(path).expanduser()
+    if not path.is_dir():
+        raise FileNotFoundError(f"no folder {path}; the current folder is {Path.cwd()}")
+    if img_size is None:
+        raise ValueError("expected an img_size, got None; the images of a data set share a size, try 32")
+    folders = sorted(p for p in path.glob("[!.]*") if p.is_dir())
+    if not folders:
+        raise ValueError(f"expected one folder for each class in {path}, got none; try cat/1.jpg")
+    images, labels = [], []
+    for label, folder in enumerate(folders):
+        files = sorted(p for p in folder.glob("[!.]*") if p.suffix.lower() in _SUFFIXES)
+        if not files:
+            raise ValueError(f"expected images in {folder}, got none; put .jpg or .png files there")
+        images += [load_image(file, img_size) for file in files]
+        labels += [label] * len(files)
+    classes = tuple(folder.name for folder in folders)
+    return Dataset(torch.stack(images), torch.tensor(labels), classes, path.resolve().name, "folder")
+
+
+def sample_image(name: str = "astronaut",
+                 img_size: int | tuple[int, int] | None = None) -> UInt8[Tensor, "3 H W"]:
+    """One of scikit-image's bundled photographs, all in the public domain; no download.
+
+    Args:
+        name: "astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel" or "rocket".
+        img_size: pixels, one number or (height, width); see `load_image`.
+
+    Returns:
+        uint8 (3, H, W).
+
+    Raises:
+        ValueError: an unknown name, or an impossible img_size.
+        ImportError: scikit-image is not installed.
+    """
+    _check_name("sample image", name, SAMPLES)
+    found = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
+    if found is None:
+        raise ImportError("the sample photographs come with scikit-image: pip install scikit-image")
+    return load_image(Path(found.submodule_search_locations[0]) / "data" / SAMPLES[name], img_size)
+
+
+def _import_cv2():
+    """OpenCV, or what to do where the system lacks a library that it needs."""
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError(
+            f"OpenCV does not start ({error}). opencv-python needs the system's libGL: install libgl1, or take the "
+            f"headless build, which is the same module: pip install --force-reinstall opencv-python-headless"
+        ) from error
+    return cv2
+
+
+def _check_size(img_size: object) -> tuple[int, int] | None:
+    """(height, width) in pixels, or None."""
+    if img_size is None:
+        return None
+    pair = tuple(img_size) if isinstance(img_size, tuple | list) else (img_size, img_size)
+    if len(pair) != 2 or not all(type(v) is int and v > 0 for v in pair):
+        raise ValueError(f"expected img_size in whole pixels, or (height, width), got {img_size!r}; try 224")
+    return pair
+
+
+def _fit(rgb: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Cuts out the middle in the proportion height:width, then resizes; (H, W, 3) -> (height, width, 3)."""
+    cv2 = _import_cv2()
+    H, W, _ = rgb.shape
+    scale = min(H / height, W / width)
+    h, w = max(1, round(height * scale)), max(1, round(width * scale))
+    top, left = (H - h) // 2, (W - w) // 2
+    way = cv2.INTER_AREA if scale > 1 else cv2.INTER_CUBIC
+    return cv2.resize(rgb[top : top + h, left : left + w], (width, height), interpolation=way)
+
+
+# ------------------------------------------------------------------------------------- the command line
+
+
+def configure_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `python -m vitlib data`.
+
+    Args:
+        parser: the subcommand's parser.
+    """
+    parser.add_argument("action", nargs="?", default="verify", choices=("verify", "cifar10"),
+                        help="verify: say which data are here and whole; cifar10: download CIFAR-10")
+    parser.add_argument("--root", help="the folder for data, instead of $VITLIB_DATA or the cache folder")
+    parser.add_argument("--mirror", action="append", default=[], metavar="URL",
+                        help="an address of cifar-10-binary.tar.gz to try first; may be given again")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs `python -m vitlib data`.
+
+    Args:
+        args: what `configure_parser`'s parser read.
+
+    Returns:
+        The exit code.
+    """
+    if args.action == "cifar10":
+        try:
+            fetch_cifar10(args.root, [*args.mirror, *_mirrors()])
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("stopped; what came is kept, the same command goes on there") from None
+    print("Drawn-10: {train:,} training and {test:,} test images, drawn by code".format(**DRAWN10_SIZES))
+    folder = find_cifar10(args.root)
+    if folder is None:
+        print(f"CIFAR-10: not in {' or '.join(map(str, _places(args.root)))}; download it with {_FETCH}")
+        return 0
+    _check_cifar10(folder)
+    print(f"{_cifar10_label(folder)}: 50,000 training and 10,000 test images, all files whole, in {folder}")
+    return 0

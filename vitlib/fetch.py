@@ -1,0 +1,212 @@
+"""Downloads that go on where they stopped, and archives unpacked with suspicion; whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import http.client
+import os
+import shutil
+import tarfile
+import time
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+
+_CHUNK = 1 << 16
+
+
+class DiskError(OSError):
+    """The disk is full or may not be written; the message says what to do."""
+
+
+def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progress: bool = True) -> Path:
+    """Downloads one file, from the first address that has it.
+
+    Bytes are only ever appended to `path`: whatever ends the program, the same call goes on where it stopped.
+
+    Args:
+        urls: addresses of the same file (http, https or file), tried in turn.
+        path: where the bytes go.
+        size: how many bytes the whole file has.
+        md5: its MD5 sum, in hexadecimal.
+        progress: whether to show a bar.
+
+    Returns:
+        `path`, which now holds exactly the file asked for.
+
+    Raises:
+        ConnectionError: no address gave the whole file; what came is kept.
+        ValueError: an address of another kind, or every address gave another file (which is deleted).
+        DiskError: no space left, or no right to write.
+    """
+    path = Path(path)
+    for url in urls:
+        if not url.startswith(("https://", "http://", "file:")):
+            raise ValueError(f"expected an address that starts with https://, http:// or file:, got {url!r}")
+    reasons, wrong = [], None
+    for url in urls:
+        for _ in range(2):
+            anew = not path.exists()
+            try:
+                _fill(url, path, size, progress)
+            except DiskError:
+                raise
+            except (OSError, http.client.HTTPException) as error:
+                reasons.append(f"{url}: {getattr(error, 'reason', None) or error or type(error).__name__}")
+                break
+            got = _md5(path)
+            if got == md5:
+                return path
+            path.unlink()
+            wrong = f"{url} gave a wrong file: expected MD5 {md5}, got {got}; try another mirror"
+            if anew:  # else the beginning came from elsewhere: once more, from nothing
+                break
+    if wrong and not reasons:
+        raise ValueError(wrong)
+    if wrong:
+        reasons.append(wrong)
+    if path.exists():
+        reasons.append(f"{path.stat().st_size:,} of {size:,} bytes are kept, the same command goes on there")
+    name = path.name.removesuffix(".part")
+    raise ConnectionError(f"could not download {name} (is there a network?): {'; '.join(reasons)}")
+
+
+def unpack(archive: str | Path, target: str | Path, check: Callable[[Path], object],
+           limit: int = 1 << 30) -> Path:
+    """Unpacks a .tar.gz that holds one folder.
+
+    Only plain files below a folder of the target's name are taken: one member that is a link or a device, or
+    whose path is absolute or climbs out with "..", condemns the whole archive.
+
+    Args:
+        archive: the file.
+        target: the folder to make; an old one is replaced once the new one is whole.
+        check: called with the unpacked folder, raises if it is not what was expected.
+        limit: the most bytes to write.
+
+    Returns:
+        `target`.
+
+    Raises:
+        ValueError: a damaged archive, or one with a member that is refused. Nothing is left behind.
+        DiskError: no space left, or no right to write. Nothing is left behind.
+    """
+    archive, target = Path(archive), Path(target)
+    workshop = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
+    fresh = workshop / target.name
+    try:
+        shutil.rmtree(workshop, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        with tarfile.open(archive, "r:gz") as tar:
+            for member in tar:
+                place = workshop.joinpath(*_safe_parts(member, target.name))
+                limit -= member.size
+                if limit < 0:
+                    raise ValueError(f"refused {archive}: more is in it than expected; download it again")
+                if member.isdir():
+                    place.mkdir(parents=True, exist_ok=True)
+                    continue
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with tar.extractfile(member) as source, open(place, "wb") as sink:
+                    shutil.copyfileobj(source, sink, 1 << 20)
+        check(fresh)
+        if target.exists():
+            os.replace(target, workshop / "old")
+        os.replace(fresh, target)
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{archive} is damaged ({error}); delete it and download it again") from error
+    except OSError as error:
+        raise disk_error(error, target) from error
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+    return target
+
+
+def disk_error(error: OSError, path: Path) -> OSError:
+    """The same error in a student's words, where it is about the disk.
+
+    Args:
+        error: what the system raised.
+        path: what was being written.
+    """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskError(f"no space left for {path}; make room, or choose another folder with --root")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+        return DiskError(f"cannot write {path} ({os.strerror(error.errno)}); choose a folder of your own "
+                         f"with --root or VITLIB_DATA")
+    return error
+
+
+def _safe_parts(member: tarfile.TarInfo, folder: str) -> tuple[str, ...]:
+    """The member's path below `folder`, or ValueError."""
+    parts = PurePosixPath(member.name).parts
+    plain = all(part not in ("..", "/") and "\\" not in part and ":" not in part for part in parts)
+    if not (plain and parts[:1] == (folder,) and (member.isfile() or member.isdir())):
+        raise ValueError(f"refused the archive: expected plain files in {folder}/, got {member.name!r}; "
+                         f"it is not the official one, download it again")
+    return parts
+
+
+def _fill(url: str, path: Path, size: int, progress: bool) -> None:
+    """Appends to `path` until it holds `size` bytes; a connection that breaks is taken up again."""
+    from tqdm import tqdm
+
+    have = path.stat().st_size if path.exists() else 0
+    name = path.name.removesuffix(".part")
+    with tqdm(total=size, initial=have, desc=name, unit="B", unit_scale=True, disable=not progress) as bar:
+        while have != size:
+            broken = None
+            try:
+                _stream(url, path, have, size, bar)
+            except (ConnectionError, TimeoutError, http.client.HTTPException) as error:
+                broken = error
+            before, have = have, path.stat().st_size if path.exists() else 0
+            if have < size and have <= before:
+                raise broken or ConnectionError(f"the connection closed after {have:,} of {size:,} bytes")
+            if have < size:
+                time.sleep(1)
+
+
+def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
+    """One request: appends to the bytes at hand, or starts again where the server knows no ranges."""
+    if have > size:
+        path.unlink()
+        have = 0
+    ask = urllib.request.Request(url, headers={"User-Agent": "vitlib", "Accept-Encoding": "identity"})
+    if have:
+        ask.add_header("Range", f"bytes={have}-")
+    with urllib.request.urlopen(ask, timeout=60) as answer:
+        if have and (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-"):
+            mode = "ab"
+        else:
+            mode, have = "wb", 0
+        offered = answer.headers.get("Content-Length")
+        if offered is not None and have + int(offered) != size:
+            raise OSError(f"expected a file of {size:,} bytes, got one of {have + int(offered):,}")
+        bar.n = have
+        bar.refresh()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            sink = open(path, mode)
+        except OSError as error:
+            raise disk_error(error, path) from error
+        with sink:
+            while chunk := answer.read(min(_CHUNK, size - have + 1)):
+                have += len(chunk)
+                if have > size:
+                    raise OSError(f"expected a file of {size:,} bytes, got more")
+                try:
+                    sink.write(chunk)
+                    sink.flush()
+                except OSError as error:
+                    raise disk_error(error, path) from error
+                bar.update(len(chunk))
+
+
+def _md5(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
