@@ -197,9 +197,7 @@ def plot_lines(series: Mapping[str, Sequence], xlabel: str, ylabel: str, *, titl
     fig = Card(height)
     ax = fig.subplots()
     ax.set(xlabel=xlabel, xscale="log" if logx else "linear", yscale="log" if logy else "linear")
-    ax.set_title(ylabel, loc="left")  # read level, not with a tilted head
-    if title:
-        fig.suptitle(title, weight="bold")
+    _head(ax, ylabel, title)
     _draw_curves(ax, curves)
     plain = ticker.FuncFormatter(_plain)
     for axis, log, values in ((ax.xaxis, logx, [c[0] for c in curves.values()]), (ax.yaxis, logy, None)):
@@ -214,6 +212,13 @@ def plot_lines(series: Mapping[str, Sequence], xlabel: str, ylabel: str, *, titl
     elif labels == "legend":
         fig.legend(loc="outside upper left", ncols=min(4, len(curves)))
     return fig
+
+
+def _head(ax, ylabel: str, title: str = "") -> None:
+    """Above the axes, the y axis' name read level, and over it a title."""
+    ax.annotate(ylabel, (0, 1), xytext=(0, 7), xycoords="axes fraction", textcoords="offset points")
+    if title:
+        ax.set_title(title, loc="left", weight="bold", pad=26)
 
 
 def _draw_curves(ax, curves: Mapping[str, Sequence]) -> None:
