@@ -1,5 +1,4 @@
-"""What all tests share: the reference library timm (with or without torchvision), the run that enforces shapes,
-and a page of the built book in a headless browser.
+"""What all tests share: the reference library timm (with or without torchvision) and the run that enforces shapes.
 
 Two environment variables change a run:
 
@@ -79,9 +78,9 @@ def _attribute(name):
 def timm():
     """The module timm, the reference for weights and logits.
 
-    timm imports torchvision for its data pipeline, which the comparisons do not touch. torchvision's version must
-    match torch's exactly and it does not import beside every build of torch, so the project does without: where
-    it is missing or broken, an empty module stands in for it while timm is imported.
+    timm imports torchvision for its data pipeline, which the comparisons do not touch. torchvision's version
+    must match torch's exactly and it does not import beside every build of torch, so the project does without:
+    where it is missing or broken, an empty module stands in for it while timm is imported.
     """
     if importlib.util.find_spec("timm") is None:
         pytest.skip("timm is not installed: pip install --no-deps timm")

@@ -2,8 +2,8 @@
 
     python tools/build.py            (or: make book)
 
-Notebooks that ran before come from `_build/.jupyter_cache`. That cache is dropped when the package, the lock or the
-data at hand change; when nothing at all changed, nothing is done.
+Notebooks that ran before come from `_build/.jupyter_cache`. That cache is dropped when the package, the lock or
+the data at hand change; when nothing at all changed, nothing is done.
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ def missing_pages() -> list[str]:
 
 
 def kernel_environment(notebooks: int) -> dict[str, str]:
-    """Returns the environment in which notebooks run: this installation's kernel, a fair share of the cores."""
-    environment = {k: v for k, v in os.environ.items() if k not in {"JUPYTER_PATH", "MPLBACKEND", "PYTHONPATH"}}
+    """Returns the environment for notebooks: this installation's kernel, a fair share of the cores."""
+    misleading = {"JUPYTER_PATH", "MPLBACKEND", "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in misleading}
     threads = max(1, (os.cpu_count() or 1) // max(1, notebooks))
     return environment | {
         "JUPYTER_PREFER_ENV_PATH": "1",
@@ -94,7 +95,7 @@ def kernel_environment(notebooks: int) -> dict[str, str]:
 
 
 def run_notebook(path: str) -> tuple[float, str]:
-    """Runs one notebook into the cache; returns the seconds it took and the traceback, "" if there was none."""
+    """Runs one notebook into the cache; returns the seconds it took and its traceback ("" for none)."""
     from jupyter_cache import get_cache
     from jupyter_cache.executors import load_executor
 
@@ -104,7 +105,8 @@ def run_notebook(path: str) -> tuple[float, str]:
     seconds = time.perf_counter() - start
     if path in result.succeeded:
         return seconds, ""
-    return seconds, cache.get_project_record(path).traceback or "the notebook could not be read or its kernel not started"
+    unknown = "the notebook could not be read, or its kernel could not be started"
+    return seconds, cache.get_project_record(path).traceback or unknown
 
 
 def report_failure(path: Path, traceback: str) -> None:
@@ -187,7 +189,8 @@ def main() -> int:
         return status or 1
     if fingerprints() == found:
         STATE.write_text(json.dumps(found, indent=1))
-    print(f"\nBuilt {len(toc_pages())} pages in {time.perf_counter() - start:.0f} s: open {HTML / 'index.html'}")
+    seconds = time.perf_counter() - start
+    print(f"\nBuilt {len(toc_pages())} pages in {seconds:.0f} s: open {HTML / 'index.html'}")
     return 0
 
 

@@ -2,10 +2,10 @@
 
     python tools/check.py           (or: make test)
 
-The checks are ruff; the package's tests; the same tests again with every annotated shape enforced; the build of the
-book; nbval, which runs each chapter and compares the printed text that is tagged `nbval-check-output`; and the tests
-of the built book, in a headless browser where there is one. All of them run, whichever fails; what each printed is
-in `_build/checks/`.
+The checks are ruff; the package's tests; the same tests again with every annotated shape enforced; the
+build of the book; nbval, which runs each chapter and compares the printed text that is tagged
+`nbval-check-output`; and the tests of the built book, in a headless browser where there is one. All of them
+run, whichever fails; what each printed is in `_build/checks/`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from xml.etree import ElementTree
 
 from build import BUILD, ROOT, kernel_environment
@@ -64,14 +63,13 @@ def main() -> int:
     for old in REPORTS.iterdir():
         old.unlink()
     package = [f"--ignore={path}" for path in OF_THE_BOOK]
+    quick = ["--ignore=tests/test_tools.py", "-m", "not slow"]
     nbval = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=300"]
     notebooks = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb"))
     results = {
         "ruff": run("ruff", ["-m", "ruff", "check", "."]),
         "package": run("package", [*PYTEST, "tests", *package]),
-        "shapes": run(
-            "shapes", [*PYTEST, "tests", *package, "--ignore=tests/test_tools.py", "-m", "not slow"], VITLIB_TYPECHECK="1"
-        ),
+        "shapes": run("shapes", [*PYTEST, "tests", *package, *quick], VITLIB_TYPECHECK="1"),
         "build": run("build", ["tools/build.py"]),
         "notebooks": run("notebooks", [*PYTEST, *nbval, *notebooks]),
         "book": run("book", [*PYTEST, *OF_THE_BOOK]),

@@ -2,10 +2,10 @@
 
     python tools/lock.py            (or: make lock)
 
-Installs this project with its extras `test` and `book` into an empty virtual environment, takes the newest versions
-that pyproject.toml allows, and freezes them. Left out are what only some systems need (torch's CUDA packages: pip
-adds them where they belong) and torchvision, which must match torch's build exactly and which nothing here uses.
-timm, which would bring it, is installed without its dependencies.
+Installs this project's dependencies and its extras `test` and `book` into an empty virtual environment, in the
+newest versions that pyproject.toml allows, and freezes them. Left out are what only some systems need (torch's
+CUDA packages: pip adds them where they belong) and torchvision, which must match torch's build exactly and
+which nothing here uses. timm, which would bring it, is installed without its dependencies.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TORCH = "torch==2.13.0"  # a new torch is a decision, not an accident
 PLATFORM_ONLY = re.compile(r"nvidia-|cuda-|triton|pywin|colorama|appnope|torchvision")
 HEADER = """\
 # Everything that `make book` and `make test` install, pinned. Written by `make lock` (tools/lock.py) from
-# pyproject.toml; do not edit by hand. On Linux the public index's torch brings several GB of CUDA packages. Without a
-# GPU, use `make book TORCH=cpu`, or:
+# pyproject.toml; do not edit by hand. On Linux the public index's torch brings several GB of CUDA packages.
+# Without a GPU use `make book TORCH=cpu`, or:
 #   pip install --extra-index-url https://download.pytorch.org/whl/cpu -r requirements.txt
 """
 
@@ -40,15 +40,16 @@ def main() -> int:
     alone = [name for name in wanted if name.startswith("timm")]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        python = str(next(p for p in (Path(folder, "bin/python"), Path(folder, "Scripts/python.exe")) if p.exists()))
-        install = [python, "-m", "pip", "install"]
-        subprocess.run([*install, *(name for name in wanted if name not in alone)], check=True)
-        subprocess.run([*install, "--no-deps", *alone], check=True)
-        frozen = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
+        python = Path(folder, "Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        pip = [str(python), "-m", "pip"]
+        subprocess.run([*pip, "install", *(name for name in wanted if name not in alone)], check=True)
+        subprocess.run([*pip, "install", "--no-deps", *alone], check=True)
+        frozen = subprocess.check_output([*pip, "freeze"], text=True)
     pins = [re.sub(r"\+\w+$", "", line) for line in frozen.splitlines() if not PLATFORM_ONLY.match(line)]
     with_dependencies = [pin for pin in pins if not pin.startswith("timm==")]
     without = [f"# --no-deps {pin}" for pin in pins if pin.startswith("timm==")]
-    text = HEADER + "\n".join([*with_dependencies, "", "# installed last, for the tests that compare with it:", *without])
+    last = ["", "# installed last, for the tests that compare with it:", *without]
+    text = HEADER + "\n".join([*with_dependencies, *last])
     (ROOT / "requirements.txt").write_text(text + "\n", encoding="utf-8", newline="\n")
     print(f"Wrote requirements.txt: {len(pins)} packages pinned.")
     return 0

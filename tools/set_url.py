@@ -1,11 +1,12 @@
-"""The book's public address: one setting, `[tool.patchbypatch] url` in pyproject.toml, and all that follows from it.
+"""The book's public address: `[tool.patchbypatch] url` in pyproject.toml, and all that follows from it.
 
     python tools/set_url.py https://github.com/org/repo     (or: make set-url URL=https://github.com/org/repo)
     python tools/set_url.py ""                               takes the address away again
 
-Launch buttons, Open Graph tags and the site map read the setting when the book is built (book/_ext/patchbypatch.py).
-This script writes what is stored in files: the setting itself, the Colab set-up cell of every notebook, and the
-README's links between `<!-- links -->` and `<!-- /links -->`. Running it twice changes nothing.
+Launch buttons, Open Graph tags and the site map read the setting when the book is built
+(book/_ext/patchbypatch.py). This script writes what is stored in files: the setting itself, the Colab set-up
+cell of every notebook, and the README's links between `<!-- links -->` and `<!-- /links -->`. Running it twice
+changes nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The source of each notebook's first code cell, tagged "colab-setup" and "remove-cell". Only BOOK_URL ever changes.
-COLAB_CELL = '''\
+# The source of each notebook's first code cell, tagged "colab-setup" and "remove-cell". Only BOOK_URL changes.
+COLAB_CELL = """\
 # Only for Google Colab: installs the book's package there. On your own computer this cell does nothing.
 import sys
 
@@ -29,7 +30,7 @@ if "google.colab" in sys.modules:
         %pip install -q "git+{{BOOK_URL}}"
     else:
         print("This copy of the book has no public address yet. Put its folder into Colab's file browser as")
-        print("/content/patch-by-patch, run  %pip install -q /content/patch-by-patch  in a cell, and go on below.")'''
+        print("/content/patch-by-patch, run  %pip install -q /content/patch-by-patch  in a cell, and go on below.")"""
 
 
 def colab_cell(url: str) -> str:

@@ -1,4 +1,4 @@
-"""The book's own Sphinx extension: its public address, pages that work without a network, compact signatures."""
+"""The book's Sphinx extension: its public address, pages that need no network, compact signatures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def shorten_shapes(app, what, name, obj, options, signature, returns):
 
     def shorten(text):
         text = re.sub(r"~?(?:jaxtyping\.)?(\w+)\[~?(?:torch\.)?Tensor, (['\"])(.*?)\2\]", r"\1[\3]", text)
-        return re.sub(r"~?\b(?:torch\.nn\.modules\.module|torch\.nn|torch|pathlib|jaxtyping)\.(?=[A-Z])", "", text)
+        packages = r"torch\.nn\.modules\.module|torch\.nn|torch|pathlib|jaxtyping"
+        return re.sub(rf"~?\b(?:{packages})\.(?=[A-Z])", "", text)
 
     return signature and shorten(signature), returns and shorten(returns)
 
@@ -64,7 +65,7 @@ def read_plain_docstring(app, what, name, obj, options, lines):
     """Reads docstrings as the plain text they are, before napoleon turns them into reStructuredText.
 
     An asterisk is an asterisk, as in `(B, D, *size)`, and text before a colon under `Returns:` is no type, since
-    types stand in signatures only.
+    types stand only in signatures.
     """
     for i, line in enumerate(lines):
         parts = re.split(r"(`+[^`]*`+)", line)  # every second part stands between backticks
