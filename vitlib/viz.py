@@ -14,18 +14,24 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from matplotlib import rc_context, rcParams, ticker
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from vitlib.patches import unpatchify
 
-__all__ = ["PALETTE", "plot_lines", "show_images", "show_patches", "show_tokens", "use_style"]
+__all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix", "learning_curves", "plot_lines",
+           "show_attention_from_patch", "show_images", "show_patches", "show_predictions", "show_tokens",
+           "similarity_maps", "use_style"]
 
 CARD, INK, FAINT = "#fbfcfd", "#23272e", "#d5dbe2"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)  # Okabe-Ito, no yellow
 TEXT = ("#0068a3", "#b34f00", "#00775a", "#9c4a77", "#8a5f00", "#20749f", INK)  # dark enough for letters
+ERRORS = LinearSegmentedColormap.from_list("errors", [CARD, "#fbd9b5", "#ee8f4a", "#c04f00", "#6b2500"])
 MARKERS, LINES = "osD^vPX", ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
 WIDTH, MARGIN, DPI, SMALL = 7.2, 0.12, 144, 10.5  # inches, inches, dots per inch, points
 
@@ -214,6 +220,310 @@ def plot_lines(series: Mapping[str, Sequence], xlabel: str, ylabel: str, *, titl
     return fig
 
 
+@rc_context(STYLE)
+def learning_curves(results: Mapping[str, Mapping]) -> Figure:
+    """Loss and accuracy by epoch: held-out images solid, training images dashed.
+
+    Args:
+        results: Name -> what `train_model` returned, or the card of a pretrained model; at most 7. Of
+            each entry of its "epochs", the keys train_loss, val_loss, train_accuracy and val_accuracy
+            are drawn where present.
+
+    Returns:
+        The figure, two axes.
+
+    Raises:
+        ValueError: If there are no results, more than 7, or one without epochs.
+    """
+    _check_count(results)
+    for run, result in results.items():
+        if not result.get("epochs"):
+            raise ValueError(f'results[{run!r}]: expected a list of epochs under "epochs", got '
+                             f'{result.get("epochs")!r}; pass what train_model returned, or a card')
+    splits = (("val", "held out", "-", 2.0), ("train", "training", "--", 1.4))
+    fig, drawn = Card(3.9), set()
+    for ax, key, name, scale in zip(fig.subplots(1, 2), ("loss", "accuracy"), ("loss", "accuracy (%)"), (1, 100),
+                                    strict=True):
+        ax.set_xlabel("epoch")
+        ax.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
+        _head(ax, name)
+        for i, result in enumerate(results.values()):
+            for split, label, line, width in splits:
+                rows = [row for row in result["epochs"] if row.get(f"{split}_{key}") is not None]
+                if rows:
+                    drawn.add(label)
+                    ax.plot([row["epoch"] for row in rows], [scale * row[f"{split}_{key}"] for row in rows],
+                            color=PALETTE[i], linestyle=line, linewidth=width, marker=MARKERS[i],
+                            markevery=max(1, len(rows) // 6), markeredgecolor=CARD, markeredgewidth=0.6)
+    handles = [Line2D([], [], color=PALETTE[i], marker=MARKERS[i], label=run) for i, run in enumerate(results)]
+    handles += [Line2D([], [], color=INK, linestyle=line, linewidth=width, label=label)
+                for _, label, line, width in splits if label in drawn]
+    fig.legend(handles=handles, loc="outside upper left", ncols=4)
+    return fig
+
+
+@rc_context(STYLE)
+def show_predictions(images: Tensor, probs: Tensor, labels: Tensor | None, classes: Sequence[str],
+                     cols: int | None = None) -> Figure:
+    """What a model took images for: a green frame and a tick, or a red frame, a cross and the truth.
+
+    Args:
+        images: (n, 3, H, W), uint8 or float in [0, 1].
+        probs: (n, K), rows sum to 1.
+        labels: (n,), or None where the truth is not known: then there is no mark.
+        classes: K names.
+        cols: Images per row; by default as many as the names leave room for, up to 5.
+
+    Returns:
+        The figure, one axes per image.
+
+    Raises:
+        ValueError: If the lengths differ, a row of `probs` does not sum to 1 or a label is out of range.
+    """
+    arrays, probs = _images(images), torch.as_tensor(probs).detach().cpu().float()
+    n, k = len(arrays), len(classes)
+    if probs.shape != (n, k):
+        raise ValueError(f"expected probs of shape ({n}, {k}) for {n} images and {k} classes, "
+                         f"got {tuple(probs.shape)}")
+    sums = probs.sum(dim=1)
+    if not ((sums - 1).abs() < 1e-2).all():
+        raise ValueError(f"expected probs whose rows sum to 1, got sums from {sums.min():.3g} to "
+                         f"{sums.max():.3g}; use logits.softmax(dim=1)")
+    shares, preds = probs.max(dim=1)
+    truths = [None] * n if labels is None else _classes("labels", labels, n, k)
+    heads, feet, colours = [], [], []
+    for share, pred, truth in zip(shares.tolist(), preds.tolist(), truths, strict=True):
+        mark = "" if truth is None else "✓ " if pred == truth else "✗ "
+        heads.append(f"{mark}{classes[pred]} {100 * share:.0f} %")
+        feet.append(f"is {classes[truth]}" if mark == "✗ " else "")
+        colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
+    fig, axes = _panels(n, cols, _aspect(arrays), heads, most=5, below=int(any(feet)))
+    for ax, array, head, foot, colour in zip(axes, arrays, heads, feet, colours, strict=True):
+        ax.imshow(array)
+        ax.set_title(head, color=TEXT[colour])
+        ax.set_xlabel(foot)
+        ax.spines[:].set(visible=True, color=PALETTE[colour], linewidth=3)
+    return fig
+
+
+@rc_context(STYLE)
+def confusion_matrix(labels: Tensor, preds: Tensor | None, classes: Sequence[str]) -> Figure:
+    """Which classes are taken for which: a row for each truth, a column for each answer.
+
+    Only the errors are coloured. The right answers, on the diagonal, are grey, and their share of the
+    row stands at its end.
+
+    Args:
+        labels: (n,) true classes; or counts (K, K), rows true, with `preds=None`.
+        preds: (n,) predicted classes.
+        classes: K names, 2 to 12.
+
+    Returns:
+        The figure, one axes.
+
+    Raises:
+        ValueError: If the lengths differ, a class is out of range or there are not 2 to 12 names.
+    """
+    k = len(classes)
+    if not 2 <= k <= 12:
+        raise ValueError(f"counts can be read for 2 to 12 classes, got {k}; choose the classes to compare")
+    if preds is None:
+        counts = np.asarray(labels)
+        if counts.shape != (k, k) or counts.min() < 0:
+            raise ValueError(f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more, "
+                             f"got {counts.shape}; pass labels and preds, both (n,)")
+    else:
+        n = len(labels)
+        pairs = _classes("labels", labels, n, k) * k + _classes("preds", preds, n, k)
+        counts = np.bincount(pairs, minlength=k * k).reshape(k, k)  # (K*K,) -> (K, K)
+    errors = np.where(np.eye(k, dtype=bool), 0, counts)
+    peak, totals = max(1, errors.max()), counts.sum(axis=1)
+    fig = Card(min(6.9, 1.9 + 0.5 * k))
+    ax = fig.subplots()
+    ax.imshow(errors, cmap=ERRORS, vmin=0, vmax=peak, aspect="auto")
+    for i, j in np.ndindex(k, k):
+        if i == j:
+            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="#e3e7ec"))
+        colour = "#66707c" if i == j else "white" if errors[i, j] > 0.55 * peak else INK
+        if counts[i, j]:
+            ax.text(j, i, f"{counts[i, j]}", ha="center", va="center", size=SMALL, color=colour)
+    ax.set_xticks(range(k), classes, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(k), classes)
+    ax.set(xlabel="the model's answer", ylabel="the truth")
+    ax.set_xticks(np.arange(0.5, k - 1), minor=True)
+    ax.set_yticks(np.arange(0.5, k - 1), minor=True)
+    ax.grid(False)
+    ax.grid(which="minor", color=CARD, linewidth=2)
+    ax.spines[:].set_visible(False)
+    right = ax.secondary_yaxis("right")
+    right.set_yticks(range(k), [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)])
+    right.spines[:].set_visible(False)
+    total = counts.sum()
+    ax.set_title(f"{np.trace(counts) / max(1, total):.1%} of {total:,} right".replace("%", " %"), weight="bold")
+    return fig
+
+
+@rc_context(STYLE)
+def attention_overlay(image: Tensor, weights: Tensor, grid: tuple[int, int] | None = None, *, gamma: float = 1.0,
+                      floor: float = 0.1, titles: Sequence[str] | None = None) -> Figure:
+    """An image, and beside it the same lit by attention: bright where the weight is large, dark elsewhere.
+
+    A pixel's brightness is floor + (1 - floor) * (w / max w)^gamma, with w interpolated between the
+    patches' centres.
+
+    Args:
+        image: (3, H, W), uint8 or float in [0, 1].
+        weights: (N,) or (k, N), 0 or more: one weight for each patch, CLS left out, as in
+            `maps[-1, 0, :, 0, 1:]`, or a rollout's `rollout[0, 0, 1:]`. A (H, W) map such as Grad-CAM's
+            goes in flattened, with grid (H, W).
+        grid: (rows, cols) of the weights; None where N is a square.
+        gamma: Above 1 sharpens the spotlight, below 1 softens it.
+        floor: Brightness of what gets no attention, in [0, 1].
+        titles: One line above each of the k spotlights.
+
+    Returns:
+        The figure, 1 + k axes.
+
+    Raises:
+        ValueError: If this is not one image, if the weights do not fit the grid or are negative, or if
+            gamma or floor is out of range.
+
+    Source: Figure 6.
+    """
+    array = _image(image)
+    lit = _spotlights(array, torch.as_tensor(weights), grid, gamma, floor)
+    titles = _as_many("titles", titles, len(lit), "spotlights")
+    fig, axes = _panels(1 + len(lit), None, _aspect([array]), ["image", *titles], most=5)
+    for ax, picture, title in zip(axes, [array, *lit], ["image", *titles], strict=True):
+        ax.imshow(picture)
+        ax.set_title(title)
+    return fig
+
+
+@rc_context(STYLE)
+def attention_grid(image: Tensor, maps: Tensor, grid: tuple[int, int] | None = None, *, query: int = 0,
+                   gamma: float = 1.0, floor: float = 0.1) -> Figure:
+    """One token's attention in every layer (from left to right) and head (from top to bottom).
+
+    Args:
+        image: (3, H, W), uint8 or float in [0, 1].
+        maps: (L, h, T, T), one image's `attention_maps`; numbered from 0, as they are indexed.
+        grid: (rows, cols) of patches; None where their number is a square.
+        query: The token that attends: 0 is CLS, 1 + i is patch i.
+        gamma: As for `attention_overlay`.
+        floor: As for `attention_overlay`.
+
+    Returns:
+        The figure, L x h axes.
+
+    Raises:
+        ValueError: If the maps are not one image's, or the query or the grid does not fit.
+
+    Source: Figure 6; Appendix D.8.
+    """
+    array, maps = _image(image), torch.as_tensor(maps)
+    if maps.ndim != 4 or maps.shape[-1] != maps.shape[-2]:
+        raise ValueError(f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; "
+                         "take maps[:, i] for image i")
+    layers, heads, tokens, _ = maps.shape
+    if not 0 <= query < tokens:
+        raise ValueError(f"query must be a token from 0 (CLS) to {tokens - 1}, got {query}")
+    rows = maps[:, :, query, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
+    lit = _spotlights(array, rows, grid, gamma, floor)
+    fig, axes = _panels(layers * heads, layers, _aspect([array]), most=layers, side=1.6)
+    for i, (ax, picture) in enumerate(zip(axes, lit, strict=True)):
+        ax.imshow(picture)
+        head, layer = divmod(i, layers)
+        if head == 0:
+            ax.set_title(f"layer {layer}" if layers <= 8 or layer == 0 else layer)
+        if layer == 0:
+            ax.set_ylabel(f"head {head}" if heads <= 8 or head == 0 else head, rotation=0, ha="right", va="center")
+    return fig
+
+
+@rc_context(STYLE)
+def show_attention_from_patch(image: Tensor, maps: Tensor, patch: int, grid: tuple[int, int] | None = None, *,
+                              gamma: float = 1.0, floor: float = 0.1,
+                              titles: Sequence[str] | None = None) -> Figure:
+    """What one patch attends to: the patch outlined in the image, and a spotlight for each map.
+
+    Args:
+        image: (3, H, W), uint8 or float in [0, 1].
+        maps: (T, T) or (k, T, T), for example the heads of one layer, `maps[-1, 0]`, or each layer's
+            mean over heads, `maps[:, 0].mean(dim=1)`. T is 1 + N.
+        patch: The patch that attends, 0 to N - 1 in reading order.
+        grid: (rows, cols) of patches; None where N is a square.
+        gamma: As for `attention_overlay`.
+        floor: As for `attention_overlay`.
+        titles: One line above each of the k spotlights.
+
+    Returns:
+        The figure, 1 + k axes.
+
+    Raises:
+        ValueError: If the maps, the patch or the grid do not fit.
+    """
+    maps = torch.as_tensor(maps)
+    if maps.ndim not in (2, 3) or maps.shape[-1] != maps.shape[-2]:
+        raise ValueError(f"expected maps of shape (T, T) or (k, T, T), got {tuple(maps.shape)}; "
+                         "take one layer of one image, maps[-1, 0]")
+    patches = maps.shape[-1] - 1
+    if not 0 <= patch < patches:
+        raise ValueError(f"patch must be from 0 to {patches - 1}, got {patch}")
+    rows, cols = _grid(patches, grid)
+    fig = attention_overlay(image, maps[..., 1 + patch, 1:], grid, gamma=gamma, floor=floor, titles=titles)
+    for ax in fig.axes:
+        height, width = ax.images[0].get_array().shape[:2]
+        corner = (patch % cols * width / cols - 0.5, patch // cols * height / rows - 0.5)
+        for colour, thickness in ((INK, 3.6), ("white", 1.8)):  # seen on dark and on light pixels
+            ax.add_patch(Rectangle(corner, width / cols, height / rows, fill=False, edgecolor=colour,
+                                   linewidth=thickness, clip_on=False))
+    fig.axes[0].set_title(f"patch {patch}")
+    return fig
+
+
+@rc_context(STYLE)
+def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> Figure:
+    """How alike the positions are: at each patch's place, a small map of its likeness to every patch.
+
+    Args:
+        pos_embed: (1, 1+N, D) as in `model.pos_embed.table()`, or (N, D) without CLS.
+        grid: (rows, cols) of patches; None where N is a square.
+
+    Returns:
+        The figure: the maps, and the colour scale.
+
+    Raises:
+        ValueError: If the table does not have one of these shapes, or the grid does not fit.
+
+    Source: Figure 7 (centre).
+    """
+    table = torch.as_tensor(pos_embed).detach().cpu().float()
+    if table.ndim == 3 and len(table) == 1:
+        table = table[0, 1:]  # (1, 1+N, D) -> (N, D)
+    if table.ndim != 2:
+        raise ValueError(f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; "
+                         "use model.pos_embed.table()")
+    rows, cols = _grid(len(table), grid)
+    unit = F.normalize(table, dim=1)
+    maps = (unit @ unit.T).unflatten(1, (rows, cols)).unflatten(0, (rows, cols))  # (N, N) -> (rows, cols) twice
+    gap = 1 if max(rows, cols) < 12 else 2
+    sheet = F.pad(maps, (0, gap, 0, gap), value=float("nan")).transpose(1, 2).flatten(2).flatten(0, 1)[:-gap, :-gap]
+    fig = Card(min(7.0, 6.2 * rows / cols + 0.6))
+    ax = fig.subplots()
+    picture = ax.imshow(sheet.numpy(), cmap="cividis")
+    for axis, n in ((ax.xaxis, cols), (ax.yaxis, rows)):
+        step = n + gap
+        axis.set_ticks([i * step + (n - 1) / 2 for i in range(n)], [str(i) for i in range(n)])
+    ax.set(xlabel="column of the patch", ylabel="row of the patch")
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    bar = fig.colorbar(picture, ax=ax, shrink=0.7, aspect=25)
+    bar.outline.set_visible(False)
+    bar.set_label("cosine similarity")
+    return fig
+
+
 def _head(ax, ylabel: str, title: str = "") -> None:
     """Above the axes, the y axis' name read level, and over it a title."""
     ax.annotate(ylabel, (0, 1), xytext=(0, 7), xycoords="axes fraction", textcoords="offset points")
@@ -250,9 +560,7 @@ def _label_ends(ax, curves: Mapping[str, Sequence], height: float) -> None:
 
 
 def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str, list[np.ndarray]]:
-    if not 1 <= len(series) <= len(PALETTE):
-        raise ValueError(f"expected 1 to {len(PALETTE)} series, got {len(series)}; more cannot be told "
-                         "apart, so draw two figures")
+    _check_count(series)
     curves = {}
     for name, value in series.items():
         parts = value if isinstance(value, tuple) else (range(len(value)), value)
@@ -267,6 +575,57 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
                                  f"{array.min():g}; leave such points out or use log{what}=False")
         curves[name] = arrays
     return curves
+
+
+def _check_count(series: Mapping) -> None:
+    if not 1 <= len(series) <= len(PALETTE):
+        raise ValueError(f"expected 1 to {len(PALETTE)} curves, got {len(series)}; more cannot be told apart, "
+                         "so draw two figures")
+
+
+def _classes(what: str, values: Tensor, n: int, k: int) -> np.ndarray:
+    """Checked class numbers, (n,)."""
+    array = np.asarray(values)
+    if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"expected {what} as {n} integers, shape ({n},), got {array.dtype} of shape {array.shape}")
+    if n and not 0 <= array.min() <= array.max() < k:
+        raise ValueError(f"{what} must be from 0 to {k - 1}, got {array.min()} to {array.max()}; check `classes`")
+    return array
+
+
+def _grid(n: int, grid: tuple[int, int] | None) -> tuple[int, int]:
+    """(rows, cols) of n patches."""
+    rows, cols = (round(n**0.5),) * 2 if grid is None else grid
+    if rows * cols != n:
+        fix = "pass grid=model.cfg.grid" if grid is None else "is CLS still among them? Take [1:]"
+        raise ValueError(f"expected {rows} x {cols} = {rows * cols} patches, got {n}; {fix}")
+    return rows, cols
+
+
+def _spotlights(image: np.ndarray, weights: Tensor, grid: tuple[int, int] | None, gamma: float,
+                floor: float) -> list[np.ndarray]:
+    """The image lit by each of k rows of weights, at 256 pixels or more."""
+    weights = weights.detach().cpu().float()
+    if weights.ndim not in (1, 2) or not (weights >= 0).all() or not weights.isfinite().all():
+        raise ValueError(f"expected weights of shape (N,) or (k, N), finite and 0 or more, "
+                         f"got shape {tuple(weights.shape)} with values from {weights.min():.3g} to "
+                         f"{weights.max():.3g}; use attention weights, not scores")
+    if not 0 < gamma < float("inf") or not 0 <= floor <= 1:
+        raise ValueError(f"expected gamma above 0 and floor in [0, 1], got gamma={gamma}, floor={floor}")
+    rows, cols = _grid(weights.shape[-1], grid)
+    times = max(1, -(-256 // max(image.shape[:2])))
+    image = image.repeat(times, axis=0).repeat(times, axis=1)  # each pixel becomes times x times
+    light = weights.reshape(-1, 1, rows, cols)  # (k, N) -> (k, 1, rows, cols)
+    light = F.interpolate(light, image.shape[:2], mode="bilinear", align_corners=False)[:, 0]  # (k, H, W)
+    light = light / light.amax(dim=(1, 2), keepdim=True).clamp_min(1e-12)
+    return [image * (floor + (1 - floor) * one**gamma)[..., None] for one in light.numpy()]
+
+
+def _image(image: Tensor) -> np.ndarray:
+    arrays = _images(image)
+    if len(arrays) != 1:
+        raise ValueError(f"expected one image (3, H, W), got {len(arrays)}; take images[0]")
+    return arrays[0]
 
 
 def _plain(value: float, _position: int = 0) -> str:
@@ -319,14 +678,12 @@ def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
             raise ValueError(f"expected a square number of patches, got {len(image)}; for another grid use "
                              "vl.unpatchify and pass the image")
         image = unpatchify(image[None], patch_size, side * patch_size)
-    arrays = _images(image)
-    if len(arrays) != 1:
-        raise ValueError(f"expected one image (3, H, W), got {len(arrays)}; take images[0]")
-    height, width, channels = arrays[0].shape
+    array = _image(image)
+    height, width, channels = array.shape
     if height % patch_size or width % patch_size:
         raise ValueError(f"image of {height} x {width} is not a multiple of patch_size {patch_size}; try "
                          f"{height // patch_size * patch_size} x {width // patch_size * patch_size}")
-    tiles = arrays[0].reshape(height // patch_size, patch_size, -1, patch_size, channels)
+    tiles = array.reshape(height // patch_size, patch_size, -1, patch_size, channels)
     return tiles.swapaxes(1, 2)  # (rows, P, cols, P, 3) -> (rows, cols, P, P, 3)
 
 
