@@ -54,7 +54,8 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     _configure_train(commands)
     for name, summary in (("data", "fetch and verify data sets"), ("bench", "measure speed beside other libraries")):
-        sub = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.", formatter_class=_Formatter)
+        text = f"{summary.capitalize()}."
+        sub = commands.add_parser(name, help=summary, description=text, formatter_class=_Formatter)
         if name in argv:  # the others are not even imported
             module = importlib.import_module(f"vitlib.{name}")
             module.configure_parser(sub)
@@ -65,33 +66,36 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
 def _configure_train(commands) -> None:
     p = commands.add_parser(
         "train", help="train a model by one of the book's recipes", formatter_class=_Formatter,
-        description="Train a model by one of the book's recipes. Stopped or killed, the same command goes on where it\n"
-                    "was. At the end the run's folder holds log.json, checkpoint.pt, and the model in float16 with its\n"
-                    "card (<name>.safetensors, <name>.json).",
-        epilog="presets: plain, paper and modern are compared in chapter 9; laptop takes ten minutes on two cores;\n"
-               "drawn10 takes two minutes and needs no download.",
+        description="Train a model by one of the book's recipes. Stopped or killed, the same command goes on\n"
+                    "where it was. At the end the run's folder holds log.json, checkpoint.pt, and the model in\n"
+                    "float16 with its card (<name>.safetensors, <name>.json).",
+        epilog="presets: plain, paper and modern are compared in chapter 9; laptop takes ten minutes on\n"
+               "two cores; drawn10 takes two minutes and needs no download.",
     )
+    unset = argparse.SUPPRESS
     p.add_argument("--preset", default="laptop", metavar="NAME", help="plain, paper, modern, laptop or drawn10")
     p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
-    p.add_argument("--data", choices=("auto", "cifar10", "drawn10"), default=argparse.SUPPRESS,
+    p.add_argument("--data", choices=("auto", "cifar10", "drawn10"), default=unset,
                    help="the data set; auto takes CIFAR-10 if it is there (default: the preset's)")
-    for name, kind, what in (("epochs", int, "passes over the training images"), ("lr", float, "peak learning rate"),
-                             ("batch-size", int, "images per step"), ("seed", int, "seed of everything random")):
-        p.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, metavar="N", help=f"{what} (default: the preset's)")
+    for name, kind, what in (("epochs", int, "passes over the training images"),
+                             ("lr", float, "peak learning rate"), ("batch-size", int, "images per step"),
+                             ("seed", int, "seed of everything random")):
+        p.add_argument(f"--{name}", type=kind, default=unset, metavar="N", help=f"{what} (default: the preset's)")
     p.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE",
-                   help="change other fields of the recipe or, as model.FIELD, of the model: --set mixup=0 model.depth=8")
-    p.add_argument("--out", type=Path, default=argparse.SUPPRESS, help="the run's folder (default: runs/<name>)")
-    p.add_argument("--name", default=argparse.SUPPRESS, help="the run's name (default: <data>-<preset>)")
+                   help="change other fields of the recipe or, as model.FIELD, of the model: "
+                        "--set mixup=0 model.depth=8")
+    p.add_argument("--out", type=Path, default=unset, help="the run's folder (default: runs/<name>)")
+    p.add_argument("--name", default=unset, help="the run's name (default: <data>-<preset>)")
     p.add_argument("--validate", action="store_true",
                    help="hold out a tenth of the training images to choose by, and leave the test set unread")
     p.add_argument("--holdout", type=int, default=0, metavar="N",
                    help="hold out N training images for the curves; the test set is still read once, at the end")
-    p.add_argument("--limit", type=int, default=argparse.SUPPRESS, metavar="N", help="use the first N training images")
-    p.add_argument("--budget-minutes", type=float, default=argparse.SUPPRESS, metavar="M",
+    p.add_argument("--limit", type=int, default=unset, metavar="N", help="use the first N training images")
+    p.add_argument("--budget-minutes", type=float, default=unset, metavar="M",
                    help="stop cleanly after M minutes; the same command goes on")
     p.add_argument("--no-resume", action="store_true", help="start anew and overwrite the folder's checkpoint")
     p.add_argument("--device", default="auto", choices=DEVICES, help="where to compute")
-    p.add_argument("--threads", type=int, default=argparse.SUPPRESS, metavar="N", help="CPU threads (default: all cores)")
+    p.add_argument("--threads", type=int, default=unset, metavar="N", help="CPU threads (default: all cores)")
     p.add_argument("--compile", action="store_true", help="use torch.compile: slow to start, then faster")
     p.set_defaults(run=_train)
 
@@ -115,18 +119,20 @@ def _train(args: argparse.Namespace) -> int:
     if held_out := args.holdout or (len(images) // 10 if args.validate else 0):
         (images, labels), val = split_validation(images, labels, held_out)
     shape = recipe.model
-    print(f"{recipe.name}: {shape.embed_dim} wide, {shape.depth} deep, {recipe.epochs} epochs of {len(images):,} images "
-          f"of {data.label}, in {out}", flush=True)
+    print(f"{recipe.name}: {shape.embed_dim} wide, {shape.depth} deep, {recipe.epochs} epochs of "
+          f"{len(images):,} images of {data.label}, in {out}", flush=True)
     result = train(recipe, images, labels, val=val, out=out, label=data.label, device=args.device,
-                   resume=not args.no_resume, budget_minutes=getattr(args, "budget_minutes", None), compile=args.compile,
-                   command=args.command_line)
+                   resume=not args.no_resume, budget_minutes=getattr(args, "budget_minutes", None),
+                   compile=args.compile, command=args.command_line)
     model = result.pop("model")
     if not result["finished"]:
-        print(f"the budget is used up after {len(result['epochs'])} of {recipe.epochs} epochs; the same command goes on")
+        print(f"the budget is used up after {len(result['epochs'])} of {recipe.epochs} epochs; "
+              "the same command goes on")
         return 0
     if args.validate:
         last = result["epochs"][-1]
-        print(f"held-out accuracy {last['val_accuracy']:.2%} after {result['seconds']:.0f} s; the test set was not read")
+        print(f"held-out accuracy {last['val_accuracy']:.2%} after {result['seconds']:.0f} s; "
+              "the test set was not read")
         final = {"val_accuracy": last["val_accuracy"], "val_loss": last["val_loss"], "n_val": len(val[0])}
     else:
         test = load_dataset(data.name, "test")
@@ -171,8 +177,9 @@ def _recipe(args: argparse.Namespace):
             raise ValueError(f"--set takes FIELD=VALUE, got {word!r}; for instance mixup=0")
         (shape if key.startswith("model.") else changes)[key.removeprefix("model.")] = _value(text)
     base = recipe(args.preset, args.scale, **changes)
-    if unknown := sorted(set(shape) - {f.name for f in fields(ViTConfig)}):
-        raise ValueError(f"unknown model field {unknown[0]!r}; choose from {', '.join(f.name for f in fields(ViTConfig))}")
+    known = [f.name for f in fields(ViTConfig)]
+    if unknown := sorted(set(shape) - set(known)):
+        raise ValueError(f"unknown model field {unknown[0]!r}; choose from {', '.join(known)}")
     return replace(base, model=replace(base.model, **shape))
 
 

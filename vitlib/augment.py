@@ -1,7 +1,7 @@
-"""Augmentation of whole batches on their device, with parameters drawn per image (the recipe after the ViT paper: DeiT).
+"""Augmentation of whole batches on their device, with parameters drawn per image (DeiT, arXiv 2012.12877).
 
-Every parameter comes from a CPU `torch.Generator`: the same seed gives the same augmentation on every device, and picking
-the images that drew an operation never makes a GPU wait. Images are (B, C, H, W), uint8 or float in [0, 1].
+Every parameter comes from a CPU `torch.Generator`: the same seed gives the same augmentation on every device, and
+picking the images that drew an operation never makes a GPU wait. Images are (B, C, H, W), uint8 or float in [0, 1].
 """
 
 from __future__ import annotations
@@ -11,21 +11,29 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float, Integer, Shaped
 from torch import Generator, Tensor
+
+__all__ = ["augment", "cutmix", "mixup", "rand_augment", "random_crop", "random_erasing", "random_flip",
+           "soft_targets", "to_float"]
+
+Images = Shaped[Tensor, "B C H W"]
+Floats = Float[Tensor, "B C H W"]
+Targets = Float[Tensor, "B K"]
 
 
 def augment(
-    images: Tensor, labels: Tensor, recipe, num_classes: int, generator: Generator, mix: bool = True
-) -> tuple[Tensor, Tensor]:
+    images: Images, labels: Integer[Tensor, " B"], recipe, num_classes: int, generator: Generator, mix: bool = True
+) -> tuple[Floats, Targets]:
     """Apply a recipe's augmentation to a batch: crop, flip, RandAugment, erasing, then Mixup or CutMix.
 
     Args:
         images: (B, 3, H, W) uint8, or float in [0, 1].
         labels: (B,) integers in [0, num_classes).
-        recipe: anything with `crop` (pixels), `flip`, `randaugment` (operations per image), `magnitude`, `erasing`
+        recipe: Anything with `crop` (pixels), `flip`, `randaugment` (operations per image), `magnitude`, `erasing`
             (probability), `mixup` and `cutmix` (alphas; 0 is off) and `label_smoothing`.
         num_classes: K.
-        generator: a CPU generator.
+        generator: A CPU generator.
         mix: False leaves Mixup and CutMix out, as recipes do towards their end.
 
     Returns:
@@ -48,44 +56,44 @@ def augment(
     return images, targets
 
 
-def to_float(images: Tensor) -> Tensor:
+def to_float(images: Images) -> Floats:
     """uint8 in [0, 255] to float in [0, 1]; floats pass unchanged."""
     _check(images)
     return images.float().div_(255) if images.dtype == torch.uint8 else images
 
 
-def soft_targets(labels: Tensor, num_classes: int, smoothing: float = 0.0) -> Tensor:
+def soft_targets(labels: Integer[Tensor, " B"], num_classes: int, smoothing: float = 0.0) -> Targets:
     """Label smoothing: 1 - smoothing on the label, and `smoothing` spread evenly over all classes.
 
     Args:
         labels: (B,) integers.
         num_classes: K.
-        smoothing: in [0, 1).
+        smoothing: In [0, 1).
 
     Returns:
         (B, K) float; rows sum to 1.
 
     Raises:
-        ValueError: if the smoothing is outside [0, 1).
+        ValueError: If the smoothing is outside [0, 1).
     """
     if not 0 <= smoothing < 1:
         raise ValueError(f"smoothing must be in [0, 1), got {smoothing}; 0.1 is usual")
     return F.one_hot(labels, num_classes).float() * (1 - smoothing) + smoothing / num_classes
 
 
-def random_crop(images: Tensor, padding: int, generator: Generator) -> Tensor:
+def random_crop(images: Images, padding: int, generator: Generator) -> Images:
     """Shift each image by up to `padding` pixels both ways; what comes in at the border is its mirror image.
 
     Args:
         images: (B, C, H, W), any dtype.
-        padding: largest shift, 0 <= padding < min(H, W).
-        generator: a CPU generator.
+        padding: Largest shift, 0 <= padding < min(H, W).
+        generator: A CPU generator.
 
     Returns:
         (B, C, H, W), the same dtype.
 
     Raises:
-        ValueError: if the padding does not fit the image.
+        ValueError: If the padding does not fit the image.
     """
     _check(images)
     B, C, H, W = images.shape
@@ -102,13 +110,13 @@ def _mirror(index: Tensor, size: int) -> Tensor:
     return size - 1 - (size - 1 - index.abs()).abs()
 
 
-def random_flip(images: Tensor, generator: Generator, p: float = 0.5) -> Tensor:
+def random_flip(images: Images, generator: Generator, p: float = 0.5) -> Images:
     """Mirror each image left to right with probability p.
 
     Args:
         images: (B, C, H, W), any dtype.
-        generator: a CPU generator.
-        p: probability.
+        generator: A CPU generator.
+        p: Probability.
 
     Returns:
         (B, C, H, W), the same dtype.
@@ -118,14 +126,14 @@ def random_flip(images: Tensor, generator: Generator, p: float = 0.5) -> Tensor:
     return torch.where(flip.view(-1, 1, 1, 1), images.flip(-1), images)
 
 
-def mixup(images: Tensor, targets: Tensor, alpha: float, generator: Generator) -> tuple[Tensor, Tensor]:
+def mixup(images: Images, targets: Targets, alpha: float, generator: Generator) -> tuple[Floats, Targets]:
     """Blend each image with another: lam * x + (1 - lam) * x', and the targets alike, lam ~ Beta(alpha, alpha).
 
     Args:
         images: (B, C, H, W), uint8 or float.
         targets: (B, K) float.
         alpha: > 0; 0.8 is usual.
-        generator: a CPU generator.
+        generator: A CPU generator.
 
     Returns:
         Float images (B, C, H, W) and targets (B, K).
@@ -141,14 +149,14 @@ def mixup(images: Tensor, targets: Tensor, alpha: float, generator: Generator) -
     )
 
 
-def cutmix(images: Tensor, targets: Tensor, alpha: float, generator: Generator) -> tuple[Tensor, Tensor]:
+def cutmix(images: Images, targets: Targets, alpha: float, generator: Generator) -> tuple[Floats, Targets]:
     """Paste a box of another image into each image, and mix the targets by the box's true share of the pixels.
 
     Args:
         images: (B, C, H, W), uint8 or float.
         targets: (B, K) float.
         alpha: > 0; the share kept is drawn from Beta(alpha, alpha).
-        generator: a CPU generator.
+        generator: A CPU generator.
 
     Returns:
         Float images (B, C, H, W) and targets (B, K).
@@ -165,13 +173,13 @@ def cutmix(images: Tensor, targets: Tensor, alpha: float, generator: Generator) 
     return torch.where(box, images[other], images), torch.lerp(targets[other], targets, lam)
 
 
-def random_erasing(images: Tensor, generator: Generator, p: float = 0.25) -> Tensor:
+def random_erasing(images: Images, generator: Generator, p: float = 0.25) -> Floats:
     """Paint a grey box over each image with probability p: 2 to 33 % of its area, sides up to 1:3.
 
     Args:
         images: (B, C, H, W), uint8 or float.
-        generator: a CPU generator.
-        p: probability.
+        generator: A CPU generator.
+        p: Probability.
 
     Returns:
         (B, C, H, W) float.
@@ -197,7 +205,7 @@ def _beta(alpha: float, n: int, generator: Generator) -> Tensor:
 
 def _boxes(height: Tensor, width: Tensor, H: int, W: int, generator: Generator) -> Tensor:
     """Boxes of the given sizes (B,) around uniform centres, clipped to the image: a mask (B, H, W)."""
-    cy, cx = torch.rand(2, len(height), generator=generator) * torch.tensor([[H], [W]])
+    cy, cx = torch.rand(2, len(height), generator=generator) * torch.tensor([[H], [W]])  # (B,), (B,)
     rows = (torch.arange(H) + 0.5 - cy.unsqueeze(1)).abs() < height.unsqueeze(1) / 2  # (B, H)
     cols = (torch.arange(W) + 0.5 - cx.unsqueeze(1)).abs() < width.unsqueeze(1) / 2  # (B, W)
     return rows.unsqueeze(2) & cols.unsqueeze(1)
@@ -207,27 +215,28 @@ def _boxes(height: Tensor, width: Tensor, H: int, W: int, generator: Generator) 
 # random; for the geometric ones a strength (n,), and they return the matrix that maps output to input coordinates.
 
 
-def rand_augment(images: Tensor, generator: Generator, num_ops: int = 2, magnitude: float = 9.0) -> Tensor:
+def rand_augment(images: Images, generator: Generator, num_ops: int = 2, magnitude: float = 9.0) -> Floats:
     """Give each image `num_ops` operations of its own, drawn evenly from fourteen, at about one strength.
 
     Shears, shifts and rotations are composed into one matrix per image and sampled once; what comes in is grey.
 
     Args:
         images: (B, C, H, W) uint8, or float in [0, 1]; C is 1 or 3.
-        generator: a CPU generator.
-        num_ops: operations per image, >= 1.
+        generator: A CPU generator.
+        num_ops: Operations per image, >= 1.
         magnitude: 0 (hardly any change) to 10 (the strongest); a normal noise of 0.5 is added per image.
 
     Returns:
         (B, C, H, W) float in [0, 1].
 
     Raises:
-        ValueError: if `num_ops` or `magnitude` is out of range.
+        ValueError: If `num_ops` or `magnitude` is out of range.
 
     Source: Cubuk et al. (2020), with the ranges of timm's `rand-m9-mstd0.5`.
     """
     if num_ops < 1 or not 0 <= magnitude <= 10:
-        raise ValueError(f"expected num_ops >= 1 and magnitude in [0, 10], got {num_ops} and {magnitude}; 2 and 9 are usual")
+        raise ValueError(f"expected num_ops >= 1 and magnitude in [0, 10], got {num_ops} and {magnitude}; "
+                         "2 and 9 are usual")
     images = to_float(images).clone()
     B, C, H, W = images.shape
     device = images.device
@@ -300,7 +309,8 @@ def _autocontrast(x: Tensor, s: Tensor) -> Tensor:
 
 def _equalize(x: Tensor, s: Tensor) -> Tensor:
     levels = (x * 255).round().long().flatten(2)  # (n, C, H*W)
-    counts = torch.zeros(*levels.shape[:2], 256, device=x.device).scatter_add_(2, levels, torch.ones_like(x).flatten(2))
+    counts = torch.zeros(*levels.shape[:2], 256, device=x.device)  # (n, C, 256)
+    counts.scatter_add_(2, levels, torch.ones_like(x).flatten(2))
     below = counts.cumsum(2) - counts  # pixels darker than each level
     last = counts.gather(2, levels.amax(2, keepdim=True))  # pixels of the brightest level that occurs
     step = ((levels.shape[2] - last) / 255).floor()  # as in PIL
@@ -329,6 +339,8 @@ PHOTOMETRIC: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 def _check(images: Tensor) -> None:
     if images.ndim != 4:
-        raise ValueError(f"expected images (B, C, H, W), got shape {tuple(images.shape)}; add a batch axis with images[None]")
+        raise ValueError(f"expected images (B, C, H, W), got shape {tuple(images.shape)}; "
+                         "add a batch axis to a single image with images[None]")
     if images.dtype != torch.uint8 and not images.is_floating_point():
-        raise ValueError(f"expected uint8 or float images, got {images.dtype}; convert with images.to(torch.uint8)")
+        raise ValueError(f"expected uint8 images, or floats in [0, 1], got {images.dtype}; "
+                         "convert integers in [0, 255] with images.to(torch.uint8)")

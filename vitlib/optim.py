@@ -1,4 +1,4 @@
-"""Parameter groups, learning-rate schedules, optimisers and weight averaging (ViT paper, section 4.1 and appendix B.1)."""
+"""Parameter groups, learning-rate schedules, optimisers and weight averaging (Section 4.1, Appendix B.1)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import math
 import torch
 from torch import nn
 
+__all__ = ["EMA", "build_optimizer", "lr_at", "parameter_groups"]
+
 SCHEDULES = ("cosine", "linear", "constant")
 OPTIMIZERS = ("adamw", "adam", "sgd")
-NO_DECAY = ("cls_token", "pos_embed", "relative", "gamma")  # parts of names: tokens, positions, LayerScale
+NO_DECAY = ("cls_token", "pos_embed")  # parts of the names of matrices that do not decay
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
@@ -20,14 +22,14 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     channel), nor for the class token and the position embeddings, whose size carries meaning.
 
     Args:
-        model: any module; frozen parameters are left out.
-        weight_decay: decay of the first group, >= 0.
+        model: Any module; frozen parameters are left out.
+        weight_decay: Decay of the first group, >= 0.
 
     Returns:
         Two groups for a torch optimiser, with keys `params` and `weight_decay`.
 
     Raises:
-        ValueError: if the weight decay is negative or nothing in the model is trainable.
+        ValueError: If the weight decay is negative or nothing in the model is trainable.
     """
     if weight_decay < 0:
         raise ValueError(f"weight_decay must be >= 0, got {weight_decay}; 0.05 suits AdamW on CIFAR-10")
@@ -47,14 +49,14 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
     divided by its running size like everything else, so a weight decay of 0.05 means something quite different there.
 
     Args:
-        model: the module to train.
-        recipe: anything with `optimizer` ("adamw", "adam" or "sgd"), `lr` and `weight_decay`.
+        model: The module to train.
+        recipe: Anything with `optimizer` ("adamw", "adam" or "sgd"), `lr` and `weight_decay`.
 
     Returns:
         A torch optimiser; SGD has momentum 0.9.
 
     Raises:
-        ValueError: for an unknown optimiser.
+        ValueError: For an unknown optimiser.
 
     Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019).
     """
@@ -72,22 +74,24 @@ def _can_fuse(model: nn.Module) -> bool:
     return all(p.device.type in ("cpu", "cuda") for p in model.parameters())
 
 
-def lr_at(step: int, total: int, base_lr: float, warmup: int = 0, schedule: str = "cosine", final_lr: float = 0.0) -> float:
+def lr_at(
+    step: int, total: int, base_lr: float, warmup: int = 0, schedule: str = "cosine", final_lr: float = 0.0
+) -> float:
     """The learning rate of one step: linear warm-up, then the schedule.
 
     Args:
         step: 0 for the first step.
-        total: steps in the whole run; at `step == total` the schedule reaches `final_lr`.
-        base_lr: the peak, reached on the last warm-up step.
-        warmup: warm-up steps; the first one already has `base_lr / warmup`.
+        total: Steps in the whole run; at `step == total` the schedule reaches `final_lr`.
+        base_lr: The peak, reached on the last warm-up step.
+        warmup: Warm-up steps; the first one already has `base_lr / warmup`.
         schedule: "cosine", "linear" or "constant".
-        final_lr: where cosine and linear end.
+        final_lr: Where cosine and linear end.
 
     Returns:
         The learning rate.
 
     Raises:
-        ValueError: for an unknown schedule, or a warm-up that is not shorter than the run.
+        ValueError: For an unknown schedule, or a warm-up that is not shorter than the run.
 
     Example:
         >>> [round(lr_at(s, 6, 1.0, warmup=2, schedule="linear"), 2) for s in range(6)]
@@ -115,11 +119,11 @@ class EMA:
     The second term of `d` lets the average forget its random start quickly: 0.1 at the first update, 0.99 at the 890th.
 
     Args:
-        model: the model to follow; `EMA.model` is a copy in eval mode.
-        decay: in [0, 1); 0.999 averages over about the last thousand steps.
+        model: The model to follow; `EMA.model` is a copy in eval mode.
+        decay: In [0, 1); 0.999 averages over about the last thousand steps.
 
     Raises:
-        ValueError: if the decay is outside [0, 1).
+        ValueError: If the decay is outside [0, 1).
 
     Source: Polyak and Juditsky (1992); the paper averages its largest models when fine-tuning (table 4).
     """
