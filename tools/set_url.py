@@ -29,8 +29,10 @@ if "google.colab" in sys.modules:
     if BOOK_URL:
         %pip install -q "git+{{BOOK_URL}}"
     else:
-        print("This copy of the book has no public address yet. Put its folder into Colab's file browser as")
-        print("/content/patch-by-patch, run  %pip install -q /content/patch-by-patch  in a cell, and go on below.")"""
+        print("This copy of the book has no public address yet. On your computer, in its folder, run")
+        print("  git archive -o patch-by-patch.zip HEAD")
+        print("then upload patch-by-patch.zip here (folder sign on the left) and run, in a cell of its own,")
+        print("  %pip install -q patch-by-patch.zip")"""
 
 
 def colab_cell(url: str) -> str:
