@@ -31,9 +31,9 @@ __all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix",
 CARD, INK, FAINT = "#fbfcfd", "#23272e", "#d5dbe2"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)  # Okabe-Ito, no yellow
 TEXT = ("#0068a3", "#b34f00", "#00775a", "#9c4a77", "#8a5f00", "#20749f", INK)  # dark enough for letters
-ERRORS = LinearSegmentedColormap.from_list("errors", [CARD, "#fbd9b5", "#ee8f4a", "#c04f00", "#6b2500"])
+ERRORS = LinearSegmentedColormap.from_list("errors", ["#f3f5f7", "#fbd9b5", "#ee8f4a", "#c04f00", "#6b2500"])
 MARKERS, LINES = "osD^vPX", ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
-WIDTH, MARGIN, DPI, SMALL = 7.2, 0.12, 144, 10.5  # inches, inches, dots per inch, points
+WIDTH, MARGIN, LETTER, DPI, SMALL = 7.2, 0.12, 0.088, 144, 10.5  # three in inches, dots per inch, points
 
 STYLE = {
     "figure.facecolor": CARD, "figure.dpi": DPI, "savefig.facecolor": CARD, "savefig.dpi": DPI,
@@ -97,7 +97,7 @@ def show_images(images: Tensor | Sequence[Tensor], titles: Sequence[str] | None 
     titles = _as_many("titles", titles, len(arrays), "images")
     fig, axes = _panels(len(arrays), cols, _aspect(arrays), titles, most=8)
     for ax, array, title in zip(axes, arrays, titles, strict=True):
-        ax.imshow(array)
+        ax.imshow(array, interpolation=_smooth(array))
         ax.set_title(title)
     return fig
 
@@ -216,7 +216,7 @@ def plot_lines(series: Mapping[str, Sequence], xlabel: str, ylabel: str, *, titl
     if labels == "direct":
         _label_ends(ax, curves, height)
     elif labels == "legend":
-        fig.legend(loc="outside upper left", ncols=min(4, len(curves)))
+        _legend(fig, ax.lines)
     return fig
 
 
@@ -258,7 +258,7 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
     handles = [Line2D([], [], color=PALETTE[i], marker=MARKERS[i], label=run) for i, run in enumerate(results)]
     handles += [Line2D([], [], color=INK, linestyle=line, linewidth=width, label=label)
                 for _, label, line, width in splits if label in drawn]
-    fig.legend(handles=handles, loc="outside upper left", ncols=4)
+    _legend(fig, handles)
     return fig
 
 
@@ -299,7 +299,7 @@ def show_predictions(images: Tensor, probs: Tensor, labels: Tensor | None, class
         colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
     fig, axes = _panels(n, cols, _aspect(arrays), heads, most=5, below=int(any(feet)))
     for ax, array, head, foot, colour in zip(axes, arrays, heads, feet, colours, strict=True):
-        ax.imshow(array)
+        ax.imshow(array, interpolation=_smooth(array))
         ax.set_title(head, color=TEXT[colour])
         ax.set_xlabel(foot)
         ax.spines[:].set(visible=True, color=PALETTE[colour], linewidth=3)
@@ -338,9 +338,9 @@ def confusion_matrix(labels: Tensor, preds: Tensor | None, classes: Sequence[str
         counts = np.bincount(pairs, minlength=k * k).reshape(k, k)  # (K*K,) -> (K, K)
     errors = np.where(np.eye(k, dtype=bool), 0, counts)
     peak, totals = max(1, errors.max()), counts.sum(axis=1)
-    fig = Card(min(6.9, 1.9 + 0.5 * k))
+    fig = Card(1.6 + 0.7 * k if k < 6 else 1.9 + 0.5 * k)
     ax = fig.subplots()
-    ax.imshow(errors, cmap=ERRORS, vmin=0, vmax=peak, aspect="auto")
+    ax.imshow(errors, cmap=ERRORS, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto")
     for i, j in np.ndindex(k, k):
         if i == j:
             ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="#e3e7ec"))
@@ -359,17 +359,19 @@ def confusion_matrix(labels: Tensor, preds: Tensor | None, classes: Sequence[str
     right.set_yticks(range(k), [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)])
     right.spines[:].set_visible(False)
     total = counts.sum()
-    ax.set_title(f"{np.trace(counts) / max(1, total):.1%} of {total:,} right".replace("%", " %"), weight="bold")
+    ax.set_title(f"{100 * np.trace(counts) / max(1, total):.1f} % of {total:,} right", weight="bold")
+    ax.annotate("recall", (1, 1), xytext=(4, 5), xycoords="axes fraction", textcoords="offset points")
     return fig
 
 
 @rc_context(STYLE)
 def attention_overlay(image: Tensor, weights: Tensor, grid: tuple[int, int] | None = None, *, gamma: float = 1.0,
-                      floor: float = 0.1, titles: Sequence[str] | None = None) -> Figure:
+                      floor: float = 0.15, titles: Sequence[str] | None = None) -> Figure:
     """An image, and beside it the same lit by attention: bright where the weight is large, dark elsewhere.
 
-    A pixel's brightness is floor + (1 - floor) * (w / max w)^gamma, with w interpolated between the
-    patches' centres.
+    The light at a pixel is (w / max w)^gamma, with w interpolated between the patches' centres. Without
+    light a pixel keeps `floor` of its brightness; in full light it is itself, a little paler, so that
+    the spot is seen on black too.
 
     Args:
         image: (3, H, W), uint8 or float in [0, 1].
@@ -395,14 +397,14 @@ def attention_overlay(image: Tensor, weights: Tensor, grid: tuple[int, int] | No
     titles = _as_many("titles", titles, len(lit), "spotlights")
     fig, axes = _panels(1 + len(lit), None, _aspect([array]), ["image", *titles], most=5)
     for ax, picture, title in zip(axes, [array, *lit], ["image", *titles], strict=True):
-        ax.imshow(picture)
+        ax.imshow(picture, interpolation=_smooth(picture))
         ax.set_title(title)
     return fig
 
 
 @rc_context(STYLE)
 def attention_grid(image: Tensor, maps: Tensor, grid: tuple[int, int] | None = None, *, query: int = 0,
-                   gamma: float = 1.0, floor: float = 0.1) -> Figure:
+                   gamma: float = 1.0, floor: float = 0.15) -> Figure:
     """One token's attention in every layer (from left to right) and head (from top to bottom).
 
     Args:
@@ -414,7 +416,7 @@ def attention_grid(image: Tensor, maps: Tensor, grid: tuple[int, int] | None = N
         floor: As for `attention_overlay`.
 
     Returns:
-        The figure, L x h axes.
+        The figure, one axes.
 
     Raises:
         ValueError: If the maps are not one image's, or the query or the grid does not fit.
@@ -429,21 +431,18 @@ def attention_grid(image: Tensor, maps: Tensor, grid: tuple[int, int] | None = N
     if not 0 <= query < tokens:
         raise ValueError(f"query must be a token from 0 (CLS) to {tokens - 1}, got {query}")
     rows = maps[:, :, query, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
-    lit = _spotlights(array, rows, grid, gamma, floor)
-    fig, axes = _panels(layers * heads, layers, _aspect([array]), most=layers, side=1.6)
-    for i, (ax, picture) in enumerate(zip(axes, lit, strict=True)):
-        ax.imshow(picture)
-        head, layer = divmod(i, layers)
-        if head == 0:
-            ax.set_title(f"layer {layer}" if layers <= 8 or layer == 0 else layer)
-        if layer == 0:
-            ax.set_ylabel(f"head {head}" if heads <= 8 or head == 0 else head, rotation=0, ha="right", va="center")
+    lit = torch.from_numpy(np.stack(_spotlights(array, rows, grid, gamma, floor, pixels=1024 // layers)))
+    lit = lit.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
+    fig, ax = _sheet(lit, gap=max(2, lit.shape[3] // 16), side=1.7)
+    ax.set_xticks(ax.get_xticks(), [f"layer {i}" if layers <= 8 or not i else i for i in range(layers)])
+    ax.set_yticks(ax.get_yticks(), [f"head {i}" if heads <= 8 or not i else i for i in range(heads)])
+    ax.xaxis.tick_top()
     return fig
 
 
 @rc_context(STYLE)
 def show_attention_from_patch(image: Tensor, maps: Tensor, patch: int, grid: tuple[int, int] | None = None, *,
-                              gamma: float = 1.0, floor: float = 0.1,
+                              gamma: float = 1.0, floor: float = 0.15,
                               titles: Sequence[str] | None = None) -> Figure:
     """What one patch attends to: the patch outlined in the image, and a spotlight for each map.
 
@@ -507,17 +506,9 @@ def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> F
     rows, cols = _grid(len(table), grid)
     unit = F.normalize(table, dim=1)
     maps = (unit @ unit.T).unflatten(1, (rows, cols)).unflatten(0, (rows, cols))  # (N, N) -> (rows, cols) twice
-    gap = 1 if max(rows, cols) < 12 else 2
-    sheet = F.pad(maps, (0, gap, 0, gap), value=float("nan")).transpose(1, 2).flatten(2).flatten(0, 1)[:-gap, :-gap]
-    fig = Card(min(7.0, 6.2 * rows / cols + 0.6))
-    ax = fig.subplots()
-    picture = ax.imshow(sheet.numpy(), cmap="cividis")
-    for axis, n in ((ax.xaxis, cols), (ax.yaxis, rows)):
-        step = n + gap
-        axis.set_ticks([i * step + (n - 1) / 2 for i in range(n)], [str(i) for i in range(n)])
+    fig, ax = _sheet(maps[..., None], gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
     ax.set(xlabel="column of the patch", ylabel="row of the patch")
-    ax.grid(False)
-    ax.spines[:].set_visible(False)
+    picture = ax.images[0]
     bar = fig.colorbar(picture, ax=ax, shrink=0.7, aspect=25)
     bar.outline.set_visible(False)
     bar.set_label("cosine similarity")
@@ -529,6 +520,13 @@ def _head(ax, ylabel: str, title: str = "") -> None:
     ax.annotate(ylabel, (0, 1), xytext=(0, 7), xycoords="axes fraction", textcoords="offset points")
     if title:
         ax.set_title(title, loc="left", weight="bold", pad=26)
+
+
+def _legend(fig: Card, handles: Sequence[Line2D]) -> None:
+    """Names above the axes, in as few equal rows as there is room for."""
+    widths = [0.62 + LETTER * len(str(line.get_label())) for line in handles]
+    rows = -int(-sum(widths) // (WIDTH - 2 * MARGIN))
+    fig.legend(handles=list(handles), loc="outside upper left", ncols=-(-len(handles) // rows), columnspacing=1.2)
 
 
 def _draw_curves(ax, curves: Mapping[str, Sequence]) -> None:
@@ -603,8 +601,8 @@ def _grid(n: int, grid: tuple[int, int] | None) -> tuple[int, int]:
 
 
 def _spotlights(image: np.ndarray, weights: Tensor, grid: tuple[int, int] | None, gamma: float,
-                floor: float) -> list[np.ndarray]:
-    """The image lit by each of k rows of weights, at 256 pixels or more."""
+                floor: float, pixels: int = 256) -> list[np.ndarray]:
+    """The image lit by each of k rows of weights, about `pixels` high or wide, up to twice that."""
     weights = weights.detach().cpu().float()
     if weights.ndim not in (1, 2) or not (weights >= 0).all() or not weights.isfinite().all():
         raise ValueError(f"expected weights of shape (N,) or (k, N), finite and 0 or more, "
@@ -613,12 +611,14 @@ def _spotlights(image: np.ndarray, weights: Tensor, grid: tuple[int, int] | None
     if not 0 < gamma < float("inf") or not 0 <= floor <= 1:
         raise ValueError(f"expected gamma above 0 and floor in [0, 1], got gamma={gamma}, floor={floor}")
     rows, cols = _grid(weights.shape[-1], grid)
-    times = max(1, -(-256 // max(image.shape[:2])))
+    longest = max(image.shape[:2])
+    times, skip = max(1, pixels // longest), max(1, longest // pixels)
     image = image.repeat(times, axis=0).repeat(times, axis=1)  # each pixel becomes times x times
+    image = F.avg_pool2d(torch.from_numpy(image).permute(2, 0, 1), skip).permute(1, 2, 0).numpy()
     light = weights.reshape(-1, 1, rows, cols)  # (k, N) -> (k, 1, rows, cols)
     light = F.interpolate(light, image.shape[:2], mode="bilinear", align_corners=False)[:, 0]  # (k, H, W)
-    light = light / light.amax(dim=(1, 2), keepdim=True).clamp_min(1e-12)
-    return [image * (floor + (1 - floor) * one**gamma)[..., None] for one in light.numpy()]
+    light = (light / light.amax(dim=(1, 2), keepdim=True).clamp_min(1e-12)) ** gamma
+    return [image * floor * (1 - one) + (0.1 + 0.9 * image) * one for one in light[..., None].numpy()]
 
 
 def _image(image: Tensor) -> np.ndarray:
@@ -641,14 +641,17 @@ def _panels(n: int, cols: int | None, aspect: float, texts: Sequence[str] = (), 
     """A card with n bare axes in rows, as wide as their longest text and at most `side` inches."""
     lines = max((text.count("\n") + 1 for text in texts if text), default=0)
     longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
-    room = int((WIDTH - 2 * MARGIN) / max(0.085 * longest, 0.1))  # 0.085 inches: a letter of 11 points
-    cols = cols or max(1, min(n, most, room))
+    room = int((WIDTH - 2 * MARGIN) / max(LETTER * longest, 0.1))
+    if cols is None:
+        cols = max(1, min(n, most, room))
+        cols = -(-n // -(-n // cols))  # as many rows, evenly filled
     if not isinstance(cols, int) or cols < 1:
         raise ValueError(f"cols must be a positive integer, got {cols!r}")
     rows = -(-n // cols)
     side = min(side, (WIDTH - 2 * MARGIN) / cols - 0.08)
     height = rows * (side * aspect + 0.19 * (lines + below) + 0.1) + 2 * MARGIN
     fig = Card(height, layout="compressed")
+    fig.get_layout_engine().set(w_pad=0.05, h_pad=0.05)
     axes = list(fig.subplots(rows, cols, squeeze=False).flat)
     for ax in axes:
         ax.set(xticks=[], yticks=[])
@@ -658,9 +661,25 @@ def _panels(n: int, cols: int | None, aspect: float, texts: Sequence[str] = (), 
     return fig, axes[:n]
 
 
+def _sheet(maps: Tensor, gap: int, side: float = 9.0, right: float = 0.0, **style):
+    """A card with one axes that holds (rows, cols, H, W, channels) as a table of pictures, numbered from 0."""
+    rows, cols, height, width, _ = maps.shape
+    sheet = F.pad(maps, (0, 0, 0, gap, 0, gap), value=float("nan"))  # (rows, cols, H+gap, W+gap, channels)
+    sheet = sheet.transpose(1, 2).flatten(2, 3).flatten(0, 1)[:-gap, :-gap]  # (rows*(H+gap), cols*(W+gap), ...)
+    across = min(WIDTH - 2 * MARGIN - 0.75 - right, side * cols)
+    fig = Card(across * len(sheet) / sheet.shape[1] + 0.35 + (0.2 if right else 0) + 2 * MARGIN)
+    ax = fig.subplots()
+    ax.imshow(np.ma.masked_invalid(sheet.numpy()) if len(style) else sheet.nan_to_num(0.985).numpy(), **style)
+    ax.set_xticks([i * (width + gap) + (width - 1) / 2 for i in range(cols)], range(cols))
+    ax.set_yticks([i * (height + gap) + (height - 1) / 2 for i in range(rows)], range(rows))
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    return fig, ax
+
+
 def _tile(ax, tile: np.ndarray, x: float, y: float, number: int | None = None) -> None:
     """One patch in the unit square at (x, y), a little space around it."""
-    ax.imshow(tile, extent=(x + 0.04, x + 0.96, y + 0.96, y + 0.04))
+    ax.imshow(tile, extent=(x + 0.04, x + 0.96, y + 0.96, y + 0.04), interpolation=_smooth(tile, sharp=40))
     if number is not None:
         dark = tile.mean() < 0.5
         box = {"boxstyle": "round,pad=0.12", "facecolor": INK if dark else "white", "alpha": 0.55, "lw": 0}
@@ -710,6 +729,11 @@ def _images(images: Tensor | Sequence[Tensor]) -> list[np.ndarray]:
         raise ValueError(f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; {fix}")
     array = array.float().clamp(0, 1).permute(0, 2, 3, 1)  # (n, C, H, W) -> (n, H, W, C)
     return list(array.expand(-1, -1, -1, 3).numpy())
+
+
+def _smooth(array: np.ndarray, sharp: int = 128) -> str:
+    """Small pictures show their pixels; of larger ones, drawn at about their own size, none may get lost."""
+    return "nearest" if max(array.shape[:2]) <= sharp else "antialiased"
 
 
 def _aspect(arrays: Sequence[np.ndarray]) -> float:
