@@ -1,0 +1,116 @@
+"""Parameter groups, schedules, optimisers and the moving average."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+import vitlib as vl
+
+TINY = vl.ViTConfig(img_size=8, embed_dim=12, depth=2, num_heads=2, layer_scale=0.1)
+
+
+def names_of(model, group):
+    ids = {id(p) for p in group["params"]}
+    return {name for name, p in model.named_parameters() if id(p) in ids}
+
+
+@pytest.mark.parametrize("pos_embed", ["learned", "learned2d", "relative"])
+def test_only_matrices_decay(pos_embed):
+    model = vl.VisionTransformer(vl.ViTConfig(img_size=8, embed_dim=12, depth=2, num_heads=2, pos_embed=pos_embed,
+                                              layer_scale=0.1))
+    decay, rest = vl.parameter_groups(model, 0.3)
+    assert decay["weight_decay"] == 0.3 and rest["weight_decay"] == 0.0
+    block = ("attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight")
+    assert names_of(model, decay) == {"patch_embed.proj.weight", "head.weight",
+                                      *(f"blocks.{i}.{name}" for i in range(2) for name in block)}
+    assert names_of(model, decay) | names_of(model, rest) == {name for name, _ in model.named_parameters()}
+
+
+def test_frozen_parameters_are_left_out():
+    model = vl.VisionTransformer(TINY)
+    model.patch_embed.requires_grad_(False)
+    decay, rest = vl.parameter_groups(model, 0.1)
+    assert not any("patch_embed" in name for name in names_of(model, decay) | names_of(model, rest))
+
+
+@pytest.mark.parametrize("name", ["adamw", "adam", "sgd"])
+def test_each_optimizer_lowers_a_loss(name):
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = vl.build_optimizer(model, SimpleNamespace(optimizer=name, lr=0.05, weight_decay=0.0))
+    x, y = torch.randn(64, 4), torch.randn(64, 1)
+    losses = []
+    for _ in range(30):
+        loss = (model(x) - y).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+
+
+def test_adamw_decays_decoupled():
+    model = nn.Linear(3, 2, bias=False)
+    before = model.weight.detach().clone()
+    optimizer = vl.build_optimizer(model, SimpleNamespace(optimizer="adamw", lr=0.1, weight_decay=0.5))
+    model.weight.grad = torch.zeros_like(model.weight)  # only the decay is left: w - lr * wd * w
+    optimizer.step()
+    torch.testing.assert_close(model.weight.detach(), before * (1 - 0.1 * 0.5))
+
+
+@pytest.mark.parametrize(("schedule", "golden"), [
+    ("constant", [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+    ("linear", [0.5, 1.0, 1.0, 0.775, 0.55, 0.325, 0.1]),
+    ("cosine", [0.5, 1.0, 1.0, 0.868198, 0.55, 0.231802, 0.1]),
+])
+def test_schedules_golden(schedule, golden):
+    rates = [vl.lr_at(s, 6, 1.0, warmup=2, schedule=schedule, final_lr=0.1) for s in range(7)]
+    assert rates == pytest.approx(golden, abs=1e-6)
+
+
+def test_schedule_without_warmup_starts_at_the_peak_and_stays_at_the_end():
+    assert vl.lr_at(0, 10, 0.3) == 0.3
+    assert vl.lr_at(25, 10, 0.3, final_lr=0.01) == pytest.approx(0.01)
+
+
+def test_ema_warms_up_and_follows_by_hand():
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(model.weight, 0.0)
+    ema, expected = vl.EMA(model, 0.5), 0.0
+    for t, target in enumerate((1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)):
+        nn.init.constant_(model.weight, target)
+        ema.update(model)
+        d = min(0.5, (1 + t) / (10 + t))
+        expected = d * expected + (1 - d) * target
+        assert ema.model.weight.item() == pytest.approx(expected, rel=1e-6)
+    assert not ema.model.training and not ema.model.weight.requires_grad
+
+
+def test_ema_copies_buffers_and_keeps_its_state():
+    model = nn.BatchNorm1d(2)
+    ema = vl.EMA(model, 0.9)
+    model(torch.randn(8, 2) + 3)
+    ema.update(model)
+    assert torch.equal(ema.model.running_mean, model.running_mean)
+    other = vl.EMA(nn.BatchNorm1d(2), 0.9)
+    other.load_state_dict(ema.state_dict())
+    assert other.updates == 1 and torch.equal(other.model.weight, ema.model.weight)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: vl.parameter_groups(nn.Linear(2, 2), -0.1), "weight_decay must be >= 0, got -0.1"),
+    (lambda: vl.parameter_groups(nn.Linear(2, 2).requires_grad_(False), 0.1), "trainable parameters, got none"),
+    (lambda: vl.build_optimizer(nn.Linear(2, 2), SimpleNamespace(optimizer="lion", lr=1, weight_decay=0)),
+     "'lion' is unknown; choose one of adamw, adam, sgd"),
+    (lambda: vl.lr_at(0, 10, 1.0, schedule="step"), "'step' is unknown; choose one of cosine, linear, constant"),
+    (lambda: vl.lr_at(0, 10, 1.0, warmup=10), "got 10 of 10 steps"),
+    (lambda: vl.EMA(nn.Linear(2, 2), 1.0), r"decay must be in \[0, 1\), got 1.0"),
+])
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
