@@ -1,4 +1,4 @@
-"""Draws the picture of the title page from a trained model: book/_static/figures/title-*.svg and book/_static/cover.png.
+"""Draws the title page's picture from a trained model: book/_static/figures/title-*.svg, book/_static/cover.png.
 
     python tools/draw_title.py [name of a pretrained model]
 
@@ -29,9 +29,11 @@ ROWS = 10  # of a token's numbers are drawn
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',Arial,sans-serif"
 THEMES = {
     "light": {"card": "#fbfcfd", "rule": "#dfe4ea", "ink": "#14171c", "soft": "#4f5964", "zero": "#ffffff",
-              "low": "#0072b2", "high": "#d55e00", "cls": "#e69f00", "line": "#c04f00", "bar": "#0072b2", "rest": "#c3ccd5"},
+              "low": "#0072b2", "high": "#d55e00", "cls": "#e69f00", "line": "#c04f00", "bar": "#0072b2",
+              "rest": "#c3ccd5"},
     "dark": {"card": "#1b2027", "rule": "#3a434f", "ink": "#f2f5f8", "soft": "#a9b4c0", "zero": "#1b2027",
-             "low": "#56b4e9", "high": "#f0a04a", "cls": "#e69f00", "line": "#f0b04a", "bar": "#56b4e9", "rest": "#4a5562"},
+             "low": "#56b4e9", "high": "#f0a04a", "cls": "#e69f00", "line": "#f0b04a", "bar": "#56b4e9",
+             "rest": "#4a5562"},
 }  # fmt: skip
 
 
@@ -161,8 +163,8 @@ class Drawing:
                 f'font-family="{FONT}" role="img">\n<title>{title}</title>\n'
                 '<defs><marker id="tip" viewBox="0 0 10 10" refX="7" refY="5" markerWidth="5.5" markerHeight="5.5" '
                 f'orient="auto"><path d="M0 0L10 5L0 10z" fill="{self.theme["soft"]}"/></marker></defs>\n'
-                f'<rect x="0.5" y="0.5" width="{self.width - 1:g}" height="{self.height - 1:g}" rx="{self.size * 0.7:g}" '
-                f'fill="{self.theme["card"]}" stroke="{self.theme["rule"]}"/>\n')  # fmt: skip
+                f'<rect x="0.5" y="0.5" width="{self.width - 1:g}" height="{self.height - 1:g}" '
+                f'rx="{self.size * 0.7:g}" fill="{self.theme["card"]}" stroke="{self.theme["rule"]}"/>\n')  # fmt: skip
         return head + "\n".join(self.parts) + "\n</svg>\n"
 
 
@@ -173,16 +175,10 @@ def patches(d: Drawing, scene: Scene, x: float, y: float, size: float, gap: floa
     for n in range(side * side):
         row, col = divmod(n, side)
         px, py, p = x + col * (cell + gap), y + row * (cell + gap), scene.patch
-        d.image(
-            px,
-            py,
-            cell,
-            cell,
-            data_uri(scene.small[row * p : row * p + p, col * p : col * p + p]),
-            pixels=True,
-        )
+        d.image(px, py, cell, cell, data_uri(scene.small[row * p : row * p + p, col * p : col * p + p]), pixels=True)
         if every or n in (0, 1, side - 1, side, side * side - 1):
-            d.add(f'<text x="{px + cell / 2:g}" y="{py + cell * 0.66:g}" font-size="{cell * (0.42 if every else 0.56):g}" '
+            size = cell * (0.42 if every else 0.56)
+            d.add(f'<text x="{px + cell / 2:g}" y="{py + cell * 0.66:g}" font-size="{size:g}" '
                   'fill="#fff" stroke="#000" stroke-opacity="0.6" stroke-width="2" paint-order="stroke" '
                   f'text-anchor="middle" font-weight="600">{n + 1}</text>')  # fmt: skip
 
@@ -208,16 +204,17 @@ def tokens(d: Drawing, scene: Scene, x: float, y: float, width: float, cell: flo
 def arcs(d: Drawing, scene: Scene, x: float, y: float, width: float, height: float) -> None:
     """One line from each patch token to what the head reads, the thicker the more of the patch gets there."""
     step = width / len(scene.tokens)
-    start = x + step * 0.43 if scene.reader == "CLS" else x + width / 2
     share = (scene.reach - scene.reach.min()) / np.ptp(scene.reach)
     for n in np.argsort(scene.reach):
         end, s = x + (n + 1.43) * step, share[n] ** 1.5
-        deep = y + height * (0.25 + 0.75 * abs(end - start) / (width if scene.reader == "CLS" else width / 2))
-        curve = (
-            f"M{start:.1f} {y:g}C{start:.1f} {deep:.1f} {end:.1f} {deep:.1f} {end:.1f} {y:g}"
-            if scene.reader == "CLS"
-            else f"M{end:.1f} {y:g}C{end:.1f} {y + height * 0.7:.1f} {start:.1f} {y + height * 0.3:.1f} {start:.1f} {y + height:g}"
-        )
+        if scene.reader == "CLS":  # hanging from the first token
+            start = x + step * 0.43
+            deep = y + height * (0.25 + 0.75 * (end - start) / width)
+            curve = f"M{start:.1f} {y:g}C{start:.1f} {deep:.1f} {end:.1f} {deep:.1f} {end:.1f} {y:g}"
+        else:  # gathered in one point
+            start, foot = x + width / 2, y + height
+            curve = (f"M{end:.1f} {y:g}C{end:.1f} {y + height * 0.7:.1f} {start:.1f} {y + height * 0.3:.1f} "
+                     f"{start:.1f} {foot:g}")  # fmt: skip
         d.add(f'<path d="{curve}" fill="none" stroke="{d.theme["line"]}" stroke-width="{0.4 + d.size * 0.16 * s:.2f}" '
               f'stroke-opacity="{0.12 + 0.78 * s:.2f}" stroke-linecap="round"/>')  # fmt: skip
 

@@ -1,0 +1,91 @@
+"""Writes the table of results into README.md and the title page, from the files in vitlib/results.
+
+    python tools/fill_readme.py
+
+What stands between `<!-- results -->` and `<!-- /results -->` is written anew from the JSON files of the runs, so no
+number is typed by hand. Running it twice changes nothing; a test holds both pages to the files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "vitlib" / "results"
+PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
+BLOCK = re.compile(r"<!-- results -->\n.*?<!-- /results -->", re.S)
+ORDER = ("drawn10", "laptop", "plain", "modern")
+
+
+def cards(folder: Path = RESULTS) -> list[dict]:
+    """The finished runs with a test accuracy, the small ones first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    runs = [card for card in found if "test_accuracy" in card.get("final", {})]
+    place = {name: i for i, name in enumerate(ORDER)}
+    return sorted(runs, key=lambda card: next((place[n] for n in ORDER if n in card["name"]), len(ORDER)))
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: "48 s", "9 min", "1 h 32 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(parameters: int) -> str:
+    """A count as people say it: "311 k", "5.4 M"."""
+    return f"{parameters / 1e6:.1f} M" if parameters >= 1e6 else f"{parameters / 1e3:.0f} k"
+
+
+def hardware(text: str) -> str:
+    """The machine without trademark signs."""
+    return re.sub(r"\((R|TM)\)|\bProcessor\b", "", text).replace(" ,", ",").replace("  ", " ").strip()
+
+
+def row(card: dict) -> str:
+    """One run as a line of the table."""
+    final = card["final"]
+    accuracy = f"**{100 * final['test_accuracy']:.1f} %**"
+    if "test_accuracy_std" in final:
+        accuracy += f" ± {100 * final['test_accuracy_std']:.1f}"
+    cells = [f"`{card['name']}`", card["dataset"], size(card["parameters"]), str(card["recipe"]["epochs"]),
+             hardware(card["hardware"]), duration(card["seconds"]), accuracy]  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(runs: list[dict]) -> str:
+    """The runs as a Markdown table."""
+    if not runs:
+        return "*No long run has been stored yet.*"
+    head = ["Model", "Data", "Parameters", "Epochs", "Trained on", "Time", "Test accuracy"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * 4 + "|---|---|---|"]
+    return "\n".join([*lines, *(row(card) for card in runs)])
+
+
+def fill(text: str, runs: list[dict]) -> str:
+    """The page with its table written anew; ValueError if it has no place for one."""
+    block = f"<!-- results -->\n{table(runs)}\n<!-- /results -->"
+    filled, found = BLOCK.subn(lambda _: block, text)
+    if found != 1:
+        raise ValueError(f"expected one block from <!-- results --> to <!-- /results -->, found {found}")
+    return filled
+
+
+def main() -> int:
+    """Fills both pages and returns the exit status."""
+    runs = cards()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        filled = fill(text, runs)
+        if filled != text:
+            page.write_text(filled, encoding="utf-8", newline="\n")
+        print(f"{page.relative_to(ROOT)}: {len(runs)} results, {'written' if filled != text else 'as they were'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
