@@ -22,11 +22,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
+from vitlib.config import check_multiple
 from vitlib.patches import unpatchify
 
-__all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix", "learning_curves", "plot_lines",
-           "show_attention_from_patch", "show_images", "show_patches", "show_predictions", "show_tokens",
-           "similarity_maps", "use_style"]
+__all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix", "learning_curves",
+           "number_grid", "plot_lines", "show_attention_from_patch", "show_images", "show_patches",
+           "show_predictions", "show_tokens", "similarity_maps", "use_style"]
 
 CARD, INK, FAINT = "#fbfcfd", "#23272e", "#d5dbe2"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)  # Okabe-Ito, no yellow
@@ -172,6 +173,58 @@ def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, c
         _tile(ax, tiles[i], x, 0)
         ax.text(x + 0.5, 1.25, str(i + cls), size=SMALL, ha="center", va="center")
     ax.set(xlim=(0, width), ylim=(1.45, 0), aspect="equal")
+    return fig
+
+
+@rc_context(STYLE)
+def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
+    """A picture of a few numbers beside its tokens; each number keeps the tint and letter of its patch.
+
+    Args:
+        image: (H, W), up to 8 x 8 whole numbers, no two alike.
+        tokens: (N, K), the same numbers as some function cut them, rightly or wrongly.
+        patch_size: Patch side P in pixels.
+
+    Returns:
+        The figure, one axes.
+
+    Raises:
+        ValueError: If P does not divide the image, if it is larger than 8 x 8, or if the numbers differ.
+    """
+    if image.ndim != 2 or tokens.ndim != 2 or max(image.shape) > 8 or max(tokens.shape) > 16:
+        raise ValueError("expected an image (H, W) of at most 8 x 8 and tokens (N, K) of at most 16 x 16, got "
+                         f"{tuple(image.shape)} and {tuple(tokens.shape)}")
+    (height, width), (count, places) = image.shape, tokens.shape
+    check_multiple("image height", height, patch_size)
+    check_multiple("image width", width, patch_size)
+    numbers = image.flatten().tolist()
+    if len(set(numbers)) != len(numbers) or set(tokens.flatten().tolist()) - set(numbers):
+        raise ValueError("expected an image without equal numbers, and tokens that hold no others")
+    home = {int(image[y, x]): y // patch_size * (width // patch_size) + x // patch_size
+            for y in range(height) for x in range(width)}
+    left = width + 2.6  # where the table starts, in cells
+    side = min(0.6, (WIDTH - 2 * MARGIN) / (left + places))
+    fig, (ax,) = _panels(1, 1, (max(height, count) + 0.8) / (left + places), most=1, side=side * (left + places))
+    for grid, x0 in ((image, 0), (tokens, left)):
+        top = (max(height, count) - len(grid)) / 2  # the lower of the two stands in the middle
+        for y, row in enumerate(grid.tolist()):
+            for x, value in enumerate(row):
+                patch = home[value]
+                ax.add_patch(Rectangle((x0 + x, top + y), 1, 1, facecolor=PALETTE[patch % 6] + "40", edgecolor=CARD))
+                ax.text(x0 + x + 0.56, top + y + 0.6, str(value), size=12.5, ha="center", va="center")
+                ax.text(x0 + x + 0.2, top + y + 0.26, chr(ord("A") + patch), size=SMALL, color=TEXT[patch % 6],
+                        ha="center", va="center")
+        step = (patch_size, patch_size) if x0 == 0 else (1, places)  # a line around each patch, each token
+        for y in range(0, len(grid), step[0]):
+            for x in range(0, grid.shape[1], step[1]):
+                ax.add_patch(Rectangle((x0 + x, top + y), step[1], step[0], fill=False, edgecolor=INK, lw=2))
+        if x0:
+            for x in range(places):
+                ax.text(x0 + x + 0.5, top - 0.3, str(x), size=SMALL, ha="center", va="center")
+            ax.text(x0 - 0.2, top - 0.3, "place", size=SMALL, ha="right", va="center")
+            for y in range(count):
+                ax.text(x0 - 0.2, top + y + 0.5, f"token {y}", size=SMALL, ha="right", va="center")
+    ax.set(xlim=(-0.05, left + places + 0.05), ylim=(max(height, count) + 0.05, -0.75), aspect="equal")
     return fig
 
 
