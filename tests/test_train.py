@@ -1,0 +1,431 @@
+"""The training loop: it learns, resumes to the bit after any death, stops cleanly, and refuses what does not fit."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import json
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib.train import RECIPES, Stopped, pick_precision, recipe
+
+module = importlib.import_module("vitlib.train")  # vl.train is the function
+
+TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0, drop_rate=0.1,
+                    drop_path_rate=0.2, global_pool="avg")
+# everything random is on: dropout, DropPath, crops, flips, RandAugment, Mixup, CutMix, erasing
+RANDOM = vl.Recipe("random", TINY, epochs=3, batch_size=16, lr=3e-3, crop=2, randaugment=1, mixup=0.8, cutmix=1.0,
+                   erasing=0.3, mix_off=0.3, label_smoothing=0.1, ema_decay=0.9, precision="fp32")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def toy(n: int = 72) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images whose brightest quarter is their class."""
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 120, (n, 3, 8, 8), dtype=torch.uint8, generator=generator)
+    labels = torch.arange(n) % 4
+    for image, label in zip(images, labels.tolist(), strict=True):
+        row, col = divmod(label, 2)
+        image[:, 4 * row : 4 * row + 4, 4 * col : 4 * col + 4] += 100
+    return images, labels
+
+
+def run(recipe=RANDOM, **options) -> dict:
+    images, labels = toy()
+    return vl.train(recipe, images, labels, progress=False, **options)
+
+
+def weights(result: dict) -> dict:
+    return {name: value.clone() for name, value in result["model"].state_dict().items()}
+
+
+def assert_equal_weights(a: dict, b: dict) -> None:
+    assert a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def curves(result: dict) -> list[dict]:
+    return [{k: v for k, v in row.items() if k not in ("seconds", "images_per_s")} for row in result["epochs"]]
+
+
+# ------------------------------------------------------------------------------------------------- learning
+
+
+def test_it_learns_a_small_batch_by_heart():
+    images, labels = toy(16)
+    easy = vl.Recipe("easy", replace(TINY, drop_rate=0.0, drop_path_rate=0.0), epochs=80, batch_size=16, lr=1e-2,
+                     crop=0, flip=False, precision="fp32")
+    result = vl.train(easy, images, labels, progress=False)
+    scores = vl.evaluate(result["model"], images, labels)
+    assert scores["accuracy"] == 1.0 and scores["loss"] < 0.05
+
+
+def test_the_result_tells_what_happened(tmp_path):
+    images, labels = toy()
+    result = run(val=(images[:20], labels[:20]), out=tmp_path, label="toy", command="pytest")
+    assert [row["epoch"] for row in result["epochs"]] == [1, 2, 3] and result["finished"]
+    assert set(result["epochs"][0]) == {"epoch", "lr", "train_loss", "train_accuracy", "val_loss", "val_accuracy",
+                                        "images_per_s", "seconds"}
+    assert sum(row["seconds"] for row in result["epochs"]) <= result["seconds"] + 0.01
+    log = json.loads((tmp_path / "log.json").read_text())
+    assert log == {key: value for key, value in result.items() if key != "model"}
+    assert (log["dataset"], log["command"], log["n_train"], log["n_val"]) == ("toy", "pytest", 72, 20)
+    assert log["recipe"]["mixup"] == 0.8 and vl.ViTConfig(**log["config"]) == TINY
+    assert 0 < log["share_of_peak"] < 1
+    scores = vl.evaluate(result["model"], images[:20], labels[:20])
+    assert round(scores["accuracy"], 5) == log["epochs"][-1]["val_accuracy"]
+
+
+def test_the_seed_decides_everything_and_the_callers_random_state_is_kept():
+    torch.manual_seed(5)
+    first = weights(run())
+    drawn = torch.rand(1)
+    torch.manual_seed(99)
+    assert_equal_weights(first, weights(run()))
+    other = weights(run(replace(RANDOM, seed=1)))
+    assert not torch.equal(first["head.weight"], other["head.weight"])
+    torch.manual_seed(5)
+    assert torch.equal(drawn, torch.rand(1))
+
+
+def test_bf16_autocast_trains():
+    result = run(replace(RANDOM, precision="bf16", epochs=1))
+    assert result["precision"] == "bf16" and all(v.dtype == torch.float32 for v in weights(result).values())
+
+
+def test_progress_prints_a_line_per_epoch(capsys):
+    images, labels = toy()
+    vl.train(RANDOM, images, labels, val=(images, labels))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 and lines[0].startswith("epoch   1/3  loss ") and "held out" in lines[0]
+
+
+def test_a_small_data_set_is_one_batch():
+    images, labels = toy(8)
+    assert len(vl.train(RANDOM, images, labels, progress=False)["epochs"]) == 3
+
+
+# ----------------------------------------------------------------------------------------- stopping and going on
+
+KILLED = """
+import os, random, sys, time
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+sys.path.insert(0, sys.argv[1])
+from test_train import RANDOM, toy
+import vitlib as vl
+
+def child(out, work):
+    pid = os.fork()  # torch is imported once
+    if pid == 0:
+        work()
+        images, labels = toy()
+        vl.train(RANDOM, images, labels, out=out, progress=False, checkpoint_seconds=0.0)
+        os._exit(0)
+    return pid
+
+def die_in_write(count):
+    write, left = Path.write_bytes, [count]
+    def half(path, data):
+        left[0] -= 1
+        if left[0] == 0:
+            write(path, data[: len(data) // 2])
+            os.kill(os.getpid(), 9)
+        return write(path, data)
+    Path.write_bytes = half
+
+random.seed(int(sys.argv[3]))
+deaths = 0
+for attempt in range(5):
+    pid = child(sys.argv[2], lambda: die_in_write(random.randint(2, 5)) if attempt % 2 == 0 else None)
+    if attempt % 2:
+        time.sleep(random.uniform(0.05, 0.5))
+        os.kill(pid, 9)
+    deaths += os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -9
+assert os.waitpid(child(sys.argv[2], lambda: None), 0)[1] == 0
+print(deaths)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL") or sys.platform == "darwin", reason="needs fork and kill -9")
+def test_kill_9_at_random_moments_changes_no_bit(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    folder = tmp_path / "run"
+    done = subprocess.run([sys.executable, script, Path(__file__).parent, folder, "7"], capture_output=True, text=True,
+                          timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 2  # the deaths in the middle of a write, at least
+    survived, undisturbed = run(out=folder), run()  # the first only reads the finished checkpoint
+    assert_equal_weights(weights(survived), weights(undisturbed))
+    assert curves(survived) == curves(undisturbed)
+
+
+def interrupt_at(monkeypatch, step: int) -> None:
+    calls, augment = [], module.augment
+
+    def interrupting(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == step:
+            signal.raise_signal(signal.SIGINT)
+        return augment(*args, **kwargs)
+
+    monkeypatch.setattr(module, "augment", interrupting)
+
+
+@pytest.mark.parametrize("step", [4, 6])  # inside an epoch, and its last step (4 steps an epoch)
+def test_ctrl_c_finishes_the_step_saves_and_goes_on_to_the_bit(tmp_path, monkeypatch, step, capsys):
+    handler = signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, step)
+        with pytest.raises(Stopped, match=f"stopped at step {step} of 12; all is saved"):
+            run(out=tmp_path)
+    assert "stopping after this step" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is handler
+    result = run(out=tmp_path)
+    assert_equal_weights(weights(result), weights(run()))
+    assert curves(result) == curves(run())
+
+
+def test_ctrl_c_without_a_folder_says_that_nothing_was_kept(monkeypatch):
+    interrupt_at(monkeypatch, 2)
+    with pytest.raises(Stopped, match="nothing was kept"):
+        run()
+
+
+def test_a_second_ctrl_c_interrupts_at_once():
+    with pytest.raises(KeyboardInterrupt) as caught, module._polite_interrupt() as asked:
+        signal.raise_signal(signal.SIGINT)
+        assert asked()
+        signal.raise_signal(signal.SIGINT)
+    assert not isinstance(caught.value, Stopped)
+
+
+def test_training_in_a_thread_leaves_signals_alone():
+    results = []
+    thread = threading.Thread(target=lambda: results.append(run(replace(RANDOM, epochs=1))))
+    thread.start()
+    thread.join()
+    assert results[0]["finished"]
+
+
+def test_a_budget_stops_and_goes_on_to_the_bit(tmp_path):
+    rounds = 0
+    while not (result := run(out=tmp_path, budget_minutes=0.0))["finished"]:
+        rounds += 1
+    assert rounds == 11  # one step each
+    assert_equal_weights(weights(result), weights(run()))
+
+
+def test_a_finished_run_is_not_repeated_unless_asked(tmp_path):
+    first = run(out=tmp_path)
+    assert run(out=tmp_path)["seconds"] == first["seconds"]
+    again = run(out=tmp_path, resume=False)
+    assert again["seconds"] != first["seconds"]
+    assert_equal_weights(weights(first), weights(again))
+
+
+def test_leftovers_of_a_killed_write_are_cleared(tmp_path):
+    run(out=tmp_path)
+    (tmp_path / ".checkpoint.pt.abc.partial").write_bytes(b"half")
+    run(out=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.pt", "log.json"]
+
+
+# --------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("change", "message"), [
+    (dict(recipe=replace(RANDOM, lr=1.0)), r"recipe.lr was 0.003, now 1.0"),
+    (dict(recipe=replace(RANDOM, model=replace(TINY, depth=1))), r"recipe.model.depth was 2, now 1"),
+    (dict(label="other"), r"data.label was '', now 'other'"),
+])
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, message):
+    run(out=tmp_path)
+    kept = (tmp_path / "checkpoint.pt").read_bytes()
+    with pytest.raises(ValueError, match=message):
+        run(out=tmp_path, **change)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == kept
+
+
+@pytest.mark.errors
+def test_other_images_are_refused(tmp_path):
+    images, labels = toy()
+    run(out=tmp_path)
+    images[0, 0, 0, 0] ^= 1
+    with pytest.raises(ValueError, match="data.checksum was"):
+        vl.train(RANDOM, images, labels, out=tmp_path, progress=False)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"not a checkpoint"])
+def test_a_damaged_checkpoint_is_refused_in_words(tmp_path, damage):
+    run(out=tmp_path)
+    path = tmp_path / "checkpoint.pt"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match="is not a whole checkpoint .*--no-resume"):
+        run(out=tmp_path)
+
+
+@pytest.mark.errors
+def test_no_space_left_keeps_the_last_checkpoint(tmp_path, monkeypatch):
+    run(out=tmp_path, budget_minutes=0.0)
+    kept = (tmp_path / "checkpoint.pt").read_bytes()
+
+    def full(path, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match=r"cannot write .*checkpoint.pt, 0 MB \(No space left on device\)"):
+            run(out=tmp_path)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == kept and len(list(tmp_path.iterdir())) == 2
+    assert_equal_weights(weights(run(out=tmp_path)), weights(run()))
+
+
+@pytest.mark.errors
+def test_a_folder_that_cannot_be_made_is_found_before_training(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr(module._Run, "train_step", lambda *_: pytest.fail("trained"))
+    with pytest.raises(OSError, match="cannot write"):
+        run(out=tmp_path / "file" / "run")
+
+
+@pytest.mark.errors
+def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
+    wild = replace(RANDOM, optimizer="sgd", lr=1e30, clip_norm=0.0, warmup=0.0)
+    with pytest.raises(FloatingPointError, match=r"the loss became (nan|inf) by step \d+ of 12 \(lr 1e\+30, fp32\)"):
+        run(wild, out=tmp_path)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("images", "labels", "message"), [
+    (toy()[0].float(), toy()[1], r"expected uint8 images \(n, 3, 8, 8\), got torch.float32"),
+    (toy()[0][:, :1], toy()[1], r"got torch.uint8 \(72, 1, 8, 8\)"),
+    (toy()[0], toy()[1][:-1], r"integer label for each, got 72 images and torch.int64 labels \(71,\)"),
+    (toy()[0][:0], toy()[1][:0], "at least one image"),
+    (toy()[0], toy()[1].float(), "got 72 images and torch.float32 labels"),
+    (toy()[0], toy()[1] + 1, r"expected labels in \[0, 4\), got 1 to 4"),
+])
+def test_data_that_do_not_fit_are_refused(images, labels, message):
+    with pytest.raises(ValueError, match=message):
+        vl.train(RANDOM, images, labels, progress=False)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("fields", "message"), [
+    (dict(epochs=0), "epochs must be a positive integer, got 0"),
+    (dict(batch_size=1.5), "batch_size must be a positive integer, got 1.5"),
+    (dict(lr=0.0), "lr must be a positive number, got 0.0"),
+    (dict(lr=float("nan")), "lr must be a positive number, got nan"),
+    (dict(weight_decay=-1), "weight_decay must be 0 or more, got -1"),
+    (dict(label_smoothing=1.0), r"label_smoothing must be in \[0, 1\), got 1.0"),
+    (dict(mix_off=2), r"mix_off must be in \[0, 1\], got 2"),
+    (dict(precision="fp16"), "precision must be auto, fp32 or bf16, got 'fp16'"),
+])
+def test_recipes_refuse_bad_numbers(fields, message):
+    with pytest.raises(ValueError, match=message):
+        vl.Recipe(**fields)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("fields", "message"), [
+    (dict(schedule="step"), "schedule 'step' is unknown"), (dict(optimizer="lion"), "optimizer 'lion' is unknown"),
+])
+def test_unknown_words_are_reported_before_the_first_step(fields, message):
+    with pytest.raises(ValueError, match=message):
+        run(replace(RANDOM, **fields))
+
+
+# ----------------------------------------------------------------------------------------- recipes and precision
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_preset_has_its_name_and_a_model_for_32_pixels(name):
+    assert RECIPES[name].name == name
+    assert RECIPES[name].model.image_shape == (32, 32) and RECIPES[name].model.patch_size == 4
+
+
+def test_modern_is_the_recipe_of_the_book():
+    r = recipe("modern", "full")
+    assert (r.optimizer, r.weight_decay, r.clip_norm, r.warmup, r.schedule, r.final_lr) == \
+        ("adamw", 0.05, 1.0, 0.05, "cosine", 1e-5)
+    assert (r.mixup, r.cutmix, r.label_smoothing, r.mix_off, r.randaugment) == (0.8, 1.0, 0.1, 0.4, 2)
+    assert (r.model.global_pool, r.model.drop_path_rate, r.model.drop_rate) == ("avg", 0.1, 0.0)
+    assert (r.epochs, r.batch_size) == (300, 512) and 0 < r.ema_decay < 1
+    assert vl.count_parameters(vl.VisionTransformer(r.model)) == 5_362_762
+    assert recipe("modern", lr=0.5).lr == 0.5
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("args", "message"), [
+    (("fancy",), "unknown preset 'fancy'; choose one of plain, paper"),
+    (("laptop", "full"), "preset 'laptop' has no scale 'full'"),
+    (("modern", "huge"), "preset 'modern' has no scale 'huge'"),
+])
+def test_unknown_presets_and_scales(args, message):
+    with pytest.raises(ValueError, match=message):
+        recipe(*args)
+    with pytest.raises(ValueError, match="unknown recipe field 'depth'"):
+        recipe("modern", depth=3)
+
+
+@pytest.mark.parametrize(("width", "flags", "expected"), [
+    (96, "avx512_bf16", "fp32"), (192, "avx512_bf16", "bf16"), (192, "avx2", "fp32"),
+])
+def test_bf16_only_where_it_pays(monkeypatch, width, flags, expected):
+    monkeypatch.setattr(module, "_cpuinfo", lambda: flags)
+    assert pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected
+    assert pick_precision(torch.device("mps"), vl.ViTConfig(embed_dim=width)) == "fp32"
+
+
+# --------------------------------------------------------------------------------------- predict and evaluate
+
+
+def test_predict_takes_bytes_or_floats_and_keeps_the_mode():
+    images, _ = toy(10)
+    model = vl.VisionTransformer(TINY).train()
+    probs = vl.predict(model, images, batch_size=3)
+    torch.testing.assert_close(probs.sum(1), torch.ones(10))
+    torch.testing.assert_close(probs, vl.predict(model, images.float() / 255, device="cpu"))
+    assert model.training
+
+
+def test_evaluate_agrees_with_predict():
+    images, labels = toy(10)
+    model = vl.VisionTransformer(TINY)
+    scores, probs = vl.evaluate(model, images, labels), vl.predict(model, images)
+    assert torch.equal(scores["predictions"], probs.argmax(1))
+    assert scores["accuracy"] == (probs.argmax(1) == labels).double().mean().item()
+    assert scores["loss"] == pytest.approx(-probs[range(10), labels].log().mean().item(), rel=1e-5)
+
+
+@pytest.mark.errors
+def test_evaluate_wants_a_label_for_each_image():
+    images, labels = toy(10)
+    model = vl.VisionTransformer(TINY)
+    with pytest.raises(ValueError, match="as many labels as images, got 9 and 10"):
+        vl.evaluate(model, images, labels[:9])
+    with pytest.raises(ValueError, match="at least one image"):
+        vl.predict(model, images[:0])
+
+
+def test_vl_train_is_the_function_even_after_its_module_is_imported():
+    assert callable(vl.train) and callable(vl.augment) and module.train is vl.train
