@@ -1,0 +1,146 @@
+"""The pages around the chapters: their commands exist, their links lead somewhere, their numbers are the files'."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from vitlib.__main__ import _parser
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import fill_readme  # noqa: E402
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "book").glob("*.md"))]
+TEXT = {path.name: path.read_text(encoding="utf-8") for path in PAGES}
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def code_of(text: str) -> str:
+    """Everything set as code: fenced blocks, and inline code that is a command."""
+    blocks = re.findall(r"^ *```(?:bash|powershell|console)\n(.*?)^ *```", text, re.M | re.S)
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S))
+    return "\n".join([*blocks, *inline])
+
+
+CODE = {name: code_of(text) for name, text in TEXT.items()}
+MAKES = sorted({(name, m) for name, code in CODE.items() for m in re.findall(r"^\s*make (\S.*)$", code, re.M)})
+CALLS = sorted({(name, m.strip()) for name, code in CODE.items()
+                for m in re.findall(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$", code, re.M)})  # fmt: skip
+SCRIPTS = sorted({(name, m.replace("\\", "/")) for name, code in CODE.items()
+                  for m in re.findall(r"\btools[/\\]\w+\.py\b", code)})  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "words"), MAKES)
+def test_make_targets_and_variables_exist(page, words):
+    target, *settings = shlex.split(words.split("#")[0])
+    assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.M), f"{page}: the Makefile has no target {target!r}"
+    for setting in settings:
+        variable = setting.split("=")[0]
+        assert f"$({variable})" in MAKEFILE, f"{page}: the Makefile knows no variable {variable!r}"
+
+
+@pytest.mark.parametrize(("page", "words"), CALLS)
+def test_command_lines_are_understood(page, words):
+    arguments = shlex.split(words.replace("…", ""))
+    if not arguments or arguments[-1] == "--help":
+        arguments = arguments[:-1]
+    if not arguments:
+        return
+    try:
+        parser = _parser(arguments)
+        parsed = parser.parse_args(arguments)
+    except SystemExit:
+        pytest.fail(f"{page}: `python -m vitlib{words}` is not a command")
+    except ModuleNotFoundError as error:
+        pytest.fail(f"{page}: `python -m vitlib{words}` needs {error.name}")
+    assert isinstance(parsed, argparse.Namespace)
+    if arguments[0] == "train":
+        from vitlib.train import RECIPES
+
+        assert parsed.preset in RECIPES
+
+
+@pytest.mark.parametrize(("page", "script"), SCRIPTS)
+def test_scripts_exist(page, script):
+    assert (ROOT / script).is_file(), f"{page} names {script}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(page):
+    text = re.sub(r"^ *```.*?^ *```", "", TEXT[page.name], flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target in re.findall(r"(?:src|srcset)=\"(?!https?:)([^\"]+)\"", TEXT[page.name]):
+        # pages land in _build/html/book, static files in _build/html/_static
+        assert (ROOT / "book" / target.removeprefix("../")).exists(), f"{page.name} shows {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_pictures_have_alt_text(page):
+    for picture in re.findall(r"<img[^>]*>", TEXT[page.name]):
+        alt = re.search(r'alt="([^"]*)"', picture)
+        assert alt and len(alt[1]) > 40, f"{page.name}: {picture[:80]} says nothing to those who do not see it"
+    for alt in re.findall(r"!\[([^\]]*)\]\(", TEXT[page.name]):
+        assert len(alt) > 40, f"{page.name}: alt text {alt!r}"
+
+
+@pytest.mark.parametrize("page", fill_readme.PAGES, ids=lambda path: path.name)
+def test_results_on_the_page_are_those_of_the_files(page):
+    text = page.read_text(encoding="utf-8")
+    assert fill_readme.fill(text, fill_readme.cards()) == text, "run: python tools/fill_readme.py"
+
+
+def test_the_table_of_results_rounds_and_orders():
+    def card(name, **more):
+        return {"name": name, "dataset": "Drawn-10", "parameters": 311_338, "recipe": {"epochs": 4},
+                "hardware": "Intel(R) Xeon(R) Processor, 1 of 2 cores", "seconds": 5530.0,
+                "final": {"test_accuracy": 0.87654, **more}}  # fmt: skip
+
+    one = fill_readme.row(card("drawn10-small"))
+    assert one == "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
+    assert "± 0.2" in fill_readme.row(card("cifar10-modern", test_accuracy_std=0.0021))
+    assert fill_readme.duration(48.4) == "48 s" and fill_readme.duration(600) == "10 min"
+    assert fill_readme.size(5_362_762) == "5.4 M"
+    with pytest.raises(ValueError, match="expected one block"):
+        fill_readme.fill("no block here", [])
+
+
+def test_cards_are_finished_runs_only(tmp_path):
+    for name, final in (("a-modern", {"test_accuracy": 0.9}), ("b-laptop", {"test_accuracy": 0.6}), ("c", {})):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"name": name, "final": final}))
+    assert [card["name"] for card in fill_readme.cards(tmp_path)] == ["b-laptop", "a-modern"]
+
+
+def test_the_citation_carries_the_package_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"version: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_every_work_in_the_bibliography_can_be_found():
+    text = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+    entries = re.split(r"^@", re.sub(r"^%.*$", "", text, flags=re.M), flags=re.M)[1:]
+    keys = [re.match(r"\w+\{([\w-]+),", entry)[1] for entry in entries]
+    assert len(keys) == len(set(keys)), "a key stands twice in references.bib"
+    for key, entry in zip(keys, entries, strict=True):
+        for field in ("title", "author", "year"):
+            assert re.search(rf"^\s*{field}\s*=", entry, re.M), f"{key} has no {field}"
+        assert re.search(r"\b(doi|eprint|url|isbn)\s*=", entry), f"{key} has no doi, arXiv number or address"
+
+
+def test_cited_works_are_in_the_bibliography():
+    keys = set(re.findall(r"^@\w+\{([\w-]+),", (ROOT / "book" / "references.bib").read_text("utf-8"), re.M))
+    book = [path for path in (ROOT / "book").iterdir() if path.suffix in (".md", ".ipynb")]
+    for name, text in ((path.name, path.read_text("utf-8")) for path in book):
+        for cited in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", text):
+            for key in cited.split(","):
+                assert key.strip() in keys, f"{name} cites {key.strip()}, which references.bib does not have"
