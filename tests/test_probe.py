@@ -1,0 +1,192 @@
+"""Rollout, Grad-CAM, attention distance and entropy: golden values, properties, no traces left on the model."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+import vitlib as vl
+
+CLOSE = dict(rtol=1e-5, atol=1e-6)
+PROBES = [vl.attention_rollout, vl.attention_entropy, lambda maps: vl.attention_distance(maps, (2, 2), 4)]
+
+
+def random_maps(L=3, B=2, h=2, T=5, seed=0) -> torch.Tensor:
+    return torch.randn(L, B, h, T, T, generator=torch.Generator().manual_seed(seed)).softmax(dim=-1)
+
+
+def tiny_model(**changes) -> vl.VisionTransformer:
+    vl.seed_everything(0)
+    options = dict(img_size=(16, 24), patch_size=8, embed_dim=12, depth=2, num_heads=3, num_classes=4)
+    model = vl.VisionTransformer(vl.ViTConfig(**(options | changes)))
+    torch.nn.init.normal_(model.head.weight)
+    return model
+
+
+def tiny_images(n=3) -> torch.Tensor:
+    return torch.randn(n, 3, 16, 24, generator=torch.Generator().manual_seed(1))
+
+
+# Rollout
+
+
+def test_rollout_of_one_layer_is_half_identity_half_mean():
+    maps = random_maps(L=1)
+    expected = 0.5 * maps[0].mean(dim=1) + 0.5 * torch.eye(5)
+    torch.testing.assert_close(vl.attention_rollout(maps), expected, **CLOSE)
+
+
+def test_rollout_multiplies_later_layers_on_the_left():
+    maps = random_maps(L=2)
+    first, second = (vl.attention_rollout(maps[i:i + 1]) for i in range(2))
+    torch.testing.assert_close(vl.attention_rollout(maps), second @ first, **CLOSE)
+    assert not torch.allclose(vl.attention_rollout(maps), first @ second)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(1, 7))
+def test_rollout_rows_sum_to_one_and_tokens_may_be_renamed(L, B, h, T):
+    maps, order = random_maps(L, B, h, T), torch.randperm(T)
+    rollout = vl.attention_rollout(maps)
+    assert rollout.shape == (B, T, T)
+    torch.testing.assert_close(rollout.sum(dim=-1), torch.ones(B, T))
+    renamed = vl.attention_rollout(maps[..., order, :][..., order])
+    torch.testing.assert_close(renamed, rollout[:, order][..., order], **CLOSE)
+
+
+def test_rollout_of_a_model():
+    model, images = tiny_model().eval(), tiny_images()
+    assert vl.attention_rollout(model.attention_maps(images)).shape == (3, 7, 7)
+
+
+# Grad-CAM
+
+
+def reference_cam(model, images, classes):
+    """The last block by hand: the gradient at norm1's output with autograd alone."""
+    x = model.embed(images)
+    for block in model.blocks[:-1]:
+        x = block(x, model.pos_embed.attention_bias())
+    last = model.blocks[-1]
+    tokens = last.norm1(x)
+    x = x + last.attn(tokens, model.pos_embed.attention_bias())
+    x = model.norm(x + last.mlp(last.norm2(x)))
+    logits = model.head(model.pool(x))
+    (grads,) = torch.autograd.grad(logits[range(len(images)), classes].sum(), tokens)
+    cam = (tokens * grads[:, 1:].mean(1, keepdim=True))[:, 1:].sum(-1).relu()
+    cam = F.interpolate(cam.reshape(-1, 1, *model.cfg.grid), images.shape[2:], mode="bilinear")[:, 0]
+    return (cam / cam.amax((1, 2), keepdim=True).clamp_min(1e-30)).detach()
+
+
+@pytest.mark.parametrize("pos_embed", ["learned", "relative"])
+@pytest.mark.parametrize("pool", ["token", "avg"])
+def test_grad_cam_equals_autograd_by_hand(pool, pos_embed):
+    model, images = tiny_model(global_pool=pool, pos_embed=pos_embed).eval(), tiny_images()
+    cam = vl.grad_cam(model, images, [0, 3, 2])
+    torch.testing.assert_close(cam, reference_cam(model, images, [0, 3, 2]), **CLOSE)
+    assert cam.shape == (3, 16, 24) and 0 <= cam.min() and cam.max() <= 1
+    assert cam.flatten(1).any(dim=1).any()
+
+
+def test_grad_cam_targets():
+    model, images = tiny_model().eval(), tiny_images()
+    predicted = model(images).argmax(dim=1)
+    torch.testing.assert_close(vl.grad_cam(model, images), vl.grad_cam(model, images, predicted))
+    torch.testing.assert_close(vl.grad_cam(model, images, 2), vl.grad_cam(model, images, torch.tensor([2, 2, 2])))
+    torch.testing.assert_close(vl.grad_cam(model, images, 2)[1:2], vl.grad_cam(model, images[1:2], 2), **CLOSE)
+
+
+def test_grad_cam_works_for_post_norm():
+    assert vl.grad_cam(tiny_model(norm_order="post"), tiny_images(), 1).amax() > 0
+
+
+@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_grad_cam_leaves_no_trace(context):
+    model, images = tiny_model(drop_rate=0.5).train(), tiny_images()
+    model.blocks[0].eval()  # a part that its owner keeps frozen
+    modes = [module.training for module in model.modules()]
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    with context():
+        cam = vl.grad_cam(model, tiny_images(), 0)
+    assert [module.training for module in model.modules()] == modes
+    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert all(torch.equal(state[name], value) for name, value in model.state_dict().items())
+    assert not cam.requires_grad
+    torch.testing.assert_close(cam, vl.grad_cam(model.requires_grad_(False), images, 0))  # dropout was off
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("target, message", [
+    (4, "from 0 to 3, got"), (-1, "from 0 to 3, got"), ([0, 1], "3 classes"), (torch.zeros(3), "float32"),
+    (torch.zeros(3, 4).long(), r"\(3, 4\)"), (True, "bool")])
+def test_grad_cam_refuses_targets(target, message):
+    model = tiny_model().train()
+    with pytest.raises(ValueError, match=message):
+        vl.grad_cam(model, tiny_images(), target)
+    assert model.training and not model.blocks[-1].attn._forward_pre_hooks
+
+
+@pytest.mark.errors
+def test_grad_cam_refuses_images():
+    with pytest.raises(ValueError, match="expected images of shape"):
+        vl.grad_cam(tiny_model(), torch.zeros(3, 16, 24))
+
+
+# Attention distance and entropy
+
+
+@pytest.mark.parametrize("side, patch_size, pixels", [(8, 4, 16.546), (4, 8, 16.064), (14, 16, 116.492)])
+def test_distance_of_uniform_attention(side, patch_size, pixels):
+    T = side * side + 1
+    distance = vl.attention_distance(torch.full((2, 1, 3, T, T), 1 / T), (side, side), patch_size)
+    torch.testing.assert_close(distance, torch.full((2, 3), pixels), rtol=0, atol=1e-3)
+
+
+def test_distance_knows_rows_from_columns():
+    maps = torch.zeros(1, 1, 1, 7, 7)
+    maps[..., 0] = 0.5  # half of everyone's attention goes to CLS, and is left out
+    maps[..., 3] += 0.5  # the other half to patch 2: of 2 x 3 the upper right one
+    away = torch.tensor([[row, col] for row in range(2) for col in range(3)]) - torch.tensor([0, 2])
+    expected = 4 * away.float().norm(dim=1).mean()
+    torch.testing.assert_close(vl.attention_distance(maps, (2, 3), 4), expected.reshape(1, 1))
+    assert not torch.allclose(vl.attention_distance(maps, (3, 2), 4), expected)
+
+
+def test_distance_of_looking_at_oneself_is_zero_and_of_cls_alone_finite():
+    maps = torch.eye(5).expand(1, 1, 1, 5, 5)
+    assert vl.attention_distance(maps, (2, 2), 16).item() == 0
+    maps = F.one_hot(torch.zeros(5, dtype=torch.long), 5).float().expand(1, 1, 1, 5, 5)
+    assert vl.attention_distance(maps, (2, 2), 16).item() == 0
+
+
+def test_entropy_lies_between_one_token_and_all():
+    assert vl.attention_entropy(torch.eye(5).expand(2, 1, 3, 5, 5)).equal(torch.zeros(2, 3))
+    torch.testing.assert_close(vl.attention_entropy(torch.full((1, 2, 1, 5, 5), 0.2)), torch.full((1, 1), math.log2(5)))
+    entropy = vl.attention_entropy(random_maps())
+    assert entropy.shape == (3, 2) and (entropy > 0).all() and (entropy < math.log2(5)).all()
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("maps, message", [
+    (torch.zeros(2, 2, 5, 5), r"\(L, B, h, T, T\), got"), (torch.zeros(1, 1, 1, 5, 4), r"\(L, B, h, T, T\), got"),
+    (torch.zeros(0, 1, 1, 5, 5), r"\(L, B, h, T, T\), got"), (torch.ones(1, 1, 1, 1, 1).long(), "int64"),
+    (random_maps().log(), "sum to 1"), (random_maps()[..., 1:, 1:], "sum to 1"),
+    (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1")])
+def test_probes_refuse_what_are_not_attention_maps(probe, maps, message):
+    with pytest.raises(ValueError, match=message):
+        probe(maps)
+
+
+@pytest.mark.errors
+def test_distance_refuses_grids():
+    with pytest.raises(ValueError, match="2 x 3 patches has 7 tokens with CLS, got maps of 5"):
+        vl.attention_distance(random_maps(), (2, 3), 4)
+    with pytest.raises(ValueError, match="patch_size"):
+        vl.attention_distance(random_maps(), (2, 2), 0)

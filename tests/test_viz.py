@@ -1,0 +1,251 @@
+"""Figures: one card each, in the house style, shown once by a notebook; and every refusal."""
+
+from __future__ import annotations
+
+import base64
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib import viz
+
+matplotlib = pytest.importorskip("matplotlib")
+from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
+from matplotlib.colors import to_rgb, to_rgba  # noqa: E402
+
+RUN = {"epochs": [{"epoch": i, "train_loss": 2 / i, "val_loss": 2.2 / i, "val_accuracy": 1 - 1 / i}
+                  for i in range(1, 4)]}
+NAMES = ("cat", "dog", "automobile")
+
+
+def rand(*shape, seed=0) -> torch.Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def maps(*shape) -> torch.Tensor:
+    return rand(*shape).softmax(dim=-1)
+
+
+PROBS = rand(4, 3).softmax(dim=1)
+RIGHT = PROBS.argmax(dim=1)
+FIGURES = {  # what draws it, how many axes it has
+    "images": (lambda: viz.show_images(rand(5, 3, 8, 8), titles="abcde", cols=3), 5),
+    "images of several sizes": (lambda: viz.show_images([rand(3, 8, 8), rand(3, 16, 12)]), 2),
+    "an image": (lambda: viz.show_images((255 * rand(3, 150, 160)).to(torch.uint8)), 1),
+    "grey": (lambda: viz.show_images(rand(2, 1, 8, 8)), 2),
+    "patches": (lambda: viz.show_patches(rand(3, 32, 48), 16, numbers=True), 1),
+    "patches of a sequence": (lambda: viz.show_patches(vl.patchify(rand(1, 3, 8, 8), 4)[0], 4), 1),
+    "tokens": (lambda: viz.show_tokens(rand(3, 32, 32), 4), 1),
+    "few tokens": (lambda: viz.show_tokens(rand(3, 8, 8), 4, cls=False), 1),
+    "lines": (lambda: viz.plot_lines({"a": ([1, 2, 4], [3, 4, 5], [1, 1, 1]), "b": [3.0, 4.0, 5.1]}, "x", "y"), 1),
+    "log lines": (lambda: viz.plot_lines({"a": ([16, 4e3, 2e6], [1, 1e4, 3e9])}, "x", "y", title="t", logx=True,
+                                         logy=True, labels="legend"), 1),
+    "curves": (lambda: viz.learning_curves({"plain": RUN, "modern": RUN}), 2),
+    "predictions": (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, (RIGHT + rand(4).round().long()) % 3,
+                                                 NAMES), 4),
+    "guesses": (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, None, NAMES, cols=2), 4),
+    "confusion": (lambda: viz.confusion_matrix(torch.arange(90) % 10, torch.arange(90) % 9,
+                                               ("automobile",) * 10), 1),
+    "counts": (lambda: viz.confusion_matrix([[0, 0, 0], [1, 2, 3], [4, 5, 6000]], None, NAMES), 1),
+    "overlay": (lambda: viz.attention_overlay(rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2), 4),
+    "overlay of a large image": (lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)), 2),
+    "grid": (lambda: viz.attention_grid(rand(3, 32, 32), maps(6, 3, 17, 17)), 1),
+    "large grid": (lambda: viz.attention_grid(rand(3, 16, 24), maps(12, 12, 7, 7), (2, 3), query=1), 1),
+    "from a patch": (lambda: viz.show_attention_from_patch(rand(3, 16, 24), maps(2, 7, 7), 4, (2, 3)), 3),
+    "positions": (lambda: viz.similarity_maps(rand(1, 10, 6)), 2),
+    "rectangular positions": (lambda: viz.similarity_maps(rand(26, 6), (2, 13)), 2),
+}
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def drawn(request):
+    """A figure, its number of axes, and the texts that were drawn on it."""
+    draw, axes = FIGURES[request.param]
+    texts, draw_text = [], RendererAgg.draw_text
+
+    def record(renderer, *args, mtext=None, **kwargs):
+        texts.append(mtext)
+        return draw_text(renderer, *args, mtext=mtext, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RendererAgg, "draw_text", record)
+        fig = draw()
+        fig.savefig(io.BytesIO(), format="png")
+    return fig, axes, list(dict.fromkeys(texts))
+
+
+def test_card(drawn):
+    fig, axes, _ = drawn
+    assert isinstance(fig, matplotlib.figure.Figure)
+    assert sum(ax.get_visible() for ax in fig.axes) == axes
+    width, height = fig.get_size_inches()
+    assert width == viz.WIDTH and 0.5 < height < 9
+    assert fig.get_facecolor() == to_rgba(viz.CARD)  # opaque and light
+
+
+def test_letters_are_large_dark_inside_and_apart(drawn):
+    fig, _, texts = drawn
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    for text, (name, box) in zip(texts, boxes, strict=True):
+        assert text.get_fontsize() >= 10
+        assert text.axes is None or text.axes.images or contrast(text.get_color()) > 4.5, name
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= fig.bbox.x1 + 1 and box.y1 <= fig.bbox.y1 + 1, name
+    boxes = [boxes[i] for i, text in enumerate(texts) if text.get_rotation() in (0, 90)]
+    for i, (first, a) in enumerate(boxes):
+        for second, b in boxes[:i]:
+            over = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+            assert min(over) < 2, f"{first!r} lies over {second!r}"
+
+
+def contrast(colour) -> float:
+    """With the card, as WCAG 2 defines it."""
+    def luminance(name):
+        rgb = np.array(to_rgb(name))
+        return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+    return (luminance(viz.CARD) + 0.05) / (luminance(colour) + 0.05)
+
+
+def test_letters_colours_can_be_read():
+    assert all(contrast(colour) > 4.5 for colour in viz.TEXT)
+    assert all(contrast(colour) > 2 for colour in viz.PALETTE)
+
+
+# How figures are shown
+
+
+CELLS = ["import torch, vitlib as vl\nfrom vitlib import viz", "viz.show_images(torch.rand(3, 8, 8))",
+         "import matplotlib.pyplot as plt\nviz.use_style()",
+         "fig = viz.plot_lines({'a': [1, 2]}, 'x', 'y')\nfig", "fig = viz.show_images(torch.rand(3, 8, 8))",
+         "plt.subplots(); None"]
+
+
+def test_a_notebook_shows_each_figure_once():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    images = [[output for output in cell.outputs if "image/png" in output.get("data", {})]
+              for cell in notebook.cells]
+    assert [len(outputs) for outputs in images] == [0, 1, 0, 1, 0, 1]
+    for (output,) in (images[1], images[3]):
+        png = base64.b64decode(output["data"]["image/png"])
+        width = int.from_bytes(png[16:20], "big")  # the whole card, nothing cropped: twice sharp in 700 pixels
+        assert width == round(viz.WIDTH * viz.DPI)
+        assert output["metadata"]["image/png"]["width"] == round(viz.WIDTH * 96)
+
+
+def test_importing_vitlib_leaves_matplotlib_alone_and_viz_leaves_pyplot_alone():
+    code = ("import sys, vitlib; assert 'matplotlib' not in sys.modules; import vitlib.viz; "
+            "assert 'matplotlib.pyplot' not in sys.modules")
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_style_is_given_and_not_leaked():
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        viz.show_images(rand(3, 8, 8))
+        assert matplotlib.rcParams["font.size"] == matplotlib.rcParamsDefault["font.size"]
+        viz.use_style()
+        assert matplotlib.rcParams["figure.facecolor"] == viz.CARD
+
+
+# What the figures say
+
+
+def test_titles_tell_right_from_wrong_and_the_truth():
+    probs = torch.tensor([[0.9, 0.1, 0.0], [0.2, 0.2, 0.6]])
+    fig = viz.show_predictions(rand(2, 3, 8, 8), probs, torch.tensor([0, 1]), NAMES)
+    assert [ax.get_title() for ax in fig.axes] == ["✓ cat 90 %", "✗ automobile 60 %"]
+    assert [ax.get_xlabel() for ax in fig.axes] == ["", "is dog"]
+    frames = [to_rgb(ax.spines["top"].get_edgecolor()) for ax in fig.axes]
+    assert frames == [to_rgb(viz.PALETTE[2]), to_rgb(viz.PALETTE[1])]
+
+
+def test_confusion_counts_rows_as_truths():
+    labels, preds = torch.tensor([0, 0, 0, 1, 2]), torch.tensor([0, 1, 1, 1, 0])
+    counts = [[1, 2, 0], [0, 1, 0], [1, 0, 0]]
+    for fig in (viz.confusion_matrix(labels, preds, NAMES), viz.confusion_matrix(counts, None, NAMES)):
+        (ax,) = fig.axes
+        written = {text.get_position()[::-1]: int(text.get_text()) for text in ax.texts if text.get_text().isdigit()}
+        assert written == {(i, j): counts[i][j] for i in range(3) for j in range(3) if counts[i][j]}
+        assert ax.get_title() == "40.0 % of 5 right"
+
+
+def test_spotlight_is_bright_where_the_weight_is():
+    weights = torch.tensor([0.0, 0.0, 0.0, 1.0])
+    fig = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2)
+    lit = fig.axes[1].images[0].get_array()
+    assert lit[-1, -1, 0] == pytest.approx(0.55) and lit[0, 0, 0] == pytest.approx(0.1)
+    sharper = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2, gamma=3).axes[1].images[0]
+    assert sharper.get_array().mean() < lit.mean()
+
+
+def test_patch_numbers_follow_reading_order():
+    (ax,) = viz.show_patches(rand(3, 8, 12), 4, numbers=True).axes
+    assert {text.get_text(): text.get_position() for text in ax.texts}["4"] == (1.5, 1.5)
+    (ax,) = viz.show_tokens(rand(3, 32, 32), 4, first=2, last=1).axes
+    assert [text.get_text() for text in ax.texts] == ["CLS", "0", "1", "2", "···", "64"]
+
+
+def test_every_series_has_its_own_marker_and_line():
+    fig = viz.plot_lines({str(i): [i, i + 1] for i in range(7)}, "x", "y")
+    looks = [(line.get_color(), line.get_marker(), str(line._dash_pattern)) for line in fig.axes[0].lines]
+    assert all(len(set(column)) == 7 for column in zip(*looks, strict=True))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("call, message", [
+    (lambda: viz.show_images(rand(8, 8)), r"\(3, H, W\) or \(n, 3, H, W\), got \(8, 8\)"),
+    (lambda: viz.show_images(rand(8, 8, 3)), "move the channels"),
+    (lambda: viz.show_images(rand(0, 3, 8, 8)), "got"),
+    (lambda: viz.show_images(rand(3, 8, 8).long()), "int64"),
+    (lambda: viz.show_images(rand(3, 8, 8) - 0.5), "vl.denormalize"),
+    (lambda: viz.show_images(rand(3, 8, 8) * 255), "divide by 255"),
+    (lambda: viz.show_images(rand(3, 8, 8) * torch.nan), r"\[0, 1\]"),
+    (lambda: viz.show_images(rand(2, 3, 8, 8), titles=["one"]), "expected 2 titles"),
+    (lambda: viz.show_images(rand(2, 3, 8, 8), cols=0), "cols must be"),
+    (lambda: viz.show_patches(rand(3, 9, 8), 4), "9 x 8 is not a multiple of patch_size 4; try 8 x 8"),
+    (lambda: viz.show_patches(rand(3, 8, 8), 0), "patch_size must be"),
+    (lambda: viz.show_patches(rand(2, 3, 8, 8), 4), "expected one image"),
+    (lambda: viz.show_patches(rand(6, 48), 4), "square number"),
+    (lambda: viz.show_patches(rand(3, 32, 128), 4, numbers=True), "up to 16"),
+    (lambda: viz.show_tokens(rand(3, 8, 8), 4, first=0), "first >= 1"),
+    (lambda: viz.show_tokens(rand(3, 8, 8), 4, first=15, last=6), "at most 20"),
+    (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
+    (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),
+    (lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
+    (lambda: viz.plot_lines({"a": []}, "x", "y"), "series 'a'"),
+    (lambda: viz.plot_lines({"a": [0, 1]}, "x", "y", logy=True), "y > 0, got 0"),
+    (lambda: viz.plot_lines({"a": [1]}, "x", "y", labels="box"), "'box'"),
+    (lambda: viz.learning_curves({}), "got 0"),
+    (lambda: viz.learning_curves({"a": {"epochs": []}}), r"results\['a'\]"),
+    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT, ("a", "b")), r"\(4, 2\).*got \(4, 3\)"),
+    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS.log(), RIGHT, NAMES), "softmax"),
+    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT[:2], NAMES), "labels as 4 integers"),
+    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT.float(), NAMES), "float32"),
+    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT + 3, NAMES), "from 0 to 2"),
+    (lambda: viz.confusion_matrix(RIGHT, RIGHT[:2], NAMES), "preds as 4"),
+    (lambda: viz.confusion_matrix(RIGHT, RIGHT, NAMES * 5), "2 to 12 classes, got 15"),
+    (lambda: viz.confusion_matrix([[1, 2], [3, 4]], None, NAMES), r"\(3, 3\).*got \(2, 2\)"),
+    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(17)), "expected 4 x 4 = 16 patches, got 17"),
+    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(17), (4, 4)), "CLS"),
+    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16) - 1), "0 or more"),
+    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), gamma=0), "gamma"),
+    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), floor=2), "floor"),
+    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), titles="ab"), "1 titles"),
+    (lambda: viz.attention_overlay(rand(2, 3, 8, 8), maps(16)), "one image"),
+    (lambda: viz.attention_grid(rand(3, 8, 8), maps(2, 1, 3, 5, 5)), r"maps\[:, i\]"),
+    (lambda: viz.attention_grid(rand(3, 8, 8), maps(2, 3, 5, 5), query=5), "from 0 \\(CLS\\) to 4, got 5"),
+    (lambda: viz.show_attention_from_patch(rand(3, 8, 8), maps(2, 1, 5, 5), 0), r"maps\[-1, 0\]"),
+    (lambda: viz.show_attention_from_patch(rand(3, 8, 8), maps(5, 5), 4), "from 0 to 3, got 4"),
+    (lambda: viz.similarity_maps(rand(2, 5, 6)), r"pos_embed.table\(\)"),
+    (lambda: viz.similarity_maps(rand(1, 6, 6)), "2 x 2 = 4 patches, got 5"),
+])
+def test_refusals(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
