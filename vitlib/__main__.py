@@ -40,7 +40,8 @@ def _one_line(error: Exception) -> str:
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    pass
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default else action.help  # no "(default: False)"
 
 
 def _parser(argv: list[str]) -> argparse.ArgumentParser:
@@ -107,13 +108,14 @@ def _train(args: argparse.Namespace) -> int:
     from vitlib.train import evaluate, train
     from vitlib.weights import save_pretrained
 
-    if threads := getattr(args, "threads", None):
-        if threads < 1:
-            raise ValueError(f"--threads must be at least 1, got {threads}")
-        torch.set_num_threads(threads)
+    if hasattr(args, "threads"):
+        if args.threads < 1:
+            raise ValueError(f"--threads must be at least 1, got {args.threads}")
+        torch.set_num_threads(args.threads)
     recipe = _recipe(args)
     data = load_dataset(recipe.data, "train", n=getattr(args, "limit", None))
-    recipe = _named(recipe, getattr(args, "name", f"{data.name}-{args.preset}"))
+    usual = data.name if args.preset == data.name else f"{data.name}-{args.preset}"
+    recipe = _named(recipe, getattr(args, "name", usual))
     out = getattr(args, "out", Path("runs") / recipe.name)
     images, labels, val = data.images, data.labels, None
     if held_out := args.holdout or (len(images) // 10 if args.validate else 0):

@@ -1,0 +1,152 @@
+"""The command line: what it writes, what it says, and its exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib.__main__ import main
+
+data = importlib.import_module("vitlib.data")
+SMALL = ["train", "--preset", "drawn10", "--limit", "200", "--epochs", "1", "--batch-size", "50", "--threads", "1",
+         "--set", "model.depth=1", "model.embed_dim=12", "model.num_heads=2"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def short_test_set(monkeypatch):
+    """Reads 100 test images, and counts how often the test set is read."""
+    reads, load = [], data.load_dataset
+
+    def counted(name, split, n=None, root=None):
+        reads.append(split)
+        return load(name, split, 100 if split == "test" else n, root)
+
+    monkeypatch.setattr(data, "load_dataset", counted)
+    return reads
+
+
+def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, short_test_set):
+    out = tmp_path / "run"
+    assert main([*SMALL, "--out", str(out), "--holdout", "20"]) == 0
+    assert short_test_set.count("test") == 1
+    said = capsys.readouterr().out
+    assert "12 wide, 1 deep, 1 epochs of 180 images of Drawn-10" in said and "test accuracy" in said
+    assert {p.name for p in out.iterdir()} == {"checkpoint.pt", "log.json", "drawn10.json", "drawn10.safetensors"}
+    model, card = vl.load_pretrained("drawn10", out)
+    test = data.load_dataset("drawn10", "test")
+    scores = vl.evaluate(model, test.images, test.labels)
+    assert card["final"]["test_accuracy"] == scores["accuracy"] and card["final"]["n_test"] == 100
+    assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
+    confusion = torch.tensor(card["final"]["confusion"])
+    assert confusion.sum() == 100 and confusion.trace() == round(100 * scores["accuracy"])
+    assert card["command"].startswith("python -m vitlib train --preset drawn10") and card["dataset"] == "Drawn-10"
+    assert "val_accuracy" in card["epochs"][0] and card["recipe"]["model"]["embed_dim"] == 12
+
+
+def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
+    assert main([*SMALL, "--out", str(tmp_path), "--validate", "--name", "choice"]) == 0
+    assert short_test_set == ["train"]
+    assert "the test set was not read" in capsys.readouterr().out
+    final = json.loads((tmp_path / "choice.json").read_text())["final"]
+    assert final.keys() == {"val_accuracy", "val_loss", "n_val"} and final["n_val"] == 20
+
+
+def test_a_budget_stops_and_the_same_command_goes_on(tmp_path, capsys):
+    assert main([*SMALL, "--out", str(tmp_path), "--budget-minutes", "0"]) == 0
+    assert "the same command goes on" in capsys.readouterr().out and not list(tmp_path.glob("*.safetensors"))
+    assert main([*SMALL, "--out", str(tmp_path)]) == 0
+    assert list(tmp_path.glob("*.safetensors"))
+
+
+def test_the_default_folder_is_named_by_data_and_preset(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main([*SMALL, "--data", "drawn10"]) == 0
+    assert (tmp_path / "runs/drawn10/log.json").exists()
+
+
+@pytest.mark.parametrize("words", [[], ["train"], ["data"], ["bench"]])
+def test_help_everywhere(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0 and text.startswith(f"usage: python -m vitlib{''.join(' ' + w for w in words)}")
+    assert max(map(len, text.splitlines())) < 140
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"vitlib {vl.__version__}\n"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("words", "message"), [
+    (["--preset", "lapto"], "unknown preset 'lapto'; choose one of plain, paper, modern, laptop, drawn10"),
+    (["--preset", "laptop", "--scale", "full"], "preset 'laptop' has no scale 'full'"),
+    (["--set", "mixup"], "--set takes FIELD=VALUE, got 'mixup'"),
+    (["--set", "depth=3"], "unknown recipe field 'depth'"),
+    (["--set", "model.dept=3"], "unknown model field 'dept'"),
+    (["--set", "precision=none"], "precision must be auto, fp32 or bf16, got None"),
+    (["--set", "ema_decay=1.5"], "ema_decay must be in [0, 1), got 1.5"),
+    (["--lr", "-1"], "lr must be a positive number, got -1.0"),
+    (["--threads", "0"], "--threads must be at least 1, got 0"),
+    (["--holdout", "200"], "expected n from 1 to 199, got 200"),
+    (["--name", "a/b"], "--name must be a file name without folders, got 'a/b'"),
+    (["--limit", "0"], "got 0"),
+    (["--device", "cuda"], "device 'cuda' is not available"),
+])
+def test_errors_are_one_line_and_exit_2(tmp_path, capsys, words, message):
+    if "cuda" in words and torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    preset = words if words[0] == "--preset" else ["--preset", "drawn10", *words]
+    assert main(["train", "--out", str(tmp_path), "--limit", "200", *preset]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+
+
+@pytest.mark.errors
+def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("VITLIB_DATA", str(tmp_path))
+    monkeypatch.setattr(data, "find_cifar10", lambda root=None: None)
+    assert main(["train", "--preset", "laptop", "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert "python -m vitlib data cifar10" in error and error.count("\n") == 1
+
+
+@pytest.mark.errors
+def test_words_that_are_no_command_exit_2(capsys):
+    for words in ([], ["trian"], ["train", "--scale", "huge"]):
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        assert stop.value.code == 2
+    assert "usage: python -m vitlib" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
+def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
+    words = [sys.executable, "-m", "vitlib", *SMALL, "--epochs", "100000", "--out", tmp_path]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "checkpoint.pt").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=120)
+    assert process.returncode == 130, error
+    assert "the same command or call goes on from there" in error and "Traceback" not in error
+    assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] > 0
