@@ -120,14 +120,14 @@ _LARGE = ViTConfig(embed_dim=192, depth=12, num_heads=3)  # 5.4M
 
 RECIPES = {
     # The baseline of many tutorials.
-    "plain": Recipe("plain", _MEDIUM, epochs=24, optimizer="adam", lr=1e-3, weight_decay=0.0,
+    "plain": Recipe("plain", _MEDIUM, epochs=20, optimizer="adam", lr=1e-3, weight_decay=0.0,
                     schedule="constant", warmup=0.0, clip_norm=0.0, crop=0),
     # The paper's on ImageNet (Table 3), with dropout 0.1; decay 0.1 is decoupled, as in the authors' code.
-    "paper": Recipe("paper", replace(_MEDIUM, drop_rate=0.1), epochs=24, lr=1e-3, weight_decay=0.1,
+    "paper": Recipe("paper", replace(_MEDIUM, drop_rate=0.1), epochs=20, lr=1e-3, weight_decay=0.1,
                     schedule="linear", warmup=0.1),
-    # What came after the paper for training on few images (DeiT and its heirs). In two dozen epochs Mixup,
+    # What came after the paper for training on few images (DeiT and its heirs). In twenty epochs Mixup,
     # CutMix and strong RandAugment cost more than they bring (results/recipe-choice.json); `_STRONG` is for 300.
-    "modern": Recipe("modern", replace(_MEDIUM, global_pool="avg"), epochs=24, lr=2e-3, final_lr=1e-5,
+    "modern": Recipe("modern", replace(_MEDIUM, global_pool="avg"), epochs=20, lr=2e-3, final_lr=1e-5,
                      label_smoothing=0.1, randaugment=1, magnitude=5.0, ema_decay=0.999),
     # Ten minutes on two laptop cores.
     "laptop": Recipe("laptop", _SMALL, data="cifar10", epochs=6, lr=2e-3, schedule="linear", warmup=0.15),
