@@ -58,7 +58,8 @@ FIGURES = {  # what draws it, how many axes it has
     "large grid": (lambda: viz.attention_grid(rand(3, 16, 24), maps(12, 12, 7, 7), (2, 3), query=1), 1),
     "from a patch": (lambda: viz.show_attention_from_patch(rand(3, 16, 24), maps(2, 7, 7), 4, (2, 3)), 3),
     "positions": (lambda: viz.similarity_maps(rand(1, 10, 6)), 2),
-    "rectangular positions": (lambda: viz.similarity_maps(rand(26, 6), (2, 13)), 2),
+    "wide positions": (lambda: viz.similarity_maps(rand(18, 6), (3, 6)), 2),
+    "tall positions": (lambda: viz.similarity_maps(rand(24, 6), (6, 4)), 2),
 }
 
 
@@ -135,7 +136,7 @@ def test_a_notebook_shows_each_figure_once():
     for (output,) in (images[1], images[3]):
         png = base64.b64decode(output["data"]["image/png"])
         width = int.from_bytes(png[16:20], "big")  # the whole card, nothing cropped: twice sharp in 700 pixels
-        assert width == round(viz.WIDTH * viz.DPI)
+        assert width == int(viz.WIDTH * viz.DPI)
         assert output["metadata"]["image/png"]["width"] == round(viz.WIDTH * 96)
 
 

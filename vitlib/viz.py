@@ -719,8 +719,8 @@ def _sheet(maps: Tensor, gap: int, side: float = 9.0, right: float = 0.0, **styl
     rows, cols, height, width, _ = maps.shape
     sheet = F.pad(maps, (0, 0, 0, gap, 0, gap), value=float("nan"))  # (rows, cols, H+gap, W+gap, channels)
     sheet = sheet.transpose(1, 2).flatten(2, 3).flatten(0, 1)[:-gap, :-gap]  # (rows*(H+gap), cols*(W+gap), ...)
-    across = min(WIDTH - 2 * MARGIN - 0.75 - right, side * cols)
-    tall = across * len(sheet) / sheet.shape[1]
+    aspect = len(sheet) / sheet.shape[1]
+    tall = min(aspect * (WIDTH - 2 * MARGIN - 0.75 - right), aspect * side * cols, 6.4)
     fig = Card(max(tall, 1.4) + 0.55 + 2 * MARGIN if right else tall + 0.35 + 2 * MARGIN)
     ax = fig.subplots()
     ax.imshow(np.ma.masked_invalid(sheet.numpy()) if len(style) else sheet.nan_to_num(0.985).numpy(), **style)
