@@ -35,7 +35,7 @@ def all_of_it(**changes) -> SimpleNamespace:
 @given(n=st.integers(1, 9), height=st.integers(5, 20), width=st.integers(5, 20), seed=st.integers(0, 10**6))
 def test_augment_keeps_shapes_ranges_and_whole_labels(n, height, width, seed):
     images, labels = pictures(n, height, width, seed), torch.randint(0, 7, (n,), generator=seeded(seed))
-    x, y = vl.augment(images, labels, all_of_it(), 7, seeded(seed))
+    x, y = vl.augment_batch(images, labels, all_of_it(), 7, seeded(seed))
     assert x.shape == images.shape and x.dtype == torch.float32 and 0 <= x.min() and x.max() <= 1
     assert y.shape == (n, 7) and y.min() >= 0
     torch.testing.assert_close(y.sum(1), torch.ones(n))
@@ -44,31 +44,31 @@ def test_augment_keeps_shapes_ranges_and_whole_labels(n, height, width, seed):
 def test_one_seed_one_result_and_the_input_stays():
     images, labels = pictures(16), torch.arange(16) % 10
     kept = images.clone()
-    x, y = vl.augment(images, labels, all_of_it(), 10, seeded(3))
-    again = vl.augment(images, labels, all_of_it(), 10, seeded(3))
-    other = vl.augment(images, labels, all_of_it(), 10, seeded(4))
+    x, y = vl.augment_batch(images, labels, all_of_it(), 10, seeded(3))
+    again = vl.augment_batch(images, labels, all_of_it(), 10, seeded(3))
+    other = vl.augment_batch(images, labels, all_of_it(), 10, seeded(4))
     assert torch.equal(x, again[0]) and torch.equal(y, again[1]) and not torch.equal(x, other[0])
     assert torch.equal(images, kept)
 
 
 def test_the_global_random_state_is_left_alone():
     state = torch.get_rng_state()
-    vl.augment(pictures(), torch.zeros(8, dtype=torch.long), all_of_it(), 10, seeded())
+    vl.augment_batch(pictures(), torch.zeros(8, dtype=torch.long), all_of_it(), 10, seeded())
     assert torch.equal(state, torch.get_rng_state())
 
 
 def test_everything_off_gives_the_images_and_hard_labels():
     off = all_of_it(crop=0, flip=False, randaugment=0, erasing=0.0, mixup=0.0, cutmix=0.0, label_smoothing=0.0)
     images, labels = pictures(), torch.arange(8)
-    x, y = vl.augment(images, labels, off, 10, seeded())
+    x, y = vl.augment_batch(images, labels, off, 10, seeded())
     assert torch.equal(x, images.float() / 255) and torch.equal(y.argmax(1), labels) and y.max() == 1
 
 
 def test_mixing_can_be_switched_off():
     recipe = all_of_it(label_smoothing=0.0)
     labels = torch.arange(8)
-    _, mixed = vl.augment(pictures(), labels, recipe, 10, seeded())
-    _, hard = vl.augment(pictures(), labels, recipe, 10, seeded(), mix=False)
+    _, mixed = vl.augment_batch(pictures(), labels, recipe, 10, seeded())
+    _, hard = vl.augment_batch(pictures(), labels, recipe, 10, seeded(), mix=False)
     assert torch.equal(hard.argmax(1), labels) and hard.max(1).values.eq(1).all() and not torch.equal(mixed, hard)
 
 

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-import types
 
 __version__ = "0.1.0"
 
@@ -26,9 +24,9 @@ PUBLIC = {
     "data": ("CIFAR10_CLASSES", "DRAWN10_CLASSES", "denormalize", "fetch_cifar10", "find_cifar10", "load_cifar10",
              "load_dataset", "load_drawn10", "load_folder", "load_image", "normalize", "sample_image",
              "split_validation"),
-    "augment": ("augment", "cutmix", "mixup", "rand_augment", "random_crop", "random_erasing", "random_flip"),
+    "augment": ("augment_batch", "cutmix", "mixup", "rand_augment", "random_crop", "random_erasing", "random_flip"),
     "optim": ("EMA", "build_optimizer", "lr_at", "parameter_groups"),
-    "train": ("RECIPES", "Recipe", "evaluate", "predict", "train"),
+    "train": ("RECIPES", "Recipe", "evaluate", "predict", "recipe", "train_model"),
     "viz": (),
 }
 _HOME = {name: module for module, names in PUBLIC.items() for name in names}
@@ -48,13 +46,3 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(types.ModuleType):
-    def __setattr__(self, name: str, value: object) -> None:
-        # vl.train and vl.augment are functions: importing the module of the same name must not hide them
-        if not (name in _HOME and isinstance(value, types.ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -105,7 +105,7 @@ def _train(args: argparse.Namespace) -> int:
     import torch
 
     from vitlib.data import load_dataset, split_validation
-    from vitlib.train import evaluate, train
+    from vitlib.train import evaluate, train_model
     from vitlib.weights import save_pretrained
 
     if hasattr(args, "threads"):
@@ -123,7 +123,7 @@ def _train(args: argparse.Namespace) -> int:
     shape = recipe.model
     print(f"{recipe.name}: {shape.embed_dim} wide, {shape.depth} deep, {recipe.epochs} epochs of "
           f"{len(images):,} images of {data.label}, in {out}", flush=True)
-    result = train(recipe, images, labels, val=val, out=out, label=data.label, device=args.device,
+    result = train_model(recipe, images, labels, val=val, out=out, label=data.label, device=args.device,
                    resume=not args.no_resume, budget_minutes=getattr(args, "budget_minutes", None),
                    compile=args.compile, command=args.command_line)
     model = result.pop("model")

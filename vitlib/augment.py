@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer, Shaped
 from torch import Generator, Tensor
 
-__all__ = ["augment", "cutmix", "mixup", "rand_augment", "random_crop", "random_erasing", "random_flip",
+__all__ = ["augment_batch", "cutmix", "mixup", "rand_augment", "random_crop", "random_erasing", "random_flip",
            "soft_targets", "to_float"]
 
 Images = Shaped[Tensor, "B C H W"]
@@ -22,7 +22,7 @@ Floats = Float[Tensor, "B C H W"]
 Targets = Float[Tensor, "B K"]
 
 
-def augment(
+def augment_batch(
     images: Images, labels: Integer[Tensor, " B"], recipe, num_classes: int, generator: Generator, mix: bool = True
 ) -> tuple[Floats, Targets]:
     """Apply a recipe's augmentation to a batch: crop, flip, RandAugment, erasing, then Mixup or CutMix.

@@ -25,14 +25,14 @@ from jaxtyping import Float, Integer, Shaped, UInt8
 from torch import Tensor, nn
 
 import vitlib
-from vitlib.augment import augment
+from vitlib.augment import augment_batch
 from vitlib.config import ViTConfig
 from vitlib.data import normalize
 from vitlib.optim import EMA, build_optimizer, lr_at
 from vitlib.utils import count_macs, count_parameters, pick_device, write_atomic, write_json
 from vitlib.vit import VisionTransformer
 
-__all__ = ["RECIPES", "Recipe", "Stopped", "evaluate", "pick_precision", "predict", "recipe", "train"]
+__all__ = ["RECIPES", "Recipe", "Stopped", "evaluate", "pick_precision", "predict", "recipe", "train_model"]
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C during training, after the run's state was saved; its text tells how to go on."""
 
 
-def train(
+def train_model(
     recipe: Recipe, images: UInt8[Tensor, "n C H W"], labels: Integer[Tensor, " n"], *,
     val: tuple[Tensor, Tensor] | None = None, out: str | Path | None = None, label: str = "",
     device: str = "auto", resume: bool = True, progress: bool = True, budget_minutes: float | None = None,
@@ -293,7 +293,7 @@ class _Run:
         generator = torch.Generator().manual_seed(seed)  # for the augmentation
         for group in self.optimizer.param_groups:
             group["lr"] = lr_at(s, self.total, r.lr, self.warmup, r.schedule, r.final_lr)
-        images, targets = augment(self.images[index], self.labels[index], r, r.model.num_classes, generator,
+        images, targets = augment_batch(self.images[index], self.labels[index], r, r.model.num_classes, generator,
                                   mix=s < (1 - r.mix_off) * self.total)
         self.forward.train()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):

@@ -33,7 +33,7 @@ def seed_everything(seed: int) -> None:
     if not isinstance(seed, int) or not 0 <= seed < 2**32:
         raise ValueError(f"seed must be an integer in [0, 2**32), got {seed!r}")
     random.seed(seed)
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - seeds the readers' own use of it too
     torch.manual_seed(seed)
 
 
@@ -117,7 +117,7 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
 
 
 def write_json(path: str | Path, value: object) -> Path:
-    """Write `value` as indented JSON, atomically."""
+    """Write `value` to `path` as indented JSON, atomically."""
     return write_atomic(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
