@@ -252,7 +252,7 @@ def words(scene: Scene) -> dict[str, str]:
     return {
         "photo": f"the model gets {pixels} × {pixels} pixels",
         "cut": f"{grid} × {grid} of them, read like a page",
-        "tokens": f"one for each patch, CLS in front: {count} columns of {width} numbers, the first {ROWS} drawn",
+        "tokens": f"CLS, then one for each patch: {count} columns of {width} numbers, {ROWS} drawn",
         "tokens-short": f"{count} columns of {width} numbers, {ROWS} drawn",
         "flow": f"{scene.depth} blocks later: the thicker, the more of a patch has reached {scene.reader}",
         "flow-short": f"thicker: more of a patch reaches {scene.reader}",
@@ -262,27 +262,27 @@ def words(scene: Scene) -> dict[str, str]:
 
 def wide(scene: Scene, theme: dict[str, str]) -> str:
     """The drawing for a wide page."""
-    d = Drawing(1120, 662, theme, 18)
+    d = Drawing(1120, 672, theme, 20)
     say = words(scene)
     d.step(34, 46, 1, "Photograph")
     d.image(34, 66, 300, 300, data_uri(scene.photo, ".jpg"))
-    d.text(34, 390, say["photo"], 0.84)
+    d.text(34, 392, say["photo"], 0.87)
     d.arrow((346, 216), (390, 216))
     d.step(404, 46, 2, "Patches")
     patches(d, scene, 404, 66, 300, 4, every=True)
-    d.text(404, 390, say["cut"], 0.84)
-    d.arrow((554, 402), (554, 440))
-    d.step(34, 440, 3, "Tokens")
-    d.text(34, 470, say["tokens"], 0.84)
-    end = tokens(d, scene, 34, 484, 670, 6)
+    d.text(404, 392, say["cut"], 0.87)
+    d.arrow((554, 404), (554, 446))
+    d.step(34, 446, 3, "Tokens")
+    d.text(34, 477, say["tokens"], 0.87)
+    end = tokens(d, scene, 34, 491, 670, 6)
     arcs(d, scene, 34, end + 3, 670, 70)
-    d.text(34, 646, say["flow"], 0.84)
-    d.arrow((714, 514), (744, 514), (744, 216), (774, 216))
+    d.text(34, 655, say["flow"], 0.87)
+    d.arrow((714, 522), (744, 522), (744, 216), (774, 216))
     d.step(786, 46, 4, "Attention")
     d.image(786, 66, 300, 300, data_uri(spotlight(scene), ".jpg"))
-    d.text(786, 390, say["lit"], 0.84)
-    d.step(786, 440, 5, "Answer")
-    answers(d, scene, 786, 484, 300, 58)
+    d.text(786, 392, say["lit"], 0.87)
+    d.step(786, 446, 5, "Answer")
+    answers(d, scene, 786, 494, 300, 60)
     return d.svg(title(scene))
 
 
@@ -308,7 +308,7 @@ def tall(scene: Scene, theme: dict[str, str]) -> str:
 
 
 def screenshot(svg: Path, png: Path) -> bool:
-    """The cover, 1200 by 709 pixels; says whether there was a browser to make it."""
+    """The cover, 1200 by 720 pixels; says whether there was a browser to make it."""
     browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
     if browser is None:
         return False
@@ -322,7 +322,7 @@ def screenshot(svg: Path, png: Path) -> bool:
             "--no-sandbox",
             "--disable-gpu",
             "--hide-scrollbars",
-            "--window-size=1200,709",
+            "--window-size=1200,720",
             "--allow-file-access-from-files",
             f"--user-data-dir={folder}/profile",
             f"--screenshot={png}",
