@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 PAGE = (BOOK / "api.md").read_text(encoding="utf-8")
 NAMES = [(module, name) for module, names in PUBLIC.items() for name in names]
+NAMES += [("viz", name) for name in vitlib.viz.__all__ if name not in PUBLIC["viz"]]  # written vl.viz.show_images
 # what stands between two directives belongs to the first of them
 DIRECTIVE = re.compile(r"^\.\. (?:auto|py:)(function|class|data|module):: (vitlib\.[\w.]+)$(.*?)^```$", re.M | re.S)
 ENTRIES = [(kind, path, body) for kind, path, body in DIRECTIVE.findall(PAGE)]
