@@ -204,7 +204,8 @@ def test_denormalize_undoes_normalize(seed, dtype):
     images = torch.randint(0, 256, (2, 3, 4, 5), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8)
     wanted = images.double() / 255
     given_images = images if dtype == torch.uint8 else wanted.to(dtype)
-    out = data.denormalize(data.normalize(given_images, [0.4, 0.5, 0.6], [0.2, 0.3, 0.4]), [0.4, 0.5, 0.6], [0.2, 0.3, 0.4])
+    scale = {"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.4]}
+    out = data.denormalize(data.normalize(given_images, **scale), **scale)
     assert torch.allclose(out.double(), wanted, atol=1e-6)
 
 

@@ -1,0 +1,163 @@
+"""Drawn-10: the same bytes everywhere, train and test apart, and shapes that are where they should be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vitlib import drawn10
+from vitlib.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, load_drawn10
+from vitlib.utils import RESULTS
+
+# sha256 of the first 100 training images, then their labels as bytes
+GOLDEN = "7dc922b4d6ffa6d9c672e13d9ee38b2530b2302a9c742447095f3192f84f05ab"
+
+
+def sha256(images: torch.Tensor, labels: torch.Tensor) -> str:
+    return hashlib.sha256(images.numpy().tobytes() + labels.to(torch.uint8).numpy().tobytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def splits():
+    """The whole data set: {split: (images, labels)}."""
+    return {split: load_drawn10(split) for split in DRAWN10_SIZES}
+
+
+def test_sizes_and_types(splits):
+    assert len(DRAWN10_CLASSES) == 10 and sorted(DRAWN10_CLASSES) == list(DRAWN10_CLASSES)
+    for split, (images, labels) in splits.items():
+        assert images.shape == (DRAWN10_SIZES[split], 3, 32, 32) and images.dtype == torch.uint8
+        assert labels.shape == (DRAWN10_SIZES[split],) and labels.dtype == torch.int64
+        assert images.is_contiguous()
+
+
+def test_the_same_bytes_on_every_machine(splits):
+    images, labels = splits["train"]
+    assert sha256(images[:100], labels[:100]) == GOLDEN
+
+
+def test_the_same_bytes_in_another_process(splits):
+    code = ("import hashlib; from vitlib.drawn10 import load_drawn10; x, y = load_drawn10('test', 60); "
+            "print(hashlib.sha256(x.numpy().tobytes()).hexdigest())")
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert out == hashlib.sha256(splits["test"][0][:60].numpy().tobytes()).hexdigest()
+
+
+@given(st.integers(1, 1100))
+def test_n_takes_a_prefix(splits, n):
+    images, labels = load_drawn10("test", min(n, 60) if n % 5 else n)
+    assert torch.equal(images, splits["test"][0][: len(images)])
+    assert torch.equal(labels, splits["test"][1][: len(images)])
+
+
+def test_each_ten_in_a_row_hold_each_class_once(splits):
+    for _, labels in splits.values():
+        tens = labels.view(-1, 10)
+        assert (tens.sort(dim=1).values == torch.arange(10)).all()
+        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(tens), "the order differs from ten to ten"
+
+
+def test_no_image_is_in_both_splits_or_twice(splits):
+    hashes = [hashlib.md5(image.tobytes()).digest() for images, _ in splits.values() for image in images.numpy()]
+    assert len(set(hashes)) == len(hashes) == sum(DRAWN10_SIZES.values())
+
+
+def test_no_training_image_is_a_near_copy_of_a_test_image(splits):
+    test, train = (splits[split][0][:1000].flatten(1).float() for split in ("test", "train"))
+    assert torch.cdist(test, train).min() / 3072**0.5 > 5, "grey levels, root mean square"
+
+
+def test_another_seed_draws_another_data_set():
+    images = {seed: load_drawn10("test", 20, seed=seed)[0] for seed in (0, 1, 2**32 - 1)}
+    assert not torch.equal(images[0], images[1]) and not torch.equal(images[1], images[2**32 - 1])
+
+
+def test_colour_and_place_tell_little(splits):
+    """Classes hardly differ in mean colour: the spread between classes is small beside that within one."""
+    images, labels = splits["train"]
+    mean = images.float().mean((2, 3))  # (n, 3)
+    between = torch.stack([mean[labels == k].mean(0) for k in range(10)]).std(0)
+    assert (between < 0.25 * mean.std(0)).all()
+
+
+def test_pictures_use_the_whole_range_and_are_not_flat(splits):
+    images = splits["train"][0][:500].float()
+    assert images.amin() == 0 and images.amax() == 255
+    assert images.std((1, 2, 3)).min() > 8
+
+
+def test_the_recorded_difficulty_is_as_promised():
+    path = RESULTS / "drawn10-difficulty.json"
+    record = json.loads(path.read_text())
+    assert record["ridge"]["test_accuracy"] < 0.45
+    assert record["dataset"] == "Drawn-10" and record["command"].startswith("python tools/measure_drawn10.py")
+
+
+def test_everything_is_float32():
+    """float64 would be rounded differently by another version of NumPy, and cost twice the time."""
+    dice = drawn10._Dice(0, "train", np.arange(3))
+    scene = drawn10._Scene(dice)
+    painted = []
+    scene.paint = lambda distance, colour, opacity=1: painted.append((distance, colour))
+    for thing in drawn10._THINGS:
+        thing(scene)
+    assert scene.canvas.dtype == scene.x.dtype == scene.y.dtype == np.float32
+    assert len(painted) > 40
+    for distance, colour in painted:
+        assert distance.dtype == colour.dtype == np.float32
+        assert distance.shape == (3, 32, 32) and colour.shape == (3, 3, 1, 1)
+
+
+@pytest.mark.parametrize("shape, inside, outside", [
+    (lambda x, y: drawn10._disc(x, y, 0.5), (0.3, 0.3), (0.4, 0.4)),
+    (lambda x, y: drawn10._disc(x, y, 0.5, 0.2), (0.4, 0.0), (0.0, 0.4)),
+    (lambda x, y: drawn10._box(x, y, 0.5, 0.2), (0.4, 0.1), (0.4, 0.3)),
+    (lambda x, y: drawn10._polygon(x, y, (0, -1), (1, 1), (-1, 1)), (0.0, 0.9), (0.9, -0.5)),
+    (lambda x, y: drawn10._stripes(x, 1.0), (0.5, 0.0), (1.0, 0.0)),
+])
+def test_distances_are_negative_inside(shape, inside, outside):
+    assert shape(*map(np.float32, inside)) < 0 < shape(*map(np.float32, outside))
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1))
+def test_distances_never_overstate(x, y):
+    """The distance of a disc and of a polygon changes by at most the way gone, so edges are one pixel soft."""
+    step = np.float32(0.01)
+    x, y = np.float32(x), np.float32(y)
+    for shape in (lambda x, y: drawn10._disc(x, y, 0.5), lambda x, y: drawn10._polygon(x, y, (0, -1), (1, 1), (-1, 1))):
+        assert abs(shape(x + step, y) - shape(x, y)) <= step * 1.01 + 1e-6
+
+
+def test_dice_are_uniform_and_independent():
+    dice = drawn10._Dice(0, "train", np.arange(10_000))
+    rolls = np.concatenate([dice()[:, 0] for _ in range(8)], axis=1)  # (10000, 8)
+    assert rolls.min() >= 0 and rolls.max() < 1
+    assert np.abs(rolls.mean(0) - 0.5).max() < 0.015 and np.abs(rolls.std(0) - 12**-0.5).max() < 0.01
+    assert np.abs(np.corrcoef(rolls.T) - np.eye(8)).max() < 0.05
+    assert np.abs(np.corrcoef(rolls[:-1, 0], rolls[1:, 0])[0, 1]) < 0.05, "neighbouring images"
+    low, high = dice(-3, -2), dice(5, 7)
+    assert -3 <= low.min() and low.max() < -2 and 5 <= high.min() and high.max() < 7
+    assert abs(dice.coin(0.3).mean() - 0.3) < 0.03
+    assert abs(dice.grain().mean()) < 0.01
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("arguments, message", [
+    (("val",), "unknown split 'val': expected one of train, test"),
+    (("train", 0), "expected n from 1 to 10000 for Drawn-10's train split, got 0"),
+    (("test", 2001), "expected n from 1 to 2000 .* got 2001"),
+    (("test", 2.5), "got 2.5"),
+    (("test", 10, -1), "expected a whole seed from 0 to 4294967295, got -1"),
+    (("test", 10, 0.5), "expected a whole seed .* got 0.5"),
+])
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        load_drawn10(*arguments)
