@@ -60,7 +60,10 @@ def resample_pos_embed(pos_embed: Float[Tensor, "1 T D"], new_grid: tuple[int, i
 
 
 def resample_grid(grid: Float[Tensor, "B D rows cols"], size: tuple[int, int]) -> Float[Tensor, "B D rows2 cols2"]:
-    """Bicubic, antialiased interpolation in float32: (B, D, rows, columns) -> (B, D, *size)."""
+    """Bicubic, antialiased interpolation of `grid`, in float32: (B, D, rows, columns) -> (B, D, *size).
+
+    Source: Section 3.2.
+    """
     if tuple(grid.shape[-2:]) == tuple(size):
         return grid
     if size[1] == 1 < size[0]:  # one column: torch's antialiased kernel repeats the first row; one row is right
@@ -124,7 +127,7 @@ class NoPosEmbed(nn.Module):
 
 
 class LearnedPosEmbed(NoPosEmbed):
-    """One learned vector for each token, CLS included: the paper's choice ("1-D").
+    """One learned vector for each token, CLS included: the paper's choice ("1-D"); arguments as for `NoPosEmbed`.
 
     Source: Equation 1, E_pos.
     """
@@ -146,7 +149,7 @@ class LearnedPosEmbed(NoPosEmbed):
 
 
 class Learned2dPosEmbed(LearnedPosEmbed):
-    """Half the channels learned for each row, half for each column, and a vector for CLS.
+    """Half the channels learned for each row, half for each column, a vector for CLS; arguments as for `NoPosEmbed`.
 
     Source: Appendix D.4, "2-D positional embeddings".
     """
@@ -173,7 +176,7 @@ class Learned2dPosEmbed(LearnedPosEmbed):
 
 
 class SinCos2dPosEmbed(LearnedPosEmbed):
-    """Fixed sines and cosines of row and column; nothing at CLS.
+    """Fixed sines and cosines of row and column, nothing at CLS; arguments as for `NoPosEmbed`.
 
     Source: `sincos_2d`.
     """
@@ -193,7 +196,7 @@ class SinCos2dPosEmbed(LearnedPosEmbed):
 
 
 class RelativePosEmbed(NoPosEmbed):
-    """A learned bias on the attention scores for each head and each offset (rows, columns).
+    """A learned bias on the attention scores for each head and each offset (rows, columns); arguments as for `NoPosEmbed`.
 
     The paper's relative variant gives keys and values an embedding per 1-D offset; the bias is the
     form that later models kept. Three more biases serve CLS to patch, patch to CLS, CLS to CLS.

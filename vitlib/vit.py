@@ -133,9 +133,14 @@ class VisionTransformer(nn.Module):
         expected = (self.cfg.in_chans, *self.cfg.image_shape)
         if images.ndim != 4 or tuple(images.shape[1:]) != expected:
             got = tuple(images.shape)
-            fix = "add the batch axis with images[None]" if got == expected else (
-                "move the channels first with images.permute(0, 3, 1, 2)" if got[1:] == (*expected[1:], expected[0])
-                else "resize the images, or use model.with_img_size(...)")
+            if got == expected:
+                fix = "add the batch axis with images[None]"
+            elif got[1:] == (*expected[1:], expected[0]):
+                fix = "move the channels first with images.permute(0, 3, 1, 2)"
+            elif got[2:] == expected[1:]:
+                fix = f"the model takes {expected[0]} channels"
+            else:
+                fix = "resize the images, or use model.with_img_size(...)"
             raise ValueError(f"expected images of shape (B, {', '.join(map(str, expected))}), got {got}; {fix}")
         if not images.is_floating_point():
             raise ValueError(f"expected standardised float images, got {images.dtype}; use vl.normalize(images)")

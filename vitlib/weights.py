@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
         state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
         model.load_state_dict(state)
     except Exception as error:
-        raise ValueError(f"{name} in {folder} is damaged or incomplete ({error}); "
+        raise ValueError(f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
                          "reinstall vitlib, or train the model again") from error
     return model.eval(), card
 
@@ -61,11 +62,15 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
         The path of the weights.
 
     Raises:
-        ValueError: If the card has no name.
+        ValueError: If the card has no name, or a weight does not fit into float16.
     """
     if not card.get("name"):
         raise ValueError('the card needs a "name", which names the files')
     folder = Path(folder)
     state = {key: value.detach().to("cpu", torch.float16).contiguous() for key, value in model.state_dict().items()}
+    for key, value in state.items():
+        if not value.isfinite().all():
+            raise ValueError(f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
+                             "train it again with a lower learning rate")
     write_json(folder / f"{card['name']}.json", {**card, "config": asdict(model.cfg)})
     return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))

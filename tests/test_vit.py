@@ -1,0 +1,355 @@
+"""The whole model: parity with timm, properties of every variant, what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import pickle
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+import vitlib as vl
+from vitlib.encoder import Block
+
+TINY = vl.ViTConfig(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0)
+VARIANTS = {
+    "default": TINY,
+    "avg": replace(TINY, global_pool="avg"),
+    "rectangle": replace(TINY, img_size=(8, 24)),
+    "linear": replace(TINY, patch_embed="linear"),
+    "overlap": replace(TINY, patch_embed="overlap"),
+    "stem": replace(TINY, patch_embed="stem"),
+    "none": replace(TINY, pos_embed="none"),
+    "learned2d": replace(TINY, pos_embed="learned2d"),
+    "sincos2d": replace(TINY, pos_embed="sincos2d"),
+    "relative": replace(TINY, pos_embed="relative"),
+    "post": replace(TINY, norm_order="post"),
+    "mlp head": replace(TINY, head="mlp"),
+    "no head": replace(TINY, num_classes=0),
+    "layer scale": replace(TINY, layer_scale=0.1),
+    "no qkv bias": replace(TINY, qkv_bias=False),
+    "relu": replace(TINY, act="relu"),
+    "gelu_tanh": replace(TINY, act="gelu_tanh"),
+    "dropout": replace(TINY, drop_rate=0.1, attn_drop_rate=0.1, drop_path_rate=0.2),
+    "grey": replace(TINY, in_chans=1),
+}
+every_variant = pytest.mark.parametrize("cfg", [pytest.param(c, id=name) for name, c in VARIANTS.items()])
+CLOSE = dict(rtol=1e-5, atol=1e-5)
+
+
+def make(cfg: vl.ViTConfig, seed: int = 0, lively: bool = False) -> vl.VisionTransformer:
+    """A model in evaluation mode; `lively` weights are large enough for every part to matter."""
+    torch.manual_seed(seed)
+    model = vl.VisionTransformer(cfg).eval()
+    if lively:
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(torch.randn_like(p), alpha=0.3)
+    return model
+
+
+def images_for(cfg: vl.ViTConfig, B: int = 3) -> torch.Tensor:
+    return torch.randn(B, cfg.in_chans, *cfg.image_shape, generator=torch.Generator().manual_seed(1))
+
+
+# --- timm ------------------------------------------------------------------------------------------------------
+
+def timms(timm, cfg: vl.ViTConfig, **options):
+    return timm.models.vision_transformer.VisionTransformer(
+        img_size=cfg.img_size, patch_size=cfg.patch_size, in_chans=cfg.in_chans, num_classes=cfg.num_classes,
+        embed_dim=cfg.embed_dim, depth=cfg.depth, num_heads=cfg.num_heads, mlp_ratio=cfg.mlp_ratio,
+        qkv_bias=cfg.qkv_bias, init_values=cfg.layer_scale, **options).eval()
+
+
+@pytest.mark.parametrize("cfg", [
+    TINY, replace(TINY, img_size=(8, 24)), replace(TINY, img_size=(24, 16), in_chans=1, num_classes=3),
+    replace(TINY, qkv_bias=False), replace(TINY, depth=4, num_heads=3, mlp_ratio=4.0), replace(TINY, layer_scale=0.1),
+    vl.ViTConfig.preset("vit-ti/16", img_size=(64, 96), num_classes=7)])
+def test_timms_weights_load_and_give_its_logits(timm, cfg):
+    theirs, ours = timms(timm, cfg), make(cfg, seed=1)
+    for p in theirs.parameters():  # biases, CLS and norms as well: a fresh model has zeros and ones there
+        torch.nn.init.normal_(p, std=0.1)
+    state = theirs.state_dict()
+    assert {k: v.shape for k, v in ours.state_dict().items()} == {k: v.shape for k, v in state.items()}
+    ours.load_state_dict(state, strict=True)
+    x = images_for(cfg)
+    with torch.no_grad():
+        torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
+        torch.testing.assert_close(ours.forward_features(x), theirs.forward_features(x), **CLOSE)
+    back = timms(timm, cfg)
+    back.load_state_dict(ours.state_dict(), strict=True)
+    assert all(torch.equal(back.state_dict()[k], state[k]) for k in state)
+
+
+def test_average_pooling_is_timms_with_the_norm_renamed(timm):
+    cfg = replace(TINY, global_pool="avg")
+    theirs, ours = timms(timm, cfg, global_pool="avg", fc_norm=False), make(cfg, seed=1)
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    torch.testing.assert_close(ours(images_for(cfg)), theirs(images_for(cfg)), **CLOSE)
+
+
+def test_timms_model_at_another_size(timm):
+    theirs = timms(timm, TINY)
+    ours = make(TINY)
+    ours.load_state_dict(theirs.state_dict())
+    theirs.set_input_size((24, 32))
+    ours = ours.with_img_size((24, 32))
+    x = images_for(ours.cfg)
+    torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
+
+
+# --- every variant ----------------------------------------------------------------------------------------------
+
+@every_variant
+def test_shapes(cfg):
+    model, x = make(cfg), images_for(cfg)
+    T = 1 + cfg.num_patches
+    assert model.embed(x).shape == model.forward_features(x).shape == (3, T, cfg.embed_dim)
+    assert model(x).shape == (3, cfg.num_classes or cfg.embed_dim)
+    maps = model.attention_maps(x)
+    assert maps.shape == (cfg.depth, 3, cfg.num_heads, T, T)
+    torch.testing.assert_close(maps.sum(-1), torch.ones(maps.shape[:-1]))
+
+
+@every_variant
+def test_images_do_not_see_each_other(cfg):
+    model, x = make(cfg, lively=True), images_for(cfg, B=4)
+    with torch.no_grad():
+        together = model(x)
+        torch.testing.assert_close(together[2:3], model(x[2:3]), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(together.flip(0), model(x.flip(0)), rtol=1e-4, atol=1e-4)
+
+
+@every_variant
+def test_gradients_reach_every_parameter(cfg):
+    model, x = make(cfg).train(), images_for(cfg)
+    names = {n for n, _ in model.named_parameters()}
+    model(x).square().sum().backward()
+    reached = {n for n, p in model.named_parameters() if p.grad is not None and p.grad.abs().sum() > 0}
+    # with zero output biases the CLS token's own slot still mixes into the patches; a key's bias shifts every score
+    # of a row alike, and the softmax does not see it
+    assert names == reached
+
+
+@every_variant
+def test_copies_and_files_are_the_same_model(cfg):
+    model, x = make(cfg, lively=True), images_for(cfg)
+    expected = model(x)
+    assert torch.equal(copy.deepcopy(model)(x), expected)
+    assert torch.equal(pickle.loads(pickle.dumps(model))(x), expected)
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    fresh = make(cfg, seed=5)
+    fresh.load_state_dict(torch.load(file, weights_only=True), strict=True)
+    assert torch.equal(fresh(x), expected)
+
+
+@every_variant
+def test_meta_device(cfg):
+    with torch.device("meta"):
+        model = vl.VisionTransformer(cfg)
+        assert model(torch.empty(2, cfg.in_chans, *cfg.image_shape)).shape == (2, cfg.num_classes or cfg.embed_dim)
+    assert all(t.is_meta for t in (*model.parameters(), *model.buffers()))
+    assert vl.count_parameters(model) == vl.count_parameters(make(cfg))
+
+
+@every_variant
+def test_bfloat16_autocast_and_other_dtypes(cfg):
+    model, x = make(cfg), images_for(cfg)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        half = model(x)
+    torch.testing.assert_close(half.float(), model(x), rtol=0.1, atol=0.1)
+    assert model.double()(x.double()).dtype == torch.float64
+    assert model.to(torch.bfloat16)(x.bfloat16()).dtype == torch.bfloat16
+
+
+@every_variant
+def test_attention_maps_are_what_forward_uses(cfg):
+    """Each block's attention is replaced by its maps times its values: the logits stay."""
+    model, x = make(cfg, lively=True), images_for(cfg)
+    maps, expected = model.attention_maps(x), model(x)
+
+    def explicit(attn, weights):
+        def forward(tokens, bias=None):
+            mixed = weights @ attn.project(tokens)[2]  # (B, h, T, d)
+            return attn.proj(mixed.transpose(1, 2).flatten(2))
+        return forward
+
+    for block, weights in zip(model.blocks, maps, strict=True):
+        block.attn.forward = explicit(block.attn, weights)
+    torch.testing.assert_close(model(x), expected, rtol=1e-4, atol=1e-4)
+
+
+@every_variant
+def test_another_image_size(cfg):
+    model = make(cfg, lively=True)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    same = model.with_img_size(cfg.img_size)
+    assert torch.equal(same(images_for(cfg)), model(images_for(cfg)))
+    other = model.with_img_size((32, 24))
+    assert other.cfg == replace(cfg, img_size=(32, 24))
+    assert other(images_for(other.cfg)).shape == (3, cfg.num_classes or cfg.embed_dim)
+    fresh = make(other.cfg)
+    fresh.load_state_dict(other.state_dict(), strict=True)
+    assert torch.equal(fresh(images_for(other.cfg)), other(images_for(other.cfg)))
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())  # a copy, not a change
+
+
+def test_another_image_size_resamples_the_positions():
+    model = make(TINY)
+    other = model.with_img_size((32, 24))
+    expected = vl.resample_pos_embed(model.state_dict()["pos_embed"], (8, 6), (4, 4))
+    assert torch.equal(other.state_dict()["pos_embed"], expected)
+    assert other.pos_embed.weight.requires_grad
+
+
+# --- positions and order ----------------------------------------------------------------------------------------
+
+def shuffle_patches(images: torch.Tensor, order: torch.Tensor, P: int) -> torch.Tensor:
+    return vl.unpatchify(vl.patchify(images, P)[:, order], P, tuple(images.shape[2:]))
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.permutations(range(16)), st.sampled_from(["token", "avg"]), st.sampled_from(["pre", "post"]))
+def test_without_positions_patches_are_a_set(order, pool, norm_order):
+    model = make(replace(TINY, pos_embed="none", global_pool=pool, norm_order=norm_order), lively=True)
+    x, order = images_for(TINY), torch.tensor(order)
+    shuffled = shuffle_patches(x, order, TINY.patch_size)
+    with torch.no_grad():
+        torch.testing.assert_close(model(shuffled), model(x), rtol=1e-4, atol=1e-4)  # invariant
+        tokens = model.forward_features(x)[:, 1:]
+        torch.testing.assert_close(model.forward_features(shuffled)[:, 1:], tokens[:, order], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["learned", "learned2d", "sincos2d", "relative"])
+def test_with_positions_order_matters(kind):
+    model, x = make(replace(TINY, pos_embed=kind), lively=True), images_for(TINY)
+    shuffled = shuffle_patches(x, torch.randperm(16, generator=torch.Generator().manual_seed(3)), TINY.patch_size)
+    assert (model(shuffled) - model(x)).abs().max() > 1e-2
+
+
+# --- parts ------------------------------------------------------------------------------------------------------
+
+def test_embed_is_equation_1():
+    model, x = make(TINY, lively=True), images_for(TINY)
+    E = vl.conv_to_linear(model.patch_embed.proj.weight)
+    patches = vl.patchify(x, 4) @ E.T + model.patch_embed.proj.bias
+    z0 = torch.cat([model.cls_token.expand(3, 1, 24), patches], dim=1) + model.pos_embed.table()
+    torch.testing.assert_close(model.embed(x), z0, **CLOSE)
+
+
+@pytest.mark.parametrize("pool", ["token", "avg"])
+def test_pooling_and_head_are_equation_4(pool):
+    model, x = make(replace(TINY, global_pool=pool), lively=True), images_for(TINY)
+    tokens = model.forward_features(x)
+    pooled = tokens[:, 0] if pool == "token" else tokens[:, 1:].mean(1)
+    torch.testing.assert_close(model(x), pooled @ model.head.weight.T + model.head.bias, **CLOSE)
+
+
+def test_mlp_head_has_one_tanh_layer():
+    model, x = make(replace(TINY, head="mlp"), lively=True), images_for(TINY)
+    first, _, last = model.head
+    pooled = model.forward_features(x)[:, 0]
+    torch.testing.assert_close(model(x), last(torch.tanh(first(pooled))), **CLOSE)
+
+
+def test_without_a_head_the_features_come_out():
+    model, x = make(replace(TINY, num_classes=0)), images_for(TINY)
+    assert torch.equal(model(x), model.forward_features(x)[:, 0])
+
+
+def test_drop_path_grows_linearly_to_the_last_block():
+    model = make(replace(TINY, depth=5, drop_path_rate=0.2))
+    assert [block.drop_path.p for block in model.blocks] == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
+    assert make(replace(TINY, depth=1, drop_path_rate=0.2)).blocks[0].drop_path.p == 0
+
+
+def test_attention_maps_of_chosen_layers():
+    model, x = make(TINY, lively=True), images_for(TINY)
+    all_maps = model.attention_maps(x)
+    assert torch.equal(model.attention_maps(x, layers=[-1, 0, 1]), all_maps[[1, 0, 1]])
+
+
+def test_attention_maps_by_hooks():
+    """What a reader would do: catch each attention's input, recompute its softmax."""
+    model, x = make(TINY, lively=True), images_for(TINY)
+    all_maps, caught = model.attention_maps(x), []
+    for block in model.blocks:
+        block.attn.register_forward_hook(lambda attn, args, _: caught.append((attn, args[0])))
+    model(x)
+    for (attn, tokens), maps in zip(caught, all_maps, strict=True):
+        q, k, _ = attn.qkv(tokens).reshape(3, 17, 3, 2, 12).permute(2, 0, 3, 1, 4)  # (3, B, h, T, d)
+        torch.testing.assert_close((q @ k.mT / math.sqrt(12)).softmax(-1), maps, **CLOSE)
+
+
+# --- the start of training --------------------------------------------------------------------------------------
+
+@every_variant
+def test_the_first_loss_is_log_k(cfg):
+    model = make(replace(cfg, num_classes=10))
+    loss = F.cross_entropy(model(images_for(cfg, B=32)), torch.arange(32) % 10)
+    assert loss.item() == pytest.approx(math.log(10), abs=0.1)
+
+
+def test_initial_weights():
+    model = make(vl.ViTConfig(embed_dim=128, depth=1, num_heads=2))
+    block: Block = model.blocks[0]
+    for layer in (block.attn.qkv, block.attn.proj, block.mlp.fc1, block.mlp.fc2, model.head):
+        assert layer.weight.std().item() == pytest.approx(0.02, rel=0.1) and not layer.bias.any()
+    assert model.pos_embed.weight.std().item() == pytest.approx(0.02, rel=0.1)
+    assert model.patch_embed.proj.weight.std().item() == pytest.approx(48**-0.5, rel=0.15)
+    assert not model.cls_token.any()
+
+
+def test_the_same_seed_gives_the_same_model():
+    a, b = make(TINY, seed=3).state_dict(), make(TINY, seed=3).state_dict()
+    assert all(torch.equal(a[k], b[k]) for k in a)
+
+
+@pytest.mark.parametrize("variant", ["default", "avg", "stem", "relative", "post", "dropout"])
+def test_it_learns_four_images_by_heart(variant):
+    cfg = VARIANTS[variant]
+    model, x, y = make(cfg).train(), images_for(cfg, B=4), torch.arange(4)
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+    for _ in range(60):
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert F.cross_entropy(model.eval()(x), y) < 0.2
+
+
+# --- what it refuses --------------------------------------------------------------------------------------------
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("images", "message"), [
+    (torch.zeros(3, 16, 16), r"expected images of shape \(B, 3, 16, 16\), got \(3, 16, 16\); add the batch axis"),
+    (torch.zeros(2, 16, 16, 3), r"got \(2, 16, 16, 3\); move the channels first with images.permute\(0, 3, 1, 2\)"),
+    (torch.zeros(2, 3, 32, 32), r"got \(2, 3, 32, 32\); resize the images, or use model.with_img_size"),
+    (torch.zeros(2, 1, 16, 16), r"got \(2, 1, 16, 16\); the model takes 3 channels"),
+    (torch.zeros(2, 3, 16, 16, dtype=torch.uint8), "expected standardised float images, got torch.uint8; use vl.norm"),
+])
+@pytest.mark.parametrize("method", ["forward", "embed", "forward_features", "attention_maps"])
+def test_wrong_images_are_refused_everywhere(images, message, method):
+    with pytest.raises(ValueError, match=message):
+        getattr(make(TINY), method)(images)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("layers", [[2], [-3], [0, 5], []])
+def test_attention_maps_of_layers_that_are_not_there(layers):
+    with pytest.raises(ValueError, match=r"layers must name blocks from -2 to 1, got \["):
+        make(TINY).attention_maps(images_for(TINY), layers=layers)
+
+
+@pytest.mark.errors
+def test_another_image_size_must_divide():
+    with pytest.raises(ValueError, match="img_size 30 is not a multiple of patch_size 4; try 28 or 32"):
+        make(TINY).with_img_size(30)
