@@ -24,6 +24,10 @@ from torch import Tensor
 from vitlib.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, load_drawn10
 from vitlib.fetch import download, unpack
 
+__all__ = ["CIFAR10_CLASSES", "DRAWN10_CLASSES", "Dataset", "denormalize", "fetch_cifar10", "find_cifar10",
+           "load_cifar10", "load_dataset", "load_drawn10", "load_folder", "load_image", "normalize", "sample_image",
+           "split_validation"]
+
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CIFAR10_URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 CIFAR10_MD5 = "c32a1d4ab5d03f1284b67883e8d87530"
@@ -42,8 +46,8 @@ class Dataset:
     Attributes:
         images: uint8 (n, 3, H, W), RGB.
         labels: int64 (n,), each an index into `classes`.
-        classes: the classes' names.
-        label: how to call the data beside a number measured on it, e.g. "CIFAR-10 (JPEG q75)".
+        classes: The classes' names.
+        label: How to call the data beside a number measured on it, e.g. "CIFAR-10 (JPEG q75)".
         name: "cifar10", "drawn10" or "folder".
     """
 
@@ -64,7 +68,7 @@ def find_cifar10(root: str | Path | None = None) -> Path | None:
     """The folder `cifar-10-batches-bin`, or None where there is none.
 
     Args:
-        root: the one place to look in; without it, `$VITLIB_DATA`, then the user's cache folder.
+        root: The one place to look in; without it, `$VITLIB_DATA`, then the user's cache folder.
     """
     for place in _places(root):
         if (place / _CIFAR10_FOLDER).is_dir():
@@ -78,14 +82,14 @@ def load_cifar10(split: str, root: str | Path | None = None) -> tuple[UInt8[Tens
 
     Args:
         split: "train" (50,000 images) or "test" (10,000).
-        root: see `find_cifar10`.
+        root: See `find_cifar10`.
 
     Returns:
         uint8 (n, 3, 32, 32) images and int64 (n,) labels, in the files' order.
 
     Raises:
-        FileNotFoundError: no CIFAR-10 there; the message says how to get it.
-        ValueError: an unknown split, or a damaged file.
+        FileNotFoundError: No CIFAR-10 there; the message says how to get it.
+        ValueError: An unknown split, or a damaged file.
 
     Source:
         Krizhevsky, "Learning multiple layers of features from tiny images", 2009.
@@ -149,20 +153,20 @@ def fetch_cifar10(root: str | Path | None = None, urls: Sequence[str] | None = N
     The university's host is slow: the 170 MB may take an hour. Stopped at any moment, the same call goes on.
 
     Args:
-        root: the folder to put it in; without it, `$VITLIB_DATA`, else the user's cache folder.
-        urls: where to download from, tried in turn; without it, the addresses in `$VITLIB_MIRRORS`
+        root: The folder to put it in; without it, `$VITLIB_DATA`, else the user's cache folder.
+        urls: Where to download from, tried in turn; without it, the addresses in `$VITLIB_MIRRORS`
             (separated by spaces), then the university's.
-        md5: the archive's MD5 sum.
-        size: the archive's size in bytes.
-        progress: whether to show a bar.
+        md5: The archive's MD5 sum.
+        size: The archive's size in bytes.
+        progress: Whether to show a bar.
 
     Returns:
         The folder `cifar-10-batches-bin`.
 
     Raises:
-        ConnectionError: no network, or no address gave the whole file.
-        OSError: no space left, or a folder that may not be written.
-        ValueError: what was downloaded is not the official archive.
+        ConnectionError: No network, or no address gave the whole file.
+        OSError: No space left, or a folder that may not be written.
+        ValueError: What was downloaded is not the official archive.
     """
     place = _places(root)[0]
     target = place / _CIFAR10_FOLDER
@@ -204,15 +208,15 @@ def load_dataset(name: str = "auto", split: str = "train", n: int | None = None,
     Args:
         name: "cifar10", "drawn10", or "auto": CIFAR-10 where it is found, else Drawn-10.
         split: "train" or "test".
-        n: only the first n images.
-        root: where CIFAR-10 lies; see `find_cifar10`.
+        n: Only the first n images.
+        root: Where CIFAR-10 lies; see `find_cifar10`.
 
     Returns:
         a `Dataset` of n images.
 
     Raises:
         FileNotFoundError: "cifar10" was asked for and is not there.
-        ValueError: an unknown name or split, an n out of range, or a damaged file.
+        ValueError: An unknown name or split, an n out of range, or a damaged file.
     """
     _check_name("data set", name, ("auto", "cifar10", "drawn10"))
     if name == "drawn10" or (name == "auto" and find_cifar10(root) is None):
@@ -233,14 +237,14 @@ def split_validation(images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"
     Args:
         images: (N, ...).
         labels: int64 (N,).
-        n: how many to hold out, 1 to N - 1.
-        seed: the same seed holds out the same images, on every machine.
+        n: How many to hold out, 1 to N - 1.
+        seed: The same seed holds out the same images, on every machine.
 
     Returns:
         (train_images, train_labels), (val_images, val_labels): N - n and n of them, in their old order.
 
     Raises:
-        ValueError: lengths that differ, or n out of range.
+        ValueError: Lengths that differ, or n out of range.
     """
     total = len(labels)
     if len(images) != total:
@@ -268,14 +272,14 @@ def normalize(images: Shaped[Tensor, "*B C H W"], mean: float | Sequence[float] 
 
     Args:
         images: (..., C, H, W); uint8 0 to 255, or float in [0, 1].
-        mean: one number, or one for each channel.
-        std: likewise, above 0.
+        mean: One number, or one for each channel.
+        std: Likewise, above 0.
 
     Returns:
         float (..., C, H, W), in [-1, 1] with the default mean and std.
 
     Raises:
-        ValueError: not a tensor, another dtype, channels last, or values outside [0, 1] (that range is
+        ValueError: Not a tensor, another dtype, channels last, or values outside [0, 1] (that range is
             looked at on the CPU only: on a GPU the look would stop the queue of work).
 
     Example:
@@ -302,14 +306,14 @@ def denormalize(images: Float[Tensor, "*B C H W"], mean: float | Sequence[float]
 
     Args:
         images: float (..., C, H, W), standardised.
-        mean: as given to `normalize`.
-        std: as given to `normalize`.
+        mean: As given to `normalize`.
+        std: As given to `normalize`.
 
     Returns:
         float (..., C, H, W) in [0, 1].
 
     Raises:
-        ValueError: not a float tensor (..., C, H, W).
+        ValueError: Not a float tensor (..., C, H, W).
     """
     _check_images(images)
     if images.dtype == torch.uint8:
@@ -369,16 +373,16 @@ def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) 
     Grey images get three equal channels, transparent ones a white ground; a camera's rotation mark is obeyed.
 
     Args:
-        path: a JPEG, PNG, WebP, TIFF or BMP file.
-        img_size: pixels, one number for a square or (height, width); None keeps the file's size. The middle
+        path: A JPEG, PNG, WebP, TIFF or BMP file.
+        img_size: Pixels, one number for a square or (height, width); None keeps the file's size. The middle
             of the photograph is cut out in the wanted proportion, then shrunk by averaging areas.
 
     Returns:
         uint8 (3, H, W).
 
     Raises:
-        FileNotFoundError: no such file; the message proposes the nearest name.
-        ValueError: a folder, a file that is no image or damaged, or an impossible img_size.
+        FileNotFoundError: No such file; the message proposes the nearest name.
+        ValueError: A folder, a file that is no image or damaged, or an impossible img_size.
     """
     cv2 = _import_cv2()
     wanted = _check_size(img_size)
@@ -410,16 +414,16 @@ def load_folder(path: str | Path, img_size: int | tuple[int, int] = 32) -> Datas
     """Reads a folder that holds one folder of images for each class.
 
     Args:
-        path: for instance `pets`, with `pets/cat/1.jpg`, `pets/dog/1.jpg` and so on. Classes are numbered in
+        path: For instance `pets`, with `pets/cat/1.jpg`, `pets/dog/1.jpg` and so on. Classes are numbered in
             alphabetical order; hidden files and files that are no images by their name are passed over.
-        img_size: pixels, one number or (height, width); see `load_image`.
+        img_size: Pixels, one number or (height, width); see `load_image`.
 
     Returns:
         a `Dataset` of uint8 (n, 3, H, W) images, its label the folder's name.
 
     Raises:
-        FileNotFoundError: no such folder.
-        ValueError: no class folders, a class without images, a damaged image, or an impossible img_size.
+        FileNotFoundError: No such folder.
+        ValueError: No class folders, a class without images, a damaged image, or an impossible img_size.
     """
     path = Path(path).expanduser()
     if not path.is_dir():
@@ -446,14 +450,14 @@ def sample_image(name: str = "astronaut",
 
     Args:
         name: "astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel" or "rocket".
-        img_size: pixels, one number or (height, width); see `load_image`.
+        img_size: Pixels, one number or (height, width); see `load_image`.
 
     Returns:
         uint8 (3, H, W).
 
     Raises:
-        ValueError: an unknown name, or an impossible img_size.
-        ImportError: scikit-image is not installed.
+        ValueError: An unknown name, or an impossible img_size.
+        ImportError: No scikit-image is not installed.
     """
     _check_name("sample image", name, SAMPLES)
     found = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
@@ -502,7 +506,7 @@ def configure_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m vitlib data`.
 
     Args:
-        parser: the subcommand's parser.
+        parser: The subcommand's parser.
     """
     parser.add_argument("action", nargs="?", default="verify", choices=("verify", "cifar10"),
                         help="verify: say which data are here and whole; cifar10: download CIFAR-10")
@@ -515,7 +519,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs `python -m vitlib data`.
 
     Args:
-        args: what `configure_parser`'s parser read.
+        args: What `configure_parser`'s parser read.
 
     Returns:
         The exit code.

@@ -30,7 +30,7 @@ def load_drawn10(split: str, n: int | None = None, seed: int = 0) -> tuple[UInt8
 
     Args:
         split: "train" (10,000 images) or "test" (2,000).
-        n: only the first n images; they are the same whatever n is.
+        n: Only the first n images; they are the same whatever n is.
         seed: 0 to 2**32 - 1; another seed draws another data set of the same kind.
 
     Returns:
@@ -38,7 +38,7 @@ def load_drawn10(split: str, n: int | None = None, seed: int = 0) -> tuple[UInt8
         from the first on, hold each class once.
 
     Raises:
-        ValueError: an unknown split, or n or seed out of range.
+        ValueError: An unknown split, or n or seed out of range.
     """
     if split not in DRAWN10_SIZES:
         raise ValueError(f"unknown split {split!r}: expected one of {', '.join(DRAWN10_SIZES)}")

@@ -29,19 +29,19 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
     Bytes are only ever appended to `path`: whatever ends the program, the same call goes on where it stopped.
 
     Args:
-        urls: addresses of the same file (http, https or file), tried in turn.
-        path: where the bytes go.
-        size: how many bytes the whole file has.
-        md5: its MD5 sum, in hexadecimal.
-        progress: whether to show a bar.
+        urls: Addresses of the same file (http, https or file), tried in turn.
+        path: Where the bytes go.
+        size: How many bytes the whole file has.
+        md5: Its MD5 sum, in hexadecimal.
+        progress: Whether to show a bar.
 
     Returns:
         `path`, which now holds exactly the file asked for.
 
     Raises:
-        ConnectionError: no address gave the whole file; what came is kept.
-        ValueError: an address of another kind, or every address gave another file (which is deleted).
-        DiskError: no space left, or no right to write.
+        ConnectionError: No address gave the whole file; what came is kept.
+        ValueError: An address of another kind, or every address gave another file (which is deleted).
+        DiskError: No space left, or no right to write.
     """
     path = Path(path)
     for url in urls:
@@ -83,17 +83,17 @@ def unpack(archive: str | Path, target: str | Path, check: Callable[[Path], obje
     whose path is absolute or climbs out with "..", condemns the whole archive.
 
     Args:
-        archive: the file.
-        target: the folder to make; an old one is replaced once the new one is whole.
-        check: called with the unpacked folder, raises if it is not what was expected.
-        limit: the most bytes to write.
+        archive: The file.
+        target: The folder to make; an old one is replaced once the new one is whole.
+        check: Called with the unpacked folder, raises if it is not what was expected.
+        limit: The most bytes to write.
 
     Returns:
         `target`.
 
     Raises:
-        ValueError: a damaged archive, or one with a member that is refused. Nothing is left behind.
-        DiskError: no space left, or no right to write. Nothing is left behind.
+        ValueError: A damaged archive, or one with a member that is refused. Nothing is left behind.
+        DiskError: No space left, or no right to write. Nothing is left behind.
     """
     archive, target = Path(archive), Path(target)
     workshop = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
@@ -130,8 +130,8 @@ def disk_error(error: OSError, path: Path) -> OSError:
     """The same error in a student's words, where it is about the disk.
 
     Args:
-        error: what the system raised.
-        path: what was being written.
+        error: What the system raised.
+        path: What was being written.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskError(f"no space left for {path}; make room, or choose another folder with --root")
