@@ -52,7 +52,7 @@ FIGURES = {  # what draws it, how many axes it has
     "confusion": (lambda: viz.confusion_matrix(torch.arange(90) % 10, torch.arange(90) % 9,
                                                ("automobile",) * 10), 1),
     "counts": (lambda: viz.confusion_matrix([[0, 0, 0], [1, 2, 3], [4, 5, 6000]], None, NAMES), 1),
-    "overlay": (lambda: viz.attention_overlay(rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2), 4),
+    "overlay": (lambda: viz.attention_overlay(rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2.0), 4),
     "overlay of a large image": (lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)), 2),
     "grid": (lambda: viz.attention_grid(rand(3, 32, 32), maps(6, 3, 17, 17)), 1),
     "large grid": (lambda: viz.attention_grid(rand(3, 16, 24), maps(12, 12, 7, 7), (2, 3), query=1), 1),
@@ -182,7 +182,7 @@ def test_spotlight_is_bright_where_the_weight_is():
     fig = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2)
     lit = fig.axes[1].images[0].get_array()
     assert lit[-1, -1, 0] == pytest.approx(0.55) and lit[0, 0, 0] == pytest.approx(0.1)
-    sharper = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2, gamma=3).axes[1].images[0]
+    sharper = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2, gamma=3.0).axes[1].images[0]
     assert sharper.get_array().mean() < lit.mean()
 
 

@@ -44,7 +44,8 @@ STYLE = {
     "grid.color": "#e6eaee", "grid.linewidth": 0.8, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
     "xtick.labelsize": SMALL, "ytick.labelsize": SMALL, "legend.fontsize": SMALL, "legend.frameon": False,
     "xtick.major.size": 0, "ytick.major.size": 0, "xtick.minor.size": 0, "ytick.minor.size": 0,
-    "axes.axisbelow": True, "lines.linewidth": 2, "lines.markersize": 5.5, "image.interpolation": "nearest",
+    "axes.axisbelow": True, "axes.titlepad": 4, "lines.linewidth": 2, "lines.markersize": 5.5,
+    "image.interpolation": "nearest",
 }
 
 
@@ -360,7 +361,7 @@ def show_predictions(images: Tensor, probs: Tensor, labels: Tensor | None, class
 
 
 @rc_context(STYLE)
-def confusion_matrix(labels: Tensor, preds: Tensor | None, classes: Sequence[str]) -> Figure:
+def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: Sequence[str]) -> Figure:
     """Which classes are taken for which: a row for each truth, a column for each answer.
 
     Only the errors are coloured. The right answers, on the diagonal, are grey, and their share of the
@@ -702,9 +703,9 @@ def _panels(n: int, cols: int | None, aspect: float, texts: Sequence[str] = (), 
         raise ValueError(f"cols must be a positive integer, got {cols!r}")
     rows = -(-n // cols)
     side = min(side, (WIDTH - 2 * MARGIN) / cols - 0.08)
-    height = rows * (side * aspect + 0.19 * (lines + below) + 0.1) + 2 * MARGIN
+    height = rows * (side * aspect + 0.19 * (lines + below) + 0.17) + 2 * MARGIN
     fig = Card(height, layout="compressed")
-    fig.get_layout_engine().set(w_pad=0.05, h_pad=0.05)
+    fig.get_layout_engine().set(w_pad=0.05, h_pad=0.09)
     axes = list(fig.subplots(rows, cols, squeeze=False).flat)
     for ax in axes:
         ax.set(xticks=[], yticks=[])
@@ -731,7 +732,7 @@ def _sheet(maps: Tensor, gap: int, side: float = 9.0, right: float = 0.0, **styl
     return fig, ax
 
 
-def _tile(ax, tile: np.ndarray, x: float, y: float, number: int | None = None) -> None:
+def _tile(ax, tile: np.ndarray, x: int, y: int, number: int | None = None) -> None:
     """One patch in the unit square at (x, y), a little space around it."""
     ax.imshow(tile, extent=(x + 0.04, x + 0.96, y + 0.96, y + 0.04), interpolation=_smooth(tile, sharp=40))
     if number is not None:
