@@ -38,6 +38,8 @@ def augment_batch(
 
     Returns:
         Float images (B, 3, H, W) in [0, 1], not yet normalised, and soft targets (B, K) whose rows sum to 1.
+
+    Source: each part names its own; the order is timm's.
     """
     if recipe.crop:
         images = random_crop(images, recipe.crop, generator)
@@ -57,7 +59,10 @@ def augment_batch(
 
 
 def to_float(images: Images) -> Floats:
-    """uint8 in [0, 255] to float in [0, 1]; floats pass unchanged."""
+    """uint8 in [0, 255] to float in [0, 1]; floats pass unchanged.
+
+    Source: not in the paper.
+    """
     _check(images)
     return images.float().div_(255) if images.dtype == torch.uint8 else images
 
@@ -75,6 +80,8 @@ def soft_targets(labels: Integer[Tensor, " B"], num_classes: int, smoothing: flo
 
     Raises:
         ValueError: If the smoothing is outside [0, 1).
+
+    Source: Szegedy et al. (2016, arXiv 1512.00567), Section 7.
     """
     if not 0 <= smoothing < 1:
         raise ValueError(f"smoothing must be in [0, 1), got {smoothing}; 0.1 is usual")
@@ -94,6 +101,8 @@ def random_crop(images: Images, padding: int, generator: Generator) -> Images:
 
     Raises:
         ValueError: If the padding does not fit the image.
+
+    Source: He et al. (2016, arXiv 1512.03385), Section 4.2, there with black borders.
     """
     _check(images)
     B, C, H, W = images.shape
@@ -120,6 +129,8 @@ def random_flip(images: Images, generator: Generator, p: float = 0.5) -> Images:
 
     Returns:
         (B, C, H, W), the same dtype.
+
+    Source: He et al. (2016, arXiv 1512.03385), Section 4.2.
     """
     _check(images)
     flip = (torch.rand(len(images), generator=generator) < p).to(images.device)

@@ -51,7 +51,7 @@ class Block(nn.Module):
 
     def attention_weights(self, x: Float[Tensor, "B T D"],
                           bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B h T T"]:
-        """The weights this block's attention would use on `x`: (B, T, D) -> (B, h, T, T)."""
+        """The weights this block's attention would use on `x`, given `bias`: (B, T, D) -> (B, h, T, T)."""
         return self.attn.attention_weights(self.norm1(x), bias)
 
 
@@ -68,7 +68,7 @@ class PostNormBlock(Block):
 
     def attention_weights(self, x: Float[Tensor, "B T D"],
                           bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B h T T"]:
-        """The weights this block's attention would use on `x`: (B, T, D) -> (B, h, T, T)."""
+        """The weights this block's attention would use on `x`, given `bias`: (B, T, D) -> (B, h, T, T)."""
         return self.attn.attention_weights(x, bias)
 
 

@@ -30,6 +30,8 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 
     Raises:
         ValueError: If the weight decay is negative or nothing in the model is trainable.
+
+    Source: not in the paper; usual since DeiT (arXiv 2012.12877).
     """
     if weight_decay < 0:
         raise ValueError(f"weight_decay must be >= 0, got {weight_decay}; 0.05 suits AdamW on CIFAR-10")
@@ -92,6 +94,8 @@ def lr_at(
 
     Raises:
         ValueError: For an unknown schedule, or a warm-up that is not shorter than the run.
+
+    Source: Appendix B.1, Table 3 (linear warm-up, then cosine or linear decay).
 
     Example:
         >>> [round(lr_at(s, 6, 1.0, warmup=2, schedule="linear"), 2) for s in range(6)]
