@@ -20,6 +20,7 @@ from matplotlib.colors import to_rgb, to_rgba  # noqa: E402
 
 RUN = {"epochs": [{"epoch": i, "train_loss": 2 / i, "val_loss": 2.2 / i, "val_accuracy": 1 - 1 / i}
                   for i in range(1, 4)]}
+NUMBERS = torch.arange(10, 34).reshape(4, 6)
 NAMES = ("cat", "dog", "automobile")
 
 
@@ -42,6 +43,7 @@ FIGURES = {  # what draws it, how many axes it has
     "patches of a sequence": (lambda: viz.show_patches(vl.patchify(rand(1, 3, 8, 8), 4)[0], 4), 1),
     "tokens": (lambda: viz.show_tokens(rand(3, 32, 32), 4), 1),
     "few tokens": (lambda: viz.show_tokens(rand(3, 8, 8), 4, cls=False), 1),
+    "numbers": (lambda: viz.number_grid(NUMBERS, vl.patchify(NUMBERS[None, None], 2)[0], 2), 1),
     "lines": (lambda: viz.plot_lines({"a": ([1, 2, 4], [3, 4, 5], [1, 1, 1]), "b": [3.0, 4.0, 5.1]}, "x", "y"), 1),
     "log lines": (lambda: viz.plot_lines({"a": ([16, 4e3, 2e6], [1, 1e4, 3e9])}, "x", "y", title="t", logx=True,
                                          logy=True, labels="legend"), 1),
@@ -217,6 +219,11 @@ def test_every_series_has_its_own_marker_and_line():
     (lambda: viz.show_patches(rand(3, 32, 128), 4, numbers=True), "up to 16"),
     (lambda: viz.show_tokens(rand(3, 8, 8), 4, first=0), "first >= 1"),
     (lambda: viz.show_tokens(rand(3, 8, 8), 4, first=15, last=6), "at most 20"),
+    (lambda: viz.number_grid(NUMBERS[None], NUMBERS, 2), r"expected an image \(H, W\)"),
+    (lambda: viz.number_grid(torch.arange(81).reshape(9, 9), NUMBERS, 3), "at most 8 x 8"),
+    (lambda: viz.number_grid(NUMBERS, NUMBERS, 4), "image width 6"),
+    (lambda: viz.number_grid(NUMBERS, NUMBERS + 1, 2), "hold no others"),
+    (lambda: viz.number_grid(NUMBERS // 2, NUMBERS // 2, 2), "without equal numbers"),
     (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
     (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),
     (lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
