@@ -17,7 +17,7 @@ STAMP := $(VENV)/made-from-$(shell cat requirements.txt pyproject.toml | cksum |
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test serve lab clean venv set-url strip lock
+.PHONY: help book test serve lab clean venv set-url refresh lock
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -51,9 +51,8 @@ clean:  ## delete what was built (the virtual environment stays)
 set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo
 	@$(BIN)/python tools/set_url.py "$(URL)"
 
-strip: $(STAMP)  ## strip images from the notebooks, as they are kept in git
-	@$(BIN)/nbstripout --max-size 2k --keep-count --keep-id --extra-keys "cell.metadata.execution" book/*.ipynb
-	@echo "Stripped book/*.ipynb; small text outputs and execution counts are kept."
+refresh: book  ## store in the notebooks what they printed, for git (images are stripped)
+	@$(BIN)/python tools/refresh.py
 
 lock:  ## write requirements.txt anew: the newest versions that pyproject.toml allows
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)

@@ -1,0 +1,263 @@
+"""The book's form: every notebook as it is kept in git, and every page as it was built by `make book`."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from build import HTML, toc_pages  # noqa: E402
+from set_url import colab_cell, read_url  # noqa: E402
+
+CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+page = pytest.mark.parametrize("name", toc_pages())
+
+
+@cache
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def code_cells(path: Path) -> list[dict]:
+    return [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+
+
+def source(cell: dict) -> str:
+    return "".join(cell["source"])
+
+
+def tags(cell: dict) -> list[str]:
+    return cell["metadata"].get("tags", [])
+
+
+def prose(path: Path) -> str:
+    return "\n\n".join(source(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown")
+
+
+@cache
+def soup(name: str):
+    """The built page ``name``, parsed."""
+    from bs4 import BeautifulSoup
+
+    file = HTML / f"{name}.html"
+    if not file.is_file():
+        pytest.fail(f"{file} does not exist: build the book first (make book)")
+    return BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
+
+
+# Notebooks, as they are kept in git
+
+
+def test_every_chapter_is_in_the_table_of_contents():
+    assert CHAPTERS
+    listed = toc_pages()
+    assert [f"book/{path.stem}" for path in CHAPTERS] == [
+        name for name in listed if re.match(r"book/\d\d-", name)
+    ]
+    for name in listed:
+        assert any((ROOT / f"{name}{ending}").is_file() for ending in (".md", ".ipynb")), f"{name} is missing"
+
+
+@chapter
+def test_code_cells_are_short(path):
+    lengths = sorted(len(source(cell).splitlines()) for cell in code_cells(path))
+    assert lengths[-1] <= 25, f"the longest code cell has {lengths[-1]} lines, at most 25 are wanted"
+    assert lengths[len(lengths) // 2] <= 8, (
+        f"the median code cell has {lengths[len(lengths) // 2]} lines, not 8"
+    )
+
+
+@chapter
+def test_set_up_cells(path):
+    cells = code_cells(path)
+    assert "colab-setup" in tags(cells[0]), "the first code cell is the one for Colab"
+    assert source(cells[0]) == colab_cell(read_url()), "run: make set-url"
+    assert "remove-cell" in tags(cells[0])
+    assert sum("colab-setup" in tags(cell) for cell in cells) == 1
+    assert "vl.seed_everything(0)" in source(cells[1]), "the second code cell seeds"
+    assert "vl.__version__" in source(cells[1]), "the second code cell says which versions run"
+
+
+@chapter
+def test_outputs_in_git(path):
+    """Small text stays, images go, and execution counts are kept (without them nbval compares nothing)."""
+    counts = []
+    for number, cell in enumerate(code_cells(path), 1):
+        counts.append(cell["execution_count"])
+        for output in cell["outputs"]:
+            kinds = set(output.get("data", {}))
+            assert not any(kind.startswith(("image/", "video/", "application/")) for kind in kinds), (
+                f"code cell {number} keeps {kinds}; run: make refresh"
+            )
+            assert len(json.dumps(output)) < 4000, (
+                f"code cell {number} keeps a large output; run: make refresh"
+            )
+            if output["output_type"] == "error":
+                assert "raises-exception" in tags(cell), (
+                    f"code cell {number} keeps an error: {output['ename']}"
+                )
+    assert None not in counts, "a code cell has not been run: make refresh"
+    assert counts == sorted(counts), "the cells were not run from top to bottom"
+    metadata = read(path)["metadata"]
+    assert metadata["kernelspec"]["name"] == "python3"
+    assert "widgets" not in metadata
+
+
+@chapter
+def test_golden_text(path):
+    golden = [cell for cell in code_cells(path) if "nbval-check-output" in tags(cell)]
+    assert len(golden) >= 3, "tag at least three cells whose printed text is the lesson nbval-check-output"
+    for cell in golden:
+        assert any(
+            output["output_type"] in {"stream", "execute_result", "error"} for output in cell["outputs"]
+        ), f"tagged nbval-check-output, but it keeps no text to compare:\n{source(cell)}"
+
+
+@chapter
+def test_sections(path):
+    text = prose(path)
+    first = source(read(path)["cells"][0])
+    assert re.match(r"(\([\w-]+\)=\n)?# .+\n\n[^#\s]", first), "title, then the one-line promise"
+    assert re.search(r"\{admonition\} At a glance\n:class:.*\bglance\b", text)
+    assert re.search(r"\{admonition\} What goes wrong.*\n:class:.*\bgoes-wrong\b", text)
+    headings = re.findall(r"^## +(.+?)\s*$", text, re.M)
+    wanted = ["Summary", "Key terms", "Exercises", "References"]
+    assert [heading for heading in headings if heading in wanted] == wanted
+    assert "{bibliography}" in text
+
+
+@chapter
+def test_exercises_have_folded_solutions(path):
+    text = prose(path)
+    exercises = re.findall(r"\{exercise(?:-start)?\}[^\n]*\n(?::\w+:[^\n]*\n)*?:label: *(\S+)", text)
+    solutions = re.findall(r"\{solution(?:-start)?\} *(\S+)\n((?::\w+:[^\n]*\n)*)", text)
+    assert 5 <= len(exercises) <= 8, f"{len(exercises)} exercises, 5 to 8 are wanted"
+    assert sorted(exercises) == sorted(label for label, _ in solutions), "each exercise has one solution"
+    for label, options in solutions:
+        assert re.search(r":class:.*\bdropdown\b", options), f"the solution of {label} is not folded"
+    graded = len(re.findall(r"[Dd]ifficulty", text.split("## Exercises")[1]))
+    assert graded >= len(exercises), "each exercise says how difficult it is"
+
+
+@chapter
+def test_alt_text_is_a_sentence(path):
+    for cell in code_cells(path):
+        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt")
+        if alt is not None:
+            assert len(alt) >= 20 and " " in alt, f"alt text that says little: {alt!r}"
+
+
+def test_nothing_large_in_git():
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listing.returncode:
+        pytest.skip("not a git checkout")
+    sizes = {
+        name: (ROOT / name).stat().st_size for name in listing.stdout.split("\0") if (ROOT / name).is_file()
+    }
+    assert max(sizes.values()) <= 12e6, max(sizes, key=sizes.get)
+    results = sum(size for name, size in sizes.items() if name.startswith("vitlib/results/"))
+    assert results <= 25e6, f"vitlib/results holds {results / 1e6:.1f} MB"
+
+
+def test_package_data_names_what_results_hold():
+    held = {
+        path.suffix for path in (ROOT / "vitlib/results").iterdir() if path.is_file() and path.suffix != ".py"
+    }
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
+        "vitlib"
+    ]
+    assert held <= {Path(pattern).suffix for pattern in listed}
+
+
+# Pages, as they were built
+
+
+@page
+def test_every_entry_has_its_page(name):
+    title = soup(name).find("h1")
+    assert title and title.get_text(strip=True)
+
+
+def test_the_front_door_leads_to_the_title_page():
+    assert f"{toc_pages()[0]}.html" in (HTML / "index.html").read_text(encoding="utf-8")
+
+
+@page
+def test_images_have_alt_text(name):
+    for image in soup(name).find_all("img"):
+        alt = (image.get("alt") or "").strip()
+        assert alt, f"no alt text: {image.get('src')}"
+        assert not re.search(r"\.(png|svg|jpe?g|gif|webp)$|^[./_\w-]*/[\w./-]*$|^[0-9a-f]{16,}", alt), (
+            f"the alt text is a file name: {alt}"
+        )
+        assert " " in alt, f"the alt text is one word: {alt}"
+
+
+@page
+def test_nothing_comes_from_another_host(name):
+    for tag, attribute in [
+        ("script", "src"),
+        ("link", "href"),
+        ("img", "src"),
+        ("iframe", "src"),
+        ("source", "src"),
+    ]:
+        for element in soup(name).find_all(tag):
+            address = element.get(attribute) or ""
+            if tag == "link" and {"canonical", "next", "prev"} & set(element.get("rel", [])):
+                continue
+            assert not re.match(r"(https?:)?//", address), f"{tag} {address}"
+
+
+@page
+def test_internal_links_lead_somewhere(name):
+    here = (HTML / f"{name}.html").resolve()
+    for link in soup(name).find_all("a", href=True):
+        address = urlsplit(link["href"])
+        if address.scheme or address.netloc:
+            continue
+        target = (here.parent / unquote(address.path)).resolve() if address.path else here
+        assert target.is_file(), f"broken link {link['href']!r} ({link.get_text(strip=True)!r})"
+        if address.fragment and target.suffix == ".html" and address.fragment != "top":
+            other = soup(target.relative_to(HTML.resolve()).with_suffix("").as_posix())
+            wanted = unquote(address.fragment)
+            assert other.find(id=wanted) or other.find(attrs={"name": wanted}), f"no anchor {link['href']!r}"
+
+
+@page
+def test_buttons_lead_only_to_the_books_address(name):
+    """Until the address is set, no page offers a repository or Colab; afterwards, only the book's own."""
+    url = read_url()
+    launch = [a["href"] for a in soup(name).find_all("a", href=True) if "colab.research" in a["href"]]
+    header = soup(name).find(class_="article-header-buttons")
+    outside = [a["href"] for a in header.find_all("a", href=re.compile("^http"))] if header else []
+    if not url:
+        assert not outside, outside
+    else:
+        place = url.removeprefix("https://")
+        assert all(place in href or place.removeprefix("github.com/") in href for href in outside + launch)
+
+
+@page
+def test_no_directive_is_left_unread(name):
+    """Text such as `{ref}` or `:::` on a page is MyST that was mistyped."""
+    article = soup(name).find("article")
+    for element in article.find_all(["p", "li", "td"]):
+        text = "".join(
+            part
+            for part in element.find_all(string=True, recursive=True)
+            if not part.find_parent(["pre", "code"])
+        )
+        found = re.search(r":::|\{(ref|numref|eq|cite(:\w)?|doc|py:\w+|glue\S*)\}|^\s*```", text)
+        assert not found, f"unread markup: {text.strip()[:120]!r}"

@@ -1,0 +1,221 @@
+"""The built book in headless Chromium: no request to any other host, no console errors, local equations, no page
+wider than a phone. Without Chrome or Chromium these tests are skipped."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.server
+import shutil
+import sys
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from build import HTML, toc_pages  # noqa: E402
+
+NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"]
+PLACES = [
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+]
+FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+    --disable-component-update --disable-sync""".split()
+CHROMIUM = next(filter(None, map(shutil.which, [*NAMES, *PLACES])), None)
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="neither Chrome nor Chromium was found: the pages were not opened"
+    ),
+]
+PAGES = [*toc_pages(), "search", "genindex"]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A file server that writes no log."""
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The address at which the built book is served, on this machine only."""
+    handler = functools.partial(Quiet, directory=HTML)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, headless=True)
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def opened(browser, url, width=1280):
+    """Opens a page and gives it with the list of all that goes wrong on it: requests elsewhere, errors."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
+    context.set_default_timeout(120_000)  # a loaded machine is slow, not wrong
+    tab = context.new_page()
+    wrong = []
+
+    def allow_local(route):
+        parts = urlsplit(route.request.url)
+        if parts.hostname in {None, "127.0.0.1"} or parts.scheme in {"data", "blob", "file"}:
+            route.continue_()
+        else:
+            wrong.append(f"request to {route.request.url}")
+            route.abort()
+
+    tab.route("**/*", allow_local)
+    tab.on("console", lambda message: message.type == "error" and wrong.append(f"console: {message.text}"))
+    tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    tab.on("response", lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}"))
+    tab.goto(url, wait_until="load")
+    tab.wait_for_function("!window.MathJax || (MathJax.startup && MathJax.startup.promise.then(() => true))")
+    yield tab, wrong
+    context.close()
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def visited(request, browser, address):
+    """One page of the book, opened once for all tests of it, and what went wrong on it so far."""
+    with opened(browser, f"{address}/{built(request.param)}") as page:
+        yield page
+
+
+def built(name: str) -> str:
+    if not (HTML / f"{name}.html").is_file():
+        pytest.fail(f"there is no page {name}: build the book first (make book)")
+    return f"{name}.html"
+
+
+def show(tab, dark: bool = False, width: int = 1280) -> None:
+    """Shows the page in the light or dark theme, as the reader's system asks for, and at this width."""
+    theme = "dark" if dark else "light"
+    tab.emulate_media(color_scheme=theme)
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
+
+
+def test_equations_are_rendered_here(visited):
+    tab, _ = visited
+    formulas = tab.locator("article .math").count()
+    assert tab.locator("article .math mjx-container").count() >= formulas
+    assert tab.locator("mjx-merror, [data-mml-node='merror']").count() == 0, "a formula has an error in it"
+    if formulas:
+        drawn = tab.locator("article mjx-container >> visible=true").first.bounding_box()
+        assert drawn["width"] > 2 and drawn["height"] > 2
+
+
+def test_images_are_shown_and_described(visited):
+    tab, _ = visited
+    tab.evaluate("document.querySelectorAll('img').forEach(image => image.loading = 'eager')")
+    tab.wait_for_function("[...document.images].every(image => image.complete)")
+    images = tab.evaluate(
+        "[...document.images].map(i => ({src: i.getAttribute('src'), alt: i.alt, width: i.naturalWidth}))"
+    )
+    for image in images:
+        assert image["width"] > 0, f"not shown: {image['src']}"
+        assert " " in image["alt"].strip(), f"no real alt text: {image['src']}"
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_page_is_no_wider_than_the_screen(visited, width):
+    tab, _ = visited
+    show(tab, width=width)
+    wide = tab.evaluate("document.documentElement.scrollWidth")
+    if wide > width:
+        culprits = tab.evaluate(
+            """width => [...document.querySelectorAll('article *')]
+                .filter(e => e.getBoundingClientRect().right > width + 1
+                          && !e.parentElement.closest('pre, table, .math, mjx-container'))
+                .slice(0, 5).map(e => e.outerHTML.slice(0, 150))""",
+            width,
+        )
+        pytest.fail(f"{wide} px wide on a screen of {width} px: {culprits}")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_text_stands_out(visited, dark):
+    """Text and its background differ by the 4.5 : 1 that WCAG AA asks for (3 : 1 for large text)."""
+    tab, _ = visited
+    show(tab, dark=dark)
+    faint = tab.evaluate(
+        """() => {
+            const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+            const rgba = colour => {
+                canvas.clearRect(0, 0, 1, 1);
+                canvas.fillStyle = colour;
+                canvas.fillRect(0, 0, 1, 1);
+                return [...canvas.getImageData(0, 0, 1, 1).data];
+            };
+            const luminance = ([r, g, b]) => [r, g, b].map(v => v / 255)
+                .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+                .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+            const over = (top, bottom) => top.slice(0, 3)
+                .map((v, i) => v * top[3] / 255 + bottom[i] * (1 - top[3] / 255)).concat(255);
+            const behind = element => {
+                const layers = [];
+                for (let e = element; e; e = e.parentElement) layers.push(rgba(getComputedStyle(e).backgroundColor));
+                return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255, 255]);
+            };
+            const found = [];
+            const walker = document.createTreeWalker(document.querySelector('article, main'), NodeFilter.SHOW_TEXT);
+            while (walker.nextNode()) {
+                const element = walker.currentNode.parentElement;
+                const style = getComputedStyle(element);
+                const box = element.getBoundingClientRect();
+                if (!walker.currentNode.data.trim() || !box.width || style.visibility === 'hidden') continue;
+                if (element.closest('mjx-assistive-mml, svg, .headerlink, button, script, style')) continue;
+                const back = behind(element);
+                const [a, b] = [luminance(over(rgba(style.color), back)), luminance(back)];
+                const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+                const size = parseFloat(style.fontSize);
+                const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+                if (ratio < (large ? 3 : 4.5))
+                    found.push(`${ratio.toFixed(2)} ${element.className || element.tagName}: `
+                               + walker.currentNode.data.trim().slice(0, 40));
+            }
+            return [...new Set(found)].slice(0, 12);
+        }"""
+    )
+    assert not faint, "\n".join(faint)
+
+
+def test_the_page_was_quiet_all_along(visited):
+    """No request to another host, nothing missing, no error in the console, through all that was done above."""
+    tab, wrong = visited
+    tab.wait_for_load_state("networkidle")
+    assert not wrong
+
+
+def test_solutions_are_folded_and_open_on_a_click(browser, address):
+    name = next(name for name in toc_pages() if (ROOT / f"{name}.ipynb").is_file())
+    with opened(browser, f"{address}/{built(name)}") as (tab, _):
+        solution = tab.locator("div.solution.dropdown").first
+        text = solution.locator("p:not(.admonition-title)").first
+        assert not text.is_visible()
+        solution.locator(".admonition-title").first.click()
+        text.wait_for(state="visible")
+
+
+def test_the_book_opens_as_plain_files(browser):
+    """A reader may open _build/html/index.html straight from the disk."""
+    with opened(browser, (HTML / built("index")).resolve().as_uri()) as (tab, wrong):
+        tab.wait_for_url("**/intro.html")
+        assert not [each for each in wrong if each.startswith(("request", "error"))]

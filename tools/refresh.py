@@ -1,0 +1,56 @@
+"""Stores in the notebooks what their cells printed when `make book` last ran them, in the form kept in git.
+
+    python tools/refresh.py         (or: make refresh)
+
+Small text outputs and execution counts are stored, for nbval to compare with; images, progress bars and large
+outputs are not.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from build import CACHE, ROOT
+
+STRIP = ["--max-size", "2k", "--keep-count", "--keep-id", "--extra-keys", "cell.metadata.execution"]
+
+
+def strip(paths: list[Path]) -> None:
+    """Strips notebooks of images and large outputs, as .pre-commit-config.yaml does."""
+    nbstripout = Path(sys.executable).with_name("nbstripout")
+    subprocess.run([str(nbstripout), *STRIP, *map(str, paths)], check=True)
+
+
+def refresh(path: Path) -> bool:
+    """Copies outputs from the cache into one notebook; False if the cache does not hold it as it is now."""
+    import nbformat
+    from jupyter_cache import get_cache
+
+    try:
+        _, run = get_cache(str(CACHE)).merge_match_into_notebook(nbformat.read(path, 4))
+    except KeyError:
+        return False
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell, ran in zip(notebook["cells"], run.cells, strict=True):
+        if cell["cell_type"] == "code":
+            cell["execution_count"] = ran.execution_count
+            cell["outputs"] = [output for output in ran.outputs if output.get("name") != "stderr"]
+    text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return True
+
+
+def main() -> int:
+    """Refreshes every chapter and returns the exit status."""
+    paths = sorted((ROOT / "book").glob("*.ipynb"))
+    stale = [path.name for path in paths if not refresh(path)]
+    strip(paths)
+    print(f"Refreshed {len(paths) - len(stale)} notebooks." + (f" Not run yet: {', '.join(stale)}." if stale else ""))
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
