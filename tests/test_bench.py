@@ -1,0 +1,121 @@
+"""The benchmark: it runs on what is installed, says what it left out, and refuses what it cannot measure."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib import bench
+
+TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=12, depth=1, num_heads=3, mlp_ratio=2.0)
+CPU = torch.device("cpu")
+WORDS = "--img-size 8 --embed-dim 12 --depth 1 --batch-size 2 --rounds 2 --device cpu".split()
+
+
+def parse(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    bench.configure_parser(parser)
+    return parser.parse_args(list(words))
+
+
+def test_the_defaults_are_the_books_model():
+    args = parse()
+    assert (args.embed_dim, args.depth, args.heads, args.mlp_ratio) == (192, 6, 3, 2.0)
+    assert (args.patch_size, args.img_size, args.batch_size) == (4, 32, 128)
+
+
+@pytest.fixture
+def vitlib_and_timm(monkeypatch):
+    """The other libraries are not asked: importing them takes long."""
+    kept = {name: bench.LIBRARIES[name] for name in ("vitlib", "timm")}
+    monkeypatch.setattr(bench, "LIBRARIES", kept)
+
+
+def test_the_command(capsys, tmp_path, timm, vitlib_and_timm):
+    assert bench.run(parse(*WORDS, "--no-memory", "--json", str(tmp_path / "speed.json"))) == 0
+    out = capsys.readouterr().out
+    assert "12 wide, 1 deep, 3 heads, MLP x 2, patch 4, 8 px, batch 2, AdamW" in out
+    assert "vitlib fp32" in out and "timm fp32" in out and "ratio: speed over timm fp32's" in out
+    result = json.loads((tmp_path / "speed.json").read_text())
+    rows = result["rows"]
+    assert rows["vitlib fp32"]["parameters"] == rows["timm fp32"]["parameters"]
+    assert all(len(row[kind]) == 2 and min(row[kind]) > 0 for row in rows.values() for kind in ("train", "inference"))
+
+
+def test_without_timm_the_ratio_is_to_vitlib(capsys, monkeypatch):
+    monkeypatch.setattr(bench, "LIBRARIES", {"vitlib": vl.VisionTransformer, "gone": _missing, "broken": _broken})
+    bench.run(parse(*WORDS, "--no-memory"))
+    out = capsys.readouterr().out
+    assert "ratio: speed over vitlib fp32's" in out
+    assert "left out: gone: gone_pkg is not installed; pip install gone_pkg" in out
+    assert "left out: broken: it does not import here (RuntimeError: built for another torch)" in out
+
+
+def _missing(cfg):
+    raise ModuleNotFoundError("No module named 'gone_pkg.sub'", name="gone_pkg.sub")
+
+
+def _broken(cfg):
+    raise RuntimeError("built for\nanother torch")
+
+
+def test_the_default_precision_runs_beside_fp32(monkeypatch):
+    monkeypatch.setattr(bench, "LIBRARIES", {"vitlib": vl.VisionTransformer})
+    monkeypatch.setattr(bench, "pick_precision", lambda device, cfg: "bf16")
+    models, _ = bench.build_models(TINY, CPU)
+    assert [(name, precision) for name, (_, precision) in models.items()] == [
+        ("vitlib bf16", "bf16"), ("vitlib fp32", "fp32")]
+    speed = bench.measure_speed(models, TINY, 2, 3, CPU, progress=False)
+    assert {name: len(kinds["train"]) for name, kinds in speed.items()} == {"vitlib bf16": 3, "vitlib fp32": 3}
+
+
+def test_a_train_step_trains():
+    torch.manual_seed(0)
+    one = bench._Bench(vl.VisionTransformer(TINY), "fp32", 4, TINY, CPU)
+    before = [p.clone() for p in one.model.parameters()]
+    one.train()
+    assert all(not torch.equal(a, b) for a, b in zip(before, one.model.parameters(), strict=True))
+    other = bench._Bench(vl.VisionTransformer(TINY), "fp32", 4, TINY, CPU)
+    assert torch.equal(one.images, other.images) and torch.equal(one.labels, other.labels)
+
+
+@pytest.mark.slow
+def test_memory_is_measured_in_a_process_of_its_own():
+    peak = bench.measure_memory("vitlib", "fp32", TINY, 2, CPU)
+    assert peak is None if sys.platform == "win32" else 50e6 < peak < 5e9
+    assert bench.measure_memory("no such library", "fp32", TINY, 2, CPU) is None
+
+
+def test_timm_is_imported_and_no_empty_torchvision_stays(timm):
+    assert hasattr(bench.import_timm().models.vision_transformer, "VisionTransformer")
+    try:
+        importlib.import_module("torchvision")
+    except Exception:
+        assert "torchvision" not in sys.modules
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("words", "message"), [
+    (["--threads", "0"], "--threads must be at least 1, got 0"),
+    (["--device", "cpu", "--embed-dim", "100"], "embed_dim 100 is not a multiple of num_heads 3; try embed_dim 102"),
+    (["--device", "cpu", "--img-size", "30"], "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
+    ([*WORDS, "--rounds", "0"], "batch_size and rounds must be at least 1, got 2 and 0"),
+    ([*WORDS, "--batch-size", "0"], "batch_size and rounds must be at least 1, got 0 and 2"),
+])
+def test_bad_options(words, message, monkeypatch):
+    monkeypatch.setattr(bench, "LIBRARIES", {"vitlib": vl.VisionTransformer})
+    with pytest.raises(ValueError, match=message):
+        bench.run(parse(*words))
+
+
+@pytest.mark.errors
+def test_the_cpu_clock_wants_one_thread(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    with pytest.raises(ValueError, match="--clock cpu adds up all threads and sees no accelerator; use --device cpu"):
+        bench.run(parse("--clock", "cpu", "--device", "cpu"))
