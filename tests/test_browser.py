@@ -135,6 +135,22 @@ def test_images_are_shown_and_described(visited):
 
 
 @pytest.mark.parametrize("width", [390, 768])
+def test_images_keep_their_shape(visited, width):
+    tab, _ = visited
+    show(tab, width=width)
+    stretched = tab.evaluate(
+        """() => [...document.images].filter(image => image.naturalHeight && image.offsetWidth).map(image => {
+            const style = getComputedStyle(image);
+            const inner = (size, ...edges) => size - edges.reduce((sum, edge) => sum + parseFloat(style[edge]), 0);
+            const width = inner(image.clientWidth, 'paddingLeft', 'paddingRight');
+            const height = inner(image.clientHeight, 'paddingTop', 'paddingBottom');
+            return [image.getAttribute('src'), (width / height) / (image.naturalWidth / image.naturalHeight)];
+        }).filter(([src, ratio]) => Math.abs(ratio - 1) > 0.03)"""
+    )
+    assert not stretched
+
+
+@pytest.mark.parametrize("width", [390, 768])
 def test_page_is_no_wider_than_the_screen(visited, width):
     tab, _ = visited
     show(tab, width=width)
@@ -181,7 +197,7 @@ def test_text_stands_out(visited, dark):
                 const style = getComputedStyle(element);
                 const box = element.getBoundingClientRect();
                 if (!walker.currentNode.data.trim() || !box.width || style.visibility === 'hidden') continue;
-                if (element.closest('mjx-assistive-mml, svg, .headerlink, button, script, style')) continue;
+                if (element.closest('mjx-assistive-mml, svg, [class*=kbd], .headerlink, button')) continue;
                 const back = behind(element);
                 const [a, b] = [luminance(over(rgba(style.color), back)), luminance(back)];
                 const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

@@ -48,7 +48,10 @@ def main() -> int:
     paths = sorted((ROOT / "book").glob("*.ipynb"))
     stale = [path.name for path in paths if not refresh(path)]
     strip(paths)
-    print(f"Refreshed {len(paths) - len(stale)} notebooks." + (f" Not run yet: {', '.join(stale)}." if stale else ""))
+    print(
+        f"Refreshed {len(paths) - len(stale)} notebooks."
+        + (f" Not run yet: {', '.join(stale)}." if stale else "")
+    )
     return 1 if stale else 0
 
 

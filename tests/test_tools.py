@@ -1,0 +1,337 @@
+"""The tools around the book: the public address, the lock, the build's hashes and reports, make, the workflows."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import build  # noqa: E402
+import refresh  # noqa: E402
+import set_url  # noqa: E402
+
+URL = "https://github.com/org/repo"
+
+
+def notebook(*sources: str) -> dict:
+    """A small notebook: a title, the cell for Colab, then these code cells."""
+    code = [(set_url.colab_cell(""), ["colab-setup", "remove-cell"]), *((source, []) for source in sources)]
+    cells = [
+        {"cell_type": "markdown", "id": "m", "metadata": {}, "source": ["# 01 Toy\n", "\n", "A promise."]}
+    ]
+    for i, (source, tags) in enumerate(code):
+        cells.append(
+            {
+                "cell_type": "code",
+                "id": f"c{i}",
+                "metadata": {"tags": tags},
+                "source": source.splitlines(keepends=True),
+                "execution_count": None,
+                "outputs": [],
+            }
+        )
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small copy of the project: its settings, a README and one chapter."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    set_url.write_if_changed(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
+    (tmp_path / "README.md").write_text("# Book\n\n<!-- links -->\n<!-- /links -->\n\nEnd.\n")
+    (tmp_path / "book").mkdir()
+    text = json.dumps(notebook("print(1)"), indent=1, ensure_ascii=False) + "\n"
+    (tmp_path / "book/01-toy.ipynb").write_text(text)
+    set_url.set_url("", tmp_path)
+    return tmp_path
+
+
+# The public address
+
+
+def test_set_url_writes_the_setting_the_notebooks_and_the_readme(project):
+    changed = set_url.set_url(URL, project)
+    assert [path.name for path in changed] == ["pyproject.toml", "01-toy.ipynb", "README.md"]
+    assert set_url.read_url(project) == URL
+    cell = json.loads((project / "book/01-toy.ipynb").read_text())["cells"][1]
+    assert "".join(cell["source"]) == set_url.colab_cell(URL)
+    readme = (project / "README.md").read_text()
+    assert "[01 Toy](https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb)" in readme
+    assert "<https://org.github.io/repo/>" in readme
+    assert readme.endswith("End.\n")
+
+
+def test_set_url_is_idempotent_and_can_be_undone(project):
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    set_url.set_url(URL, project)
+    assert set_url.set_url(URL + "/", project) == []
+    assert set_url.set_url(URL + ".git", project) == []
+    set_url.set_url("", project)
+    assert before == {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "url", ["github.com/org/repo", "https://github.com/org", "https://example.org/a/b", "x"]
+)
+def test_set_url_refuses_what_is_no_repository(project, url):
+    with pytest.raises(ValueError, match=r"expected the address of a GitHub repository, got .* try https://"):
+        set_url.set_url(url, project)
+    assert set_url.read_url(project) == ""
+
+
+def test_set_url_needs_the_colab_cell(project):
+    path = project / "book/01-toy.ipynb"
+    without = json.loads(path.read_text())
+    del without["cells"][1]
+    path.write_text(json.dumps(without))
+    with pytest.raises(ValueError, match="01-toy.ipynb has no cell tagged colab-setup"):
+        set_url.set_url(URL, project)
+
+
+@pytest.mark.parametrize(
+    "url, pages",
+    [
+        (URL, "https://org.github.io/repo/"),
+        ("https://github.com/Org/org.github.io", "https://org.github.io/"),
+    ],
+)
+def test_pages_url(url, pages):
+    assert set_url.pages_url(url) == pages
+
+
+@pytest.mark.parametrize("url", ["", URL])
+@pytest.mark.parametrize("in_colab", [True, False])
+def test_colab_cell(monkeypatch, url, in_colab):
+    """Silent on a reader's own computer; in Colab it installs the package, or says how to bring it."""
+    if in_colab:
+        monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
+    else:
+        monkeypatch.delitem(sys.modules, "google.colab", raising=False)
+    installed, printed = [], []
+    source = set_url.colab_cell(url).replace('%pip install -q "git+{BOOK_URL}"', "installed.append(BOOK_URL)")
+    assert "%pip install -q patch" in source and source.count("%pip") == 1
+    monkeypatch.setattr(builtins, "print", printed.append)
+    exec(source, {"installed": installed})
+    assert installed == ([URL] if in_colab and url else [])
+    assert bool(printed) == (in_colab and not url)
+
+
+# The lock
+
+
+def test_the_lock_pins_everything_and_fits_pyproject():
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = [line.removeprefix("# --no-deps ") for line in lines if re.match(r"(# --no-deps )?[A-Za-z]", line)]
+    locked = {}
+    for pin in pins:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), (
+            f"not an exact pin that every index has: {pin}"
+        )
+        name, version = pin.split("==")
+        locked[canonicalize_name(name)] = version
+    assert not [name for name in locked if name.startswith(("nvidia", "torchvision", "triton", "vitlib"))]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for line in [*project["dependencies"], *extras["test"], *extras["book"]]:
+        wanted = Requirement(line)
+        found = locked.get(canonicalize_name(wanted.name))
+        assert found and wanted.specifier.contains(found), f"{line}: the lock has {found}; run make lock"
+
+
+def test_pre_commit_does_as_make_refresh_and_the_lock():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    hooks = {hook["id"]: (repo["rev"], hook) for repo in config["repos"] for hook in repo["hooks"]}
+    assert hooks["nbstripout"][1]["args"] == refresh.STRIP
+    lock = (ROOT / "requirements.txt").read_text()
+    assert f"\nnbstripout=={hooks['nbstripout'][0]}\n" in lock
+    assert f"\nruff=={hooks['ruff-check'][0].removeprefix('v')}\n" in lock
+
+
+# The build
+
+
+def test_digest_sees_names_and_contents(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.py").write_text("1")
+    first = build.digest([tmp_path / "a"])
+    assert build.digest([tmp_path / "a"]) == first
+    (tmp_path / "a/__pycache__").mkdir()
+    (tmp_path / "a/__pycache__/x.pyc").write_text("compiled")
+    assert build.digest([tmp_path / "a"]) == first
+    (tmp_path / "a/x.py").rename(tmp_path / "a/y.py")
+    second = build.digest([tmp_path / "a"])
+    (tmp_path / "a/y.py").write_text("2")
+    assert len({first, second, build.digest([tmp_path / "a"])}) == 3
+
+
+def test_kernels_are_this_installations(monkeypatch):
+    monkeypatch.setenv("JUPYTER_PATH", "/somewhere/else")
+    monkeypatch.setenv("PYTHONPATH", "/somewhere/else")
+    environment = build.kernel_environment(2)
+    assert "JUPYTER_PATH" not in environment and "PYTHONPATH" not in environment
+    assert environment["JUPYTER_PREFER_ENV_PATH"] == "1"
+    assert environment["PATH"].startswith(str(Path(sys.executable).parent))
+
+
+@pytest.fixture
+def small_book(tmp_path, monkeypatch):
+    """Lets tools/build.py run the notebooks of an empty folder."""
+    for name, path in {"ROOT": "", "BUILD": "_build", "CACHE": "_build/.jupyter_cache"}.items():
+        monkeypatch.setattr(build, name, tmp_path / path)
+    monkeypatch.setattr(refresh, "CACHE", build.CACHE)
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_build").mkdir()
+    for name, value in build.kernel_environment(1).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path / "book"
+
+
+@pytest.mark.slow
+def test_notebooks_run_once_and_are_refreshed(small_book, capsys, monkeypatch):
+    pytest.importorskip("jupyter_cache")
+    monkeypatch.setattr(build, "ProcessPoolExecutor", InThisProcess)
+    path = small_book / "01-good.ipynb"
+    source = "import sys\nprint(6 * 7)\nprint('progress', file=sys.stderr)"
+    path.write_text(json.dumps(notebook(source)))
+    assert build.run_notebooks() and "01-good.ipynb" in capsys.readouterr().out
+    assert build.run_notebooks() and "in the cache" in capsys.readouterr().out
+    assert refresh.refresh(path)
+    cell = json.loads(path.read_text())["cells"][2]
+    assert cell["execution_count"] == 2
+    assert [output["text"] for output in cell["outputs"]] == ["42\n"]
+    path.write_text(json.dumps(notebook("print(7)")))
+    assert not refresh.refresh(path), "a notebook that changed since it ran is not refreshed"
+
+
+@pytest.mark.slow
+def test_a_failing_cell_is_named(small_book, capsys, monkeypatch):
+    pytest.importorskip("jupyter_cache")
+    monkeypatch.setattr(build, "ProcessPoolExecutor", InThisProcess)
+    (small_book / "02-bad.ipynb").write_text(json.dumps(notebook("x = 1", "raise KeyError('where')")))
+    assert not build.run_notebooks()
+    said = capsys.readouterr().out
+    assert "FAILED  book/02-bad.ipynb" in said.replace("\\", "/")
+    assert "cell 4:" in said and "raise KeyError('where')" in said and "KeyError: 'where'" in said
+
+
+class InThisProcess:
+    """Runs jobs at once and in this process, so that a test's settings hold for them."""
+
+    def __init__(self, *arguments, **options):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def submit(self, function, *arguments):
+        from concurrent.futures import Future
+
+        future = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("url", ["", URL], ids=["without address", "with address"])
+def test_buttons_follow_the_address(project, url):
+    """A page built by Jupyter Book offers Colab and the repository if, and only if, the book has an address."""
+    pytest.importorskip("jupyter_book")
+    set_url.set_url(url, project)
+    for name in ("tools", "book/_ext", "book/_static"):
+        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "figures"))
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    config["execute"]["execute_notebooks"] = "off"
+    (project / "_config.yml").write_text(yaml.safe_dump(config))
+    (project / "_toc.yml").write_text("format: jb-book\nroot: book/01-toy\n")
+    (project / "book/references.bib").write_text("")
+    jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
+    done = subprocess.run(
+        [jupyter_book, "build", str(project), "-W"], capture_output=True, text=True, cwd=project
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    html = (project / "_build/html/book/01-toy.html").read_text()
+    colab = "https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb"
+    for expected in (colab, f'href="{URL}"', 'property="og:url"'):
+        assert (expected in html) == bool(url), expected
+    assert ("github.com" in html) == bool(url)
+    assert (project / "_build/html/sitemap.xml").exists() == bool(url)
+    assert "thebe" not in html.lower().replace("sphinx-thebe.css", "")
+
+
+# make and the workflows
+
+
+def make(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    return subprocess.run(["make", *arguments], cwd=cwd, capture_output=True, text=True)
+
+
+def test_help_is_what_make_says_first():
+    said = make().stdout
+    assert said == make("help").stdout
+    for target in ("book", "test", "serve", "clean", "set-url", "lock"):
+        assert f"make {target} " in said
+    assert "TORCH=cpu" in said
+
+
+def test_make_says_when_there_is_no_python(tmp_path):
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    done = make("venv", "PYTHON=none", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "The book needs Python 3.11, 3.12 or 3.13" in done.stdout
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_a_new_lock_makes_a_new_environment(tmp_path):
+    """The stamp that stands for .venv carries the lock's checksum."""
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    database = make("-np", "help", cwd=tmp_path).stdout
+    with open(tmp_path / "requirements.txt", "a") as lock:
+        lock.write("# changed\n")
+    stamps = [
+        re.search(r"^STAMP := .*|^venv: (\S+)", text, re.M)[0]
+        for text in (database, make("-np", "help", cwd=tmp_path).stdout)
+    ]
+    assert stamps[0] != stamps[1]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name
+)
+def test_workflows_can_be_read(path):
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["name"] and workflow["jobs"]
+    for job in workflow["jobs"].values():
+        assert job["steps"] and "runs-on" in job
+
+
+def test_ci_covers_the_pythons_and_the_oldest_torch():
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    assert jobs["all"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    oldest = next(line for line in dependencies if line.startswith("torch>=")).removeprefix("torch>=")
+    assert f"torch=={oldest}.*" in [each["torch"] for each in jobs["torch"]["strategy"]["matrix"]["include"]]
