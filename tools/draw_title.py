@@ -26,6 +26,7 @@ import vitlib as vl
 ROOT = Path(__file__).resolve().parent.parent
 STATIC = ROOT / "book" / "_static"
 ROWS = 10  # of a token's numbers are drawn
+SIDE, LEFT = 290, 150  # the square cut from the photograph, at its upper edge
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',Arial,sans-serif"
 THEMES = {
     "light": {"card": "#fbfcfd", "rule": "#dfe4ea", "ink": "#14171c", "soft": "#4f5964", "zero": "#ffffff",
@@ -62,12 +63,19 @@ class Scene:
     reader: str
 
 
-def observe(name: str, photo: str = "cat") -> Scene:
-    """Runs one photograph through a pretrained model and keeps what the picture shows."""
+def photograph() -> np.ndarray:
+    """A square of the photograph with both of the cat's eyes and an ear: uint8 (SIDE, SIDE, 3)."""
+    return vl.sample_image("cat")[:, :SIDE, LEFT : LEFT + SIDE].permute(1, 2, 0).numpy()
+
+
+def observe(name: str) -> Scene:
+    """Runs the photograph through a pretrained model and keeps what the picture shows."""
+    import cv2
+
     model, card = vl.load_pretrained(name)
-    cfg = model.cfg
-    small = vl.sample_image(photo, cfg.img_size)
-    images = vl.normalize(small[None])  # (1, 3, 32, 32)
+    cfg, photo = model.cfg, photograph()
+    small = cv2.resize(photo, cfg.image_shape, interpolation=cv2.INTER_AREA)
+    images = vl.normalize(torch.from_numpy(small).permute(2, 0, 1)[None])  # (1, 3, 32, 32)
     with torch.no_grad():
         tokens = model.embed(images)[0]  # (T, D)
         rollout = vl.attention_rollout(model.attention_maps(images))[0]  # (T, T)
@@ -77,8 +85,8 @@ def observe(name: str, photo: str = "cat") -> Scene:
     classes = vl.DRAWN10_CLASSES if card["dataset"] == "Drawn-10" else vl.CIFAR10_CLASSES
     best = probs.topk(3)
     return Scene(
-        photo=vl.sample_image(photo, 256).permute(1, 2, 0).numpy(), small=small.permute(1, 2, 0).numpy(),
-        tokens=tokens.numpy(), reach=reach.numpy(), depth=cfg.depth, patch=cfg.patch_size,
+        photo=cv2.resize(photo, (256, 256), interpolation=cv2.INTER_AREA), small=small, tokens=tokens.numpy(),
+        reach=reach.numpy(), depth=cfg.depth, patch=cfg.patch_size,
         answers=[(classes[i], p) for p, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)],
         reader="CLS" if cfg.global_pool == "token" else "the mean",
     )  # fmt: skip
@@ -94,7 +102,7 @@ def data_uri(rgb: np.ndarray, kind: str = ".png") -> str:
     return f"data:image/{mime};base64,{base64.b64encode(data).decode()}"
 
 
-def spotlight(scene: Scene, floor: float = 0.18) -> np.ndarray:
+def spotlight(scene: Scene, floor: float = 0.22, gamma: float = 0.75) -> np.ndarray:
     """The photograph, darker where less of it reaches the head: uint8 (256, 256, 3)."""
     import cv2
 
@@ -103,7 +111,7 @@ def spotlight(scene: Scene, floor: float = 0.18) -> np.ndarray:
         scene.reach.reshape(side, side).astype(np.float32), (256, 256), interpolation=cv2.INTER_CUBIC
     )
     mask = np.clip((mask - mask.min()) / (np.quantile(mask, 0.98) - mask.min()), 0, 1)
-    return (scene.photo * (floor + (1 - floor) * mask[..., None])).astype(np.uint8)
+    return (scene.photo * (floor + (1 - floor) * mask[..., None] ** gamma)).astype(np.uint8)
 
 
 def colours(values: np.ndarray, theme: dict[str, str]) -> np.ndarray:
