@@ -262,6 +262,18 @@ def test_load_image_takes_grey_deep_and_transparent_files(tmp_path):
     assert image[:, 0, 0].tolist() == [10, 20, 30] and (image[:, 1:] == 255).all()
 
 
+def test_load_image_obeys_a_cameras_rotation_mark(tmp_path):
+    pixels = np.zeros((16, 32, 3), np.uint8)
+    pixels[:, 16:] = 255  # the right half is white; turned clockwise by a quarter, the lower half
+    file = write_image(tmp_path / "turned.jpg", pixels)
+    tag = b"\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00"  # Exif's orientation: 6
+    exif = b"Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00" + tag + bytes(4)
+    jpeg = file.read_bytes()
+    file.write_bytes(jpeg[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + jpeg[2:])
+    image = data.load_image(file)
+    assert image.shape == (3, 32, 16) and image[:, :12].max() < 40 and image[:, 20:].min() > 215
+
+
 def test_load_image_cuts_the_middle_then_averages_areas(tmp_path):
     pixels = np.zeros((8, 12, 3), np.uint8)
     pixels[:, :2] = pixels[:, 10:] = 255  # what the cut leaves out

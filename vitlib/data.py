@@ -457,7 +457,7 @@ def sample_image(name: str = "astronaut",
 
     Raises:
         ValueError: An unknown name, or an impossible img_size.
-        ImportError: No scikit-image is not installed.
+        ImportError: No scikit-image is installed.
     """
     _check_name("sample image", name, SAMPLES)
     found = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
