@@ -35,7 +35,8 @@ test: $(STAMP)  ## run every check: package, notebooks, book, browser
 
 serve: book  ## build the book and show it at http://localhost:8000
 	@echo "The book is at http://localhost:$(PORT)  (Ctrl-C stops)"
-	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html >/dev/null 2>&1 || true
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html >/dev/null 2>&1 \
+		|| echo "Stopped. (If it never started, port $(PORT) may be taken: make serve PORT=8001)"
 
 lab: $(STAMP)  ## open the notebooks in JupyterLab
 	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --notebook-dir=book

@@ -185,7 +185,9 @@ def test_digest_sees_names_and_contents(tmp_path, monkeypatch):
 def test_kernels_are_this_installations(monkeypatch):
     monkeypatch.setenv("JUPYTER_PATH", "/somewhere/else")
     monkeypatch.setenv("PYTHONPATH", "/somewhere/else")
+    monkeypatch.setenv("VITLIB_DATA", "data")
     environment = build.kernel_environment(2)
+    assert environment["VITLIB_DATA"] == str(Path("data").absolute())
     assert "JUPYTER_PATH" not in environment and "PYTHONPATH" not in environment
     assert environment["JUPYTER_PREFER_ENV_PATH"] == "1"
     assert environment["PATH"].startswith(str(Path(sys.executable).parent))

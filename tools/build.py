@@ -83,6 +83,10 @@ def kernel_environment(notebooks: int) -> dict[str, str]:
     """Returns the environment for notebooks: this installation's kernel, a fair share of the cores."""
     misleading = {"JUPYTER_PATH", "MPLBACKEND", "PYTHONPATH"}
     environment = {name: value for name, value in os.environ.items() if name not in misleading}
+    if environment.get(
+        "VITLIB_DATA"
+    ):  # a kernel's working folder is book/, so a relative path would not lead there
+        environment["VITLIB_DATA"] = str(Path(environment["VITLIB_DATA"]).expanduser().absolute())
     threads = max(1, (os.cpu_count() or 1) // max(1, notebooks))
     return environment | {
         "JUPYTER_PREFER_ENV_PATH": "1",
