@@ -44,6 +44,23 @@ def test_gradients_of_both_paths_agree():
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("biased", [False, True])
+def test_training_in_bfloat16_follows_float32(biased):
+    layer, x, target = random_attention(), torch.randn(2, 5, 12), torch.randn(2, 5, 12)
+    bias = torch.randn(1, 3, 5, 5, requires_grad=True) if biased else None
+    wanted = [*layer.parameters(), *([bias] if biased else [])]
+    gradients = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            mixed = layer(x, bias)
+        assert mixed.dtype == (torch.bfloat16 if enabled else torch.float32)
+        gradients.append(torch.autograd.grad((mixed.float() * target).sum(), wanted))
+    for exact, rough in zip(*gradients, strict=True):
+        torch.testing.assert_close(rough, exact, rtol=0.05, atol=0.02 * exact.abs().max().item() + 1e-3)
+    whole = layer.to(torch.bfloat16)(x.bfloat16(), bias.bfloat16() if biased else None)
+    assert whole.dtype == torch.bfloat16
+
+
 def test_it_is_torchs_multihead_attention():
     ours, theirs = random_attention(), nn.MultiheadAttention(12, 3, batch_first=True).eval()
     with torch.no_grad():

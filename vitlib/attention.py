@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 __all__ = ["Attention"]
+
+
+def _fused_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+    """softmax(q k^T / sqrt(d) + bias) v without forming the weights, (B, h, T, d) each."""
+    if q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad:
+        # here the kernel's backward pass is almost four times slower than in float32: more than half a train step
+        with torch.autocast("cpu", enabled=False):
+            bias = None if bias is None else bias.float()
+            return _fused_attention(q.float(), k.float(), v.float(), bias, dropout).to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
 
 
 class Attention(nn.Module):
@@ -42,8 +53,8 @@ class Attention(nn.Module):
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
         """Queries, keys and values of every head, each (B, h, T, d) (Equation 5)."""
-        qkv = self.qkv(x).unflatten(-1, (3, self.num_heads, -1))  # (B, T, 3D) -> (B, T, 3, h, d)
-        return qkv.permute(2, 0, 3, 1, 4).unbind(0)  # (3, B, h, T, d) -> three of (B, h, T, d)
+        parts = self.qkv(x).chunk(3, dim=-1)  # (B, T, 3D) -> three of (B, T, D)
+        return tuple(part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts)  # (B, h, T, d)
 
     def forward(self, x: Float[Tensor, "B T D"],
                 bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B T D"]:
@@ -59,8 +70,7 @@ class Attention(nn.Module):
         Source: Equations 6-8.
         """
         q, k, v = self.project(x)
-        dropout = self.attn_drop_rate if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)  # (B, h, T, d)
+        mixed = _fused_attention(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)  # (B, h, T, d)
         return self.drop(self.proj(mixed.transpose(1, 2).flatten(2)))  # (B, T, h, d) -> (B, T, D)
 
     def attention_weights(self, x: Float[Tensor, "B T D"],
