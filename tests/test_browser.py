@@ -110,6 +110,8 @@ def show(tab, dark: bool = False, width: int = 1280) -> None:
     tab.emulate_media(color_scheme=theme)
     tab.set_viewport_size({"width": width, "height": 900})
     tab.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
+    tab.wait_for_timeout(100)  # lets transitions begin ...
+    tab.wait_for_function("document.getAnimations().length === 0")  # ... and end
 
 
 def test_equations_are_rendered_here(visited):
