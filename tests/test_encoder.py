@@ -58,7 +58,8 @@ def test_it_is_timms_block(timm):
     from timm.models.vision_transformer import Block
 
     ours = random_block(layer_scale=0.1)
-    theirs = Block(12, 3, mlp_ratio=2, qkv_bias=True, init_values=0.1, norm_layer=partial(torch.nn.LayerNorm, eps=1e-6)).eval()
+    norm = partial(torch.nn.LayerNorm, eps=1e-6)
+    theirs = Block(12, 3, mlp_ratio=2, qkv_bias=True, init_values=0.1, norm_layer=norm).eval()
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(2, 5, 12)
     torch.testing.assert_close(ours(x), theirs(x), **CLOSE)

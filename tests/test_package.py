@@ -167,7 +167,8 @@ def test_docstrings_agree_with_signatures(module, thing):
         return
     assert doc, "no docstring"
     first, rest = doc.split("\n")[0], doc.split("\n")[1:2]
-    assert not first[0].isspace() and first.endswith((".", ":")) and not any(rest), f"not one whole first line: {first!r}"
+    assert not first[0].isspace() and first.endswith((".", ":")) and not any(rest), (
+        f"not one whole first line: {first!r}")
     found, wanted = sections(doc), parameters(thing)
     if "Args" in found:
         assert arguments(found["Args"]) == wanted

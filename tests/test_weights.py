@@ -41,7 +41,8 @@ def test_round_trip(tmp_path, cfg):
 def test_saving_twice_gives_the_same_bytes(tmp_path):
     model = saved(tmp_path)
     first = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
-    vl.save_pretrained(vl.load_pretrained("tiny", tmp_path)[0], {"name": "tiny", "final": {"test_accuracy": 0.5}}, tmp_path)
+    card = {"name": "tiny", "final": {"test_accuracy": 0.5}}
+    vl.save_pretrained(vl.load_pretrained("tiny", tmp_path)[0], card, tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == first
     assert next(model.parameters()).dtype == torch.float32  # the model itself is left alone
 
@@ -140,7 +141,7 @@ def reshape_the_head(path):
 def test_damaged_weights(tmp_path, damage):
     saved(tmp_path)
     damage(tmp_path / "tiny.safetensors")
-    with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train the model"):
+    with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"):
         vl.load_pretrained("tiny", tmp_path)
 
 
@@ -153,5 +154,5 @@ def test_damaged_cards(tmp_path, text):
         (tmp_path / "tiny.json").unlink()
     else:
         (tmp_path / "tiny.json").write_text(text)
-    with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train the model"):
+    with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"):
         vl.load_pretrained("tiny", tmp_path)

@@ -261,7 +261,8 @@ def measure_memory(name: str, precision: str, cfg: ViTConfig, batch_size: int, d
         Bytes, or None where the system does not tell.
     """
     order = json.dumps([name, precision, vars(cfg), batch_size, str(device), torch.get_num_threads()])
-    run = subprocess.run([sys.executable, "-c", "import sys; from vitlib import bench; bench._memory(sys.argv[1])", order],
+    program = "import sys; from vitlib import bench; bench._memory(sys.argv[1])"
+    run = subprocess.run([sys.executable, "-c", program, order],
                          capture_output=True, text=True, check=False)
     return int(run.stdout.split()[-1]) if run.returncode == 0 and run.stdout.split() else None
 
@@ -309,7 +310,8 @@ def run(args: argparse.Namespace) -> int:
         torch.set_num_threads(args.threads)
     device = pick_device(args.device)
     if args.clock == "cpu" and (device.type != "cpu" or torch.get_num_threads() > 1):
-        raise ValueError("--clock cpu adds up all threads and sees no accelerator; use --device cpu --threads 1 with it")
+        raise ValueError("--clock cpu adds up all threads and sees no accelerator; "
+                         "use --device cpu --threads 1 with it")
     cfg = ViTConfig(img_size=args.img_size, patch_size=args.patch_size, embed_dim=args.embed_dim, depth=args.depth,
                     num_heads=args.heads, mlp_ratio=args.mlp_ratio)
     models, skipped = build_models(cfg, device)

@@ -196,7 +196,7 @@ class SinCos2dPosEmbed(LearnedPosEmbed):
 
 
 class RelativePosEmbed(NoPosEmbed):
-    """A learned bias on the attention scores for each head and each offset (rows, columns); arguments as for `NoPosEmbed`.
+    """A learned bias on the attention scores for each head and offset; arguments as for `NoPosEmbed`.
 
     The paper's relative variant gives keys and values an embedding per 1-D offset; the bias is the
     form that later models kept. Three more biases serve CLS to patch, patch to CLS, CLS to CLS.
