@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import subprocess
 import sys
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from vitlib import drawn10
 from vitlib.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, load_drawn10
-from vitlib.utils import RESULTS
+from vitlib.utils import load_results
 
 # sha256 of the first 100 training images, then their labels as bytes
 GOLDEN = "7dc922b4d6ffa6d9c672e13d9ee38b2530b2302a9c742447095f3192f84f05ab"
@@ -96,9 +95,8 @@ def test_pictures_use_the_whole_range_and_are_not_flat(splits):
 
 
 def test_the_recorded_difficulty_is_as_promised():
-    path = RESULTS / "drawn10-difficulty.json"
-    record = json.loads(path.read_text())
-    assert record["ridge"]["test_accuracy"] < 0.45
+    record = load_results("drawn10-difficulty")
+    assert record["ridge"]["test_accuracy"] < 0.45 < 0.8 < load_results("drawn10-small")["final"]["test_accuracy"]
     assert record["dataset"] == "Drawn-10" and record["command"].startswith("python tools/measure_drawn10.py")
 
 

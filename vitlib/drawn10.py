@@ -26,7 +26,7 @@ _SIDE = (np.arange(32, dtype=np.float32) - 15.5) / 16  # pixel centres, from -1 
 
 def load_drawn10(split: str, n: int | None = None, seed: int = 0) -> tuple[UInt8[Tensor, "n 3 32 32"],
                                                                            Int64[Tensor, " n"]]:
-    """Draws Drawn-10; the 10,000 training images take about two seconds.
+    """Draws Drawn-10; the 10,000 training images take about three seconds of one core.
 
     Args:
         split: "train" (10,000 images) or "test" (2,000).
