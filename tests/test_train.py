@@ -232,6 +232,18 @@ def test_a_budget_stops_and_goes_on_to_the_bit(tmp_path):
     assert_equal_weights(weights(result), weights(run()))
 
 
+def test_a_resumed_run_keeps_its_precision(tmp_path, monkeypatch):
+    """A run begun where bf16 pays and continued where it does not is still one run."""
+    auto = replace(RANDOM, precision="auto")
+    monkeypatch.setattr(module, "pick_precision", lambda device, model: "bf16")
+    run(auto, out=tmp_path, budget_minutes=0.0)
+    whole = weights(run(auto))
+    monkeypatch.setattr(module, "pick_precision", lambda device, model: "fp32")
+    result = run(auto, out=tmp_path)
+    assert result["precision"] == "bf16"
+    assert_equal_weights(weights(result), whole)
+
+
 def test_a_finished_run_is_not_repeated_unless_asked(tmp_path):
     first = run(out=tmp_path)
     assert run(out=tmp_path)["seconds"] == first["seconds"]
@@ -388,6 +400,7 @@ def test_unknown_presets_and_scales(args, message):
 
 @pytest.mark.parametrize(("width", "flags", "expected"), [
     (96, "avx512_bf16", "fp32"), (192, "avx512_bf16", "bf16"), (192, "avx2", "fp32"),
+    (48, "avx512_bf16 amx_bf16", "fp32"), (96, "avx512_bf16 amx_bf16", "bf16"),
 ])
 def test_bf16_only_where_it_pays(monkeypatch, width, flags, expected):
     monkeypatch.setattr(module, "_cpuinfo", lambda: flags)
