@@ -93,7 +93,7 @@ def test_memory_is_measured_in_a_process_of_its_own():
 
 
 def test_timm_is_imported_and_no_empty_torchvision_stays(timm):
-    assert hasattr(bench.import_timm().models.vision_transformer, "VisionTransformer")
+    assert hasattr(bench.import_library("timm").models.vision_transformer, "VisionTransformer")
     try:
         importlib.import_module("torchvision")
     except Exception:

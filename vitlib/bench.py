@@ -26,17 +26,20 @@ from vitlib.train import _hardware, pick_precision
 from vitlib.utils import count_macs, count_parameters, pick_device, write_json
 from vitlib.vit import VisionTransformer
 
-__all__ = ["LIBRARIES", "build_models", "configure_parser", "import_timm", "measure_memory", "measure_speed", "run"]
+__all__ = ["LIBRARIES", "build_models", "configure_parser", "import_library", "measure_memory", "measure_speed", "run"]
 
 
-def import_timm() -> types.ModuleType:
-    """timm, with or without torchvision.
+def import_library(name: str) -> types.ModuleType:
+    """A library that imports torchvision without need, with or without torchvision.
 
-    timm imports torchvision for its data pipeline, which its models do not need; torchvision's version must match
-    torch's exactly. Where it is missing or broken, an empty module stands in for it while timm is imported.
+    timm and vit-pytorch import it beside their models, which do not use it; torchvision's version must match torch's
+    exactly. Where it is missing or broken, an empty module stands in for it during the import.
+
+    Args:
+        name: "timm" or "vit_pytorch".
 
     Raises:
-        ImportError: If timm is not installed.
+        ImportError: If the library is not installed.
     """
     try:
         import torchvision  # noqa: F401
@@ -45,11 +48,11 @@ def import_timm() -> types.ModuleType:
         sys.meta_path.insert(0, stand_in := _StandIn())
         try:
             with warnings.catch_warnings(action="ignore"):
-                return importlib.import_module("timm")
+                return importlib.import_module(name)
         finally:
             sys.meta_path.remove(stand_in)
             _forget_torchvision()  # or the next who asks for it gets an empty one
-    return importlib.import_module("timm")
+    return importlib.import_module(name)
 
 
 class _StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -92,16 +95,15 @@ def _forget_torchvision() -> None:
 # --- the same shape of model in each library ---------------------------------------------------------------------
 
 def _timm(cfg: ViTConfig) -> nn.Module:
-    return import_timm().models.vision_transformer.VisionTransformer(
+    return import_library("timm").models.vision_transformer.VisionTransformer(
         img_size=cfg.img_size, patch_size=cfg.patch_size, num_classes=cfg.num_classes, embed_dim=cfg.embed_dim,
         depth=cfg.depth, num_heads=cfg.num_heads, mlp_ratio=cfg.mlp_ratio)
 
 
 def _vit_pytorch(cfg: ViTConfig) -> nn.Module:
-    from vit_pytorch import ViT
-
-    return ViT(image_size=cfg.img_size, patch_size=cfg.patch_size, num_classes=cfg.num_classes, dim=cfg.embed_dim,
-               depth=cfg.depth, heads=cfg.num_heads, mlp_dim=cfg.hidden_dim, dim_head=cfg.embed_dim // cfg.num_heads)
+    return import_library("vit_pytorch").ViT(
+        image_size=cfg.img_size, patch_size=cfg.patch_size, num_classes=cfg.num_classes, dim=cfg.embed_dim,
+        depth=cfg.depth, heads=cfg.num_heads, mlp_dim=cfg.hidden_dim, dim_head=cfg.embed_dim // cfg.num_heads)
 
 
 class _Logits(nn.Module):

@@ -50,7 +50,7 @@ class ViTConfig:
     Source: Section 3.1 and Table 1.
     """
 
-    img_size: int | tuple[int, int] = 32
+    img_size: int | tuple[int, int] | list[int] = 32
     patch_size: int = 4
     in_chans: int = 3
     num_classes: int = 10
