@@ -11,6 +11,7 @@ run, whichever fails; what each printed is in `_build/checks/`.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -59,6 +60,8 @@ def run(name: str, arguments: list[str], **variables: str) -> tuple[int, int, in
 def main() -> int:
     """Runs all checks and returns the exit status."""
     start = time.perf_counter()
+    # A shell that runs this in the background ignores Ctrl-C, and so would the processes that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     REPORTS.mkdir(parents=True, exist_ok=True)
     for old in REPORTS.iterdir():
         old.unlink()
