@@ -399,7 +399,7 @@ def test_unknown_presets_and_scales(args, message):
 
 
 @pytest.mark.parametrize(("width", "flags", "expected"), [
-    (48, "avx512_bf16 amx_bf16", "fp32"), (64, "avx512_bf16 amx_bf16", "bf16"), (192, "avx512_bf16", "fp32"),
+    (48, "avx512_bf16 amx_bf16", "fp32"), (66, "avx512_bf16 amx_bf16", "bf16"), (192, "avx512_bf16", "fp32"),
     (192, "avx2", "fp32"),
 ])
 def test_bf16_only_where_it_pays(monkeypatch, width, flags, expected):
