@@ -123,10 +123,10 @@ def objects() -> list:
 def parameters(thing) -> list[str]:
     if inspect.isclass(thing) and issubclass(thing, BaseException):
         return []
-    signature = inspect.signature(thing)
-    skip = {"self", "cls"}
+    found = list(inspect.signature(thing).parameters.items())
+    found = found[1:] if found and found[0][0] in ("self", "cls") else found
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    return [stars.get(p.kind, "") + name for name, p in signature.parameters.items() if name not in skip]
+    return [stars.get(p.kind, "") + name for name, p in found]
 
 
 def sections(doc: str) -> dict[str, str]:
