@@ -41,13 +41,15 @@ def drop_thebe(app, config):
             app.disconnect(listener.id)
 
 
-def drop_remote_scripts(app, pagename, templatename, context, doctree):
-    """Drops scripts that would ask another host (a widget's, say): the book reads without a network."""
-    context["script_files"] = [
-        script
-        for script in context["script_files"]
-        if not str(getattr(script, "filename", None) or "").startswith("http")
-    ]
+def drop_remote_files(app, pagename, templatename, context, doctree):
+    """Drops what would ask another host (a widget's script, say), and the style sheet that thebe left behind."""
+
+    def is_wanted(file):
+        name = str(getattr(file, "filename", None) or file)
+        return not name.startswith("http") and "sphinx-thebe" not in name
+
+    for kind in ("script_files", "css_files"):
+        context[kind] = [file for file in context[kind] if is_wanted(file)]
 
 
 def shorten_shapes(app, what, name, obj, options, signature, returns):
@@ -82,7 +84,7 @@ def setup(app):
         app.setup_extension("sphinx_sitemap")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
-    app.connect("html-page-context", drop_remote_scripts, priority=900)
+    app.connect("html-page-context", drop_remote_files, priority=900)
     app.connect("autodoc-process-signature", shorten_shapes)
     app.connect("autodoc-process-docstring", read_plain_docstring, priority=100)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
