@@ -26,7 +26,7 @@ import vitlib as vl
 ROOT = Path(__file__).resolve().parent.parent
 STATIC = ROOT / "book" / "_static"
 ROWS = 10  # of a token's numbers are drawn
-SIDE, LEFT = 290, 150  # the square cut from the photograph, at its upper edge
+SIDE, TOP, LEFT = 272, 28, 89  # the square cut from the photograph, so that the cat's face fills it
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',Arial,sans-serif"
 THEMES = {
     "light": {"card": "#fbfcfd", "rule": "#dfe4ea", "ink": "#14171c", "soft": "#4f5964", "zero": "#ffffff",
@@ -64,8 +64,8 @@ class Scene:
 
 
 def photograph() -> np.ndarray:
-    """A square of the photograph with both of the cat's eyes and an ear: uint8 (SIDE, SIDE, 3)."""
-    return vl.sample_image("cat")[:, :SIDE, LEFT : LEFT + SIDE].permute(1, 2, 0).numpy()
+    """The cat's face: uint8 (SIDE, SIDE, 3)."""
+    return vl.sample_image("cat")[:, TOP : TOP + SIDE, LEFT : LEFT + SIDE].permute(1, 2, 0).numpy()
 
 
 def observe(name: str) -> Scene:
