@@ -42,5 +42,5 @@ def test_classroom_cell_runs():
     cells = json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"]
     (text,) = ["".join(cell["source"]) for cell in cells if "## In the classroom" in "".join(cell["source"])]
     (code,) = python_blocks(text)
-    code = code.replace("n=2000", "n=120").replace("n=500", "n=20").replace("epochs=8", "epochs=1")
+    code = code.replace("n=4500", "n=120").replace("n=500", "n=20").replace("epochs=12", "epochs=1")
     exec(compile(code, "classroom", "exec"), {"__name__": "classroom"})
