@@ -13,7 +13,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	if $$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
 	then echo $$p; exit; fi; done; echo none)
 INDEX := $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
-STAMP := $(VENV)/made-from-$(shell cat requirements.txt pyproject.toml | cksum | tr ' ' '-')
+STAMP := $(VENV)/made-from-$(shell cksum < requirements.txt | tr ' ' '-')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -59,7 +59,8 @@ lock:  ## write requirements.txt anew: the newest versions that pyproject.toml a
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
 	@$(PYTHON) tools/lock.py
 
-$(STAMP): requirements.txt pyproject.toml
+# The stamp's name holds the lock's checksum, so a new lock makes a new environment, and nothing else does.
+$(STAMP):
 	@if [ "$(PYTHON)" = none ]; then \
 		echo "No usable Python was found. The book needs Python 3.11, 3.12 or 3.13 with its venv module."; \
 		echo "Here: $$(python3 --version 2>&1 || echo 'no python3'). Install one (on Debian and Ubuntu:"; \
