@@ -307,18 +307,23 @@ def test_make_says_when_there_is_no_python(tmp_path):
     assert not (tmp_path / ".venv").exists()
 
 
-def test_a_new_lock_makes_a_new_environment(tmp_path):
-    """The stamp that stands for .venv carries the lock's checksum."""
+def test_a_new_lock_makes_a_new_environment_and_a_new_address_does_not(tmp_path):
     for name in ("Makefile", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
-    database = make("-np", "help", cwd=tmp_path).stdout
+    (tmp_path / "book").mkdir()
+
+    def stamp():
+        return re.search(r"^venv: (\S+)", make("-np", "help", cwd=tmp_path).stdout, re.M)[1]
+
+    first = stamp()
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / first).touch()
+    set_url.set_url("", tmp_path)
+    set_url.set_url(URL, tmp_path)
+    assert "is at .venv" in make("venv", cwd=tmp_path).stdout.splitlines()[0], "nothing to do"
     with open(tmp_path / "requirements.txt", "a") as lock:
         lock.write("# changed\n")
-    stamps = [
-        re.search(r"^STAMP := .*|^venv: (\S+)", text, re.M)[0]
-        for text in (database, make("-np", "help", cwd=tmp_path).stdout)
-    ]
-    assert stamps[0] != stamps[1]
+    assert stamp() != first
 
 
 @pytest.mark.parametrize(
