@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -287,7 +288,8 @@ def test_buttons_follow_the_address(project, url):
 def make(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
-    return subprocess.run(["make", *arguments], cwd=cwd, capture_output=True, text=True)
+    fresh = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(["make", *arguments], cwd=cwd, env=fresh, capture_output=True, text=True)
 
 
 def test_help_is_what_make_says_first():
