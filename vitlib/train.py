@@ -116,7 +116,6 @@ class Recipe:
 
 _SMALL = ViTConfig(embed_dim=96, depth=4, num_heads=3, mlp_ratio=2.0, global_pool="avg")  # 311k parameters
 _MEDIUM = ViTConfig(embed_dim=96, depth=6, num_heads=3, mlp_ratio=2.0)  # 460k
-_LARGE = ViTConfig(embed_dim=192, depth=12, num_heads=3)  # 5.4M
 
 RECIPES = {
     # The baseline of many tutorials.
@@ -135,8 +134,12 @@ RECIPES = {
     "drawn10": Recipe("drawn10", _SMALL, data="drawn10", epochs=8, batch_size=64, lr=1.5e-3, schedule="linear",
                       warmup=0.15, crop=0),
 }
-_FULL = {"epochs": 300, "batch_size": 512, "lr": 1.5e-3}  # on a GPU, with the model `_LARGE`
-_STRONG = {"randaugment": 2, "magnitude": 9.0, "mixup": 0.8, "cutmix": 1.0, "mix_off": 0.4}  # modern, full scale
+# scale "full", on a GPU: what each preset changes in its model (to 5.4M parameters) and in itself
+_LARGE = {"embed_dim": 192, "depth": 12, "num_heads": 3, "mlp_ratio": 4.0}
+_LONG = {"epochs": 300, "batch_size": 512, "lr": 1.5e-3}
+_STRONG = {"randaugment": 2, "magnitude": 9.0, "mixup": 0.8, "cutmix": 1.0, "mix_off": 0.4}
+_FULL = {"plain": (_LARGE, _LONG), "paper": (_LARGE, _LONG),
+         "modern": (_LARGE | {"drop_path_rate": 0.1}, _LONG | _STRONG)}
 
 
 def recipe(name: str, scale: str = "quick", **overrides) -> Recipe:
@@ -159,11 +162,9 @@ def recipe(name: str, scale: str = "quick", **overrides) -> Recipe:
     if unknown := sorted(set(overrides) - set(known)):
         raise ValueError(f"unknown recipe field {unknown[0]!r}; choose from {', '.join(known)}")
     base = RECIPES[name]
-    if scale == "full" and name in ("plain", "paper", "modern"):
-        large = {name: getattr(_LARGE, name) for name in ("embed_dim", "depth", "num_heads", "mlp_ratio")}
-        if name == "modern":
-            large["drop_path_rate"] = 0.1
-        base = replace(base, model=replace(base.model, **large), **_FULL, **(_STRONG if name == "modern" else {}))
+    if scale == "full" and name in _FULL:
+        shape, changes = _FULL[name]
+        base = replace(base, model=replace(base.model, **shape), **changes)
     elif scale != "quick":
         raise ValueError(f"preset {name!r} has no scale {scale!r}; plain, paper and modern have quick and "
                          "full, the others only quick")
