@@ -25,7 +25,7 @@ from torch import Tensor
 from vitlib.config import check_multiple
 from vitlib.patches import unpatchify
 
-__all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix", "learning_curves",
+__all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix", "heat_maps", "learning_curves",
            "number_grid", "plot_lines", "show_attention_from_patch", "show_images", "show_patches",
            "show_predictions", "show_tokens", "similarity_maps", "use_style"]
 
@@ -226,6 +226,57 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
             for y in range(count):
                 ax.text(x0 - 0.2, top + y + 0.5, f"token {y}", size=SMALL, ha="right", va="center")
     ax.set(xlim=(-0.05, left + places + 0.05), ylim=(max(height, count) + 0.05, -0.75), aspect="equal")
+    return fig
+
+
+@rc_context(STYLE)
+def heat_maps(maps: Tensor | Sequence, titles: Sequence[str] | None = None, *, label: str = "",
+              cols: int | None = None, values: str = "", limits: tuple[float, float] | None = None) -> Figure:
+    """Matrices as coloured squares on one scale: blue and red about 0 where a number is negative.
+
+    Args:
+        maps: n matrices (R, C), as a list or as one tensor (n, R, C); a single (R, C) is one matrix.
+        titles: One line above each matrix.
+        label: What the colour stands for.
+        cols: Matrices per row; by default up to 5, fewer where titles are long.
+        values: A format such as ".2f" to write each number in its square; "" writes none.
+        limits: The numbers at both ends of the scale; None takes the smallest and the largest.
+
+    Returns:
+        The figure: one axes for each matrix, and the colour scale.
+
+    Raises:
+        ValueError: If these are not finite matrices, or the numbers would not fit their squares.
+    """
+    arrays = [torch.as_tensor(one).detach().cpu().float().numpy() for one in maps]
+    if arrays and all(array.ndim == 1 for array in arrays):
+        arrays = [np.stack(arrays)]
+    for array in arrays or [np.zeros(0)]:
+        if array.ndim != 2 or not array.size or not np.isfinite(array).all():
+            raise ValueError(f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN")
+    titles = _as_many("titles", titles, len(arrays), "matrices")
+    low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
+    if signed := low < 0:
+        low, high = -max(-low, high), max(-low, high)
+    aspect = max(array.shape[0] / array.shape[1] for array in arrays)
+    side = min(3.6, 4.6 / aspect, (WIDTH - 1.4) / (cols or min(5, len(arrays))))  # 1.4 inches for the scale
+    room = side / max(array.shape[1] for array in arrays) / LETTER  # letters across a square
+    if values and room < max(len(format(low, values)), len(format(high, values))):
+        raise ValueError(f"numbers of {values!r} do not fit squares of {room:.1f} letters; write fewer digits, "
+                         'use fewer cols, or values=""')
+    fig, axes = _panels(len(arrays), cols, aspect, titles, most=5, side=side)
+    for ax, array, title in zip(axes, arrays, titles, strict=True):
+        picture = ax.imshow(array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high)
+        ax.set_title(title)
+        ax.grid(False)
+        for (row, col), value in np.ndenumerate(array) if values else ():
+            red, green, blue, _ = picture.cmap(picture.norm(value))
+            dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
+            ax.text(col, row, format(value, values), size=SMALL, color="white" if dark else INK, ha="center",
+                    va="center")
+    bar = fig.colorbar(picture, ax=axes, shrink=0.8, aspect=20)
+    bar.outline.set_visible(False)
+    bar.set_label(label)
     return fig
 
 
