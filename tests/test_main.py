@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -80,7 +81,24 @@ def test_the_default_folder_is_named_by_data_and_preset(tmp_path, monkeypatch):
     assert (tmp_path / "runs/drawn10/log.json").exists()
 
 
-@pytest.mark.parametrize("words", [[], ["train"], ["data"], ["bench"]])
+def test_a_study_runs_stops_and_reports(tmp_path, capsys):
+    words = ["study", "run", "stems", "--data", "drawn10", "--limit", "60", "--seeds", "0", "--out", str(tmp_path),
+             "--set", "epochs=1", "model.embed_dim=12", "model.depth=1", "model.patch_size=8"]
+    assert main([*words, "--budget-minutes", "0"]) == 0
+    assert "the same command goes on" in capsys.readouterr().out
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main(["study", "report", "stems", "--out", str(tmp_path)]) == 0
+    assert "| stem | " in capsys.readouterr().out
+    assert json.loads((tmp_path / "stems.json").read_text())["command"] == f"python -m vitlib {shlex.join(words)}"
+
+
+def test_the_studies_are_listed_with_their_questions(capsys):
+    assert main(["study", "list"]) == 0
+    assert "positions    Does a ViT need positions, and which kind?" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["train"], ["data"], ["study"], ["bench"]])
 def test_help_everywhere(words, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*words, "--help"])
@@ -131,7 +149,9 @@ def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys
 
 @pytest.mark.errors
 def test_words_that_are_no_command_exit_2(capsys):
-    for words in ([], ["trian"], ["train", "--scale", "huge"]):
+    assert main(["study", "run", "position"]) == 2
+    assert "unknown study 'position'; choose one of positions" in capsys.readouterr().err
+    for words in ([], ["trian"], ["study"], ["study", "walk"], ["train", "--scale", "huge"]):
         with pytest.raises(SystemExit) as stop:
             main(words)
         assert stop.value.code == 2

@@ -1,4 +1,4 @@
-"""The command line: `python -m vitlib data | train | bench`, each with --help."""
+"""The command line: `python -m vitlib data | train | study | bench`, each with --help."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"vitlib {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     _configure_train(commands)
+    _configure_study(commands)
     for name, summary in (("data", "fetch and verify data sets"), ("bench", "measure speed beside other libraries")):
         text = f"{summary.capitalize()}."
         sub = commands.add_parser(name, help=summary, description=text, formatter_class=_Formatter)
@@ -109,9 +110,7 @@ def _train(args: argparse.Namespace) -> int:
     from vitlib.weights import save_pretrained
 
     if hasattr(args, "threads"):
-        if args.threads < 1:
-            raise ValueError(f"--threads must be at least 1, got {args.threads}")
-        torch.set_num_threads(args.threads)
+        torch.set_num_threads(_positive("--threads", args.threads))
     recipe = _recipe(args)
     data = load_dataset(recipe.data, "train", n=getattr(args, "limit", None))
     usual = data.name if args.preset == data.name else f"{data.name}-{args.preset}"
@@ -149,6 +148,62 @@ def _train(args: argparse.Namespace) -> int:
     return 0
 
 
+def _configure_study(commands) -> None:
+    p = commands.add_parser(
+        "study", help="run the book's experiments", formatter_class=_Formatter,
+        description="Run the book's experiments. Each asks one question, trains every variant with several seeds and\n"
+                    "judges them on held-out training images; the test set is not read. Stopped or killed, the same\n"
+                    "command goes on where it was and skips what is finished.",
+        epilog="example: python -m vitlib study run positions --budget-minutes 30",
+    )
+    p.add_argument("action", choices=("list", "run", "report"), help="report prints what was found, as a table")
+    p.add_argument("name", nargs="?", help="the study")
+    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
+    p.add_argument("--data", default="auto", choices=("auto", "cifar10", "drawn10"),
+                   help="the data set; auto takes CIFAR-10 if it is there")
+    p.add_argument("--seeds", type=int, nargs="+", default=[0, 1], metavar="N", help="seeds")
+    p.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE", help="change every run, as in train")
+    p.add_argument("--limit", type=int, metavar="N", help="use the first N training images")
+    p.add_argument("--out", type=Path, help="the folder of its runs (default: runs/study-<name>)")
+    p.add_argument("--budget-minutes", type=float, metavar="M", help="stop cleanly after M minutes")
+    p.add_argument("--device", default="auto", choices=DEVICES, help="where to compute")
+    p.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
+    p.set_defaults(run=_study)
+
+
+def _study(args: argparse.Namespace) -> int:
+    import torch
+
+    from vitlib.data import load_dataset
+    from vitlib.studies import STUDIES, report, run_study
+
+    if args.action == "list":
+        for name, study in STUDIES.items():
+            print(f"{name:12s} {study.question} ({study.source}; {len(study.variants)} variants)")
+        return 0
+    if args.name not in STUDIES:
+        raise ValueError(f"unknown study {args.name!r}; choose one of {', '.join(STUDIES)}")
+    if args.action == "report":
+        print(report(args.name, args.out))
+        return 0
+    if args.threads is not None:
+        torch.set_num_threads(_positive("--threads", args.threads))
+    data = load_dataset(args.data, "train", n=args.limit)
+    result = run_study(args.name, data, scale=args.scale, seeds=tuple(args.seeds), out=args.out,
+                       n_val=min(5000, len(data.images) // 10), device=args.device,
+                       budget_minutes=args.budget_minutes, command=args.command_line, **_settings(args.set))
+    print(report(args.name, args.out))
+    if not result["finished"]:
+        print("the budget is used up; the same command goes on")
+    return 0
+
+
+def _positive(name: str, value: int) -> int:
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+    return value
+
+
 def _reload(weights: Path, device: str):
     from vitlib.utils import pick_device
     from vitlib.weights import load_pretrained
@@ -166,23 +221,21 @@ def _named(recipe, name: str):
 
 def _recipe(args: argparse.Namespace):
     """The preset with what the command line changes."""
-    from dataclasses import fields, replace
-
-    from vitlib.config import ViTConfig
     from vitlib.train import recipe
 
     changes = {k: getattr(args, k) for k in ("data", "epochs", "lr", "batch_size", "seed") if hasattr(args, k)}
-    shape = {}
-    for word in args.set:
+    return recipe(args.preset, args.scale, **{**changes, **_settings(args.set)})
+
+
+def _settings(words: list[str]) -> dict[str, object]:
+    """FIELD=VALUE words as a dictionary."""
+    changes = {}
+    for word in words:
         key, equals, text = word.partition("=")
         if not equals:
             raise ValueError(f"--set takes FIELD=VALUE, got {word!r}; for instance mixup=0")
-        (shape if key.startswith("model.") else changes)[key.removeprefix("model.")] = _value(text)
-    base = recipe(args.preset, args.scale, **changes)
-    known = [f.name for f in fields(ViTConfig)]
-    if unknown := sorted(set(shape) - set(known)):
-        raise ValueError(f"unknown model field {unknown[0]!r}; choose from {', '.join(known)}")
-    return replace(base, model=replace(base.model, **shape))
+        changes[key] = _value(text)
+    return changes
 
 
 def _value(text: str) -> object:

@@ -142,33 +142,40 @@ _FULL = {"plain": (_LARGE, _LONG), "paper": (_LARGE, _LONG),
          "modern": (_LARGE | {"drop_path_rate": 0.1}, _LONG | _STRONG)}
 
 
-def recipe(name: str, scale: str = "quick", **overrides) -> Recipe:
+def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
     """A preset, at the scale of a laptop or of a GPU, with some fields changed.
 
     Args:
-        name: One of `RECIPES`.
+        base: One of `RECIPES`, or a recipe to change.
         scale: "quick" (a laptop) or, for plain, paper and modern, "full" (a GPU: 192 wide, 12 deep, 300 epochs).
-        **overrides: Any field of `Recipe`.
+        **overrides: Any field of `Recipe` and, written "model.FIELD", any of `ViTConfig`.
 
     Returns:
         The recipe.
 
     Raises:
         ValueError: If the name, the scale or a field is unknown.
+
+    >>> recipe("drawn10", lr=0.01, **{"model.depth": 2}).model.depth
+    2
     """
-    if name not in RECIPES:
-        raise ValueError(f"unknown preset {name!r}; choose one of {', '.join(RECIPES)}")
-    known = [f.name for f in dataclasses.fields(Recipe)]
-    if unknown := sorted(set(overrides) - set(known)):
-        raise ValueError(f"unknown recipe field {unknown[0]!r}; choose from {', '.join(known)}")
-    base = RECIPES[name]
-    if scale == "full" and name in _FULL:
-        shape, changes = _FULL[name]
-        base = replace(base, model=replace(base.model, **shape), **changes)
-    elif scale != "quick":
-        raise ValueError(f"preset {name!r} has no scale {scale!r}; plain, paper and modern have quick and "
-                         "full, the others only quick")
-    return replace(base, **overrides)
+    if isinstance(base, str):
+        if base not in RECIPES:
+            raise ValueError(f"unknown preset {base!r}; choose one of {', '.join(RECIPES)}")
+        name, base = base, RECIPES[base]
+        if scale == "full" and name in _FULL:
+            shape, changes = _FULL[name]
+            base = replace(base, model=replace(base.model, **shape), **changes)
+        elif scale != "quick":
+            raise ValueError(f"preset {name!r} has no scale {scale!r}; plain, paper and modern have quick and "
+                             "full, the others only quick")
+    shape = {key.removeprefix("model."): overrides.pop(key) for key in list(overrides) if key.startswith("model.")}
+    for what, changes, kind in (("recipe", overrides, Recipe), ("model", shape, ViTConfig)):
+        known = [f.name for f in dataclasses.fields(kind)]
+        if unknown := sorted(set(changes) - set(known)):
+            raise ValueError(f"unknown {what} field {unknown[0]!r}; choose from {', '.join(known)}")
+    base = replace(base, **overrides)
+    return replace(base, model=replace(base.model, **shape))
 
 
 class Stopped(KeyboardInterrupt):
