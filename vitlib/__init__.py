@@ -19,7 +19,7 @@ PUBLIC = {
     "layers": ("DropPath", "LayerScale", "Mlp"),
     "encoder": ("Block", "PostNormBlock"),
     "vit": ("VisionTransformer",),
-    "weights": ("list_pretrained", "load_pretrained", "save_pretrained"),
+    "weights": ("convert_state_dict", "list_pretrained", "load_pretrained", "load_weights", "save_pretrained"),
     "probe": ("attention_distance", "attention_entropy", "attention_rollout", "grad_cam"),
     "data": ("CIFAR10_CLASSES", "DRAWN10_CLASSES", "denormalize", "fetch_cifar10", "find_cifar10", "load_cifar10",
              "load_dataset", "load_drawn10", "load_folder", "load_image", "normalize", "sample_image",
