@@ -101,14 +101,14 @@ def test_results_on_the_page_are_those_of_the_files(page):
 
 
 def test_the_table_of_results_rounds_and_orders():
-    def card(name, **more):
+    def card(name, *accuracies):
         return {"name": name, "dataset": "Drawn-10", "parameters": 311_338, "recipe": {"epochs": 4},
                 "hardware": "Intel(R) Xeon(R) Processor, 1 of 2 cores", "seconds": 5530.0,
-                "final": {"test_accuracy": 0.87654, **more}}  # fmt: skip
+                "accuracies": accuracies}  # fmt: skip
 
-    one = fill_readme.row(card("drawn10-small"))
+    one = fill_readme.row(card("drawn10-small", 0.87654))
     assert one == "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
-    assert "± 0.2" in fill_readme.row(card("cifar10-modern", test_accuracy_std=0.0021))
+    assert fill_readme.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
     assert fill_readme.duration(48.4) == "48 s" and fill_readme.duration(600) == "10 min"
     assert fill_readme.size(5_362_762) == "5.4 M"
     with pytest.raises(ValueError, match="expected one block"):
@@ -116,9 +116,12 @@ def test_the_table_of_results_rounds_and_orders():
 
 
 def test_cards_are_finished_runs_only(tmp_path):
-    for name, final in (("a-modern", {"test_accuracy": 0.9}), ("b-laptop", {"test_accuracy": 0.6}), ("c", {})):
+    for name, final in (("a-modern", {"test_accuracy": 0.9}), ("b-laptop", {"test_accuracy": 0.6}), ("c", {}),
+                        ("a-modern-s1", {"test_accuracy": 0.8})):
         (tmp_path / f"{name}.json").write_text(json.dumps({"name": name, "final": final}))
-    assert [card["name"] for card in fill_readme.cards(tmp_path)] == ["b-laptop", "a-modern"]
+    found = fill_readme.cards(tmp_path)
+    assert [card["name"] for card in found] == ["b-laptop", "a-modern"]
+    assert [card["accuracies"] for card in found] == [[0.6], [0.9, 0.8]]  # another seed joins its run
 
 
 def test_the_citation_carries_the_package_version():

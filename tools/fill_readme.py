@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -21,9 +22,14 @@ ORDER = ("drawn10", "laptop", "plain", "modern")
 
 
 def cards(folder: Path = RESULTS) -> list[dict]:
-    """The finished runs with a test accuracy, the small ones first."""
+    """The finished runs with a test accuracy, the small ones first; NAME-s1, NAME-s2 are other seeds of NAME."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    runs = [card for card in found if "test_accuracy" in card.get("final", {})]
+    groups: dict[str, list[dict]] = {}
+    for card in found:
+        if "test_accuracy" in card.get("final", {}):
+            groups.setdefault(re.sub(r"-s\d+$", "", card["name"]), []).append(card)
+    runs = [{**group[0], "accuracies": [card["final"]["test_accuracy"] for card in group]}
+            for group in groups.values()]
     place = {name: i for i, name in enumerate(ORDER)}
     return sorted(runs, key=lambda card: next((place[n] for n in ORDER if n in card["name"]), len(ORDER)))
 
@@ -48,10 +54,10 @@ def hardware(text: str) -> str:
 
 def row(card: dict) -> str:
     """One run as a line of the table."""
-    final = card["final"]
-    accuracy = f"**{100 * final['test_accuracy']:.1f} %**"
-    if "test_accuracy_std" in final:
-        accuracy += f" ± {100 * final['test_accuracy_std']:.1f}"
+    scores = card["accuracies"]
+    accuracy = f"**{100 * statistics.fmean(scores):.1f} %**"
+    if len(scores) > 1:
+        accuracy += f" ± {100 * statistics.stdev(scores):.1f} ({len(scores)} seeds)"
     cells = [f"`{card['name']}`", card["dataset"], size(card["parameters"]), str(card["recipe"]["epochs"]),
              hardware(card["hardware"]), duration(card["seconds"]), accuracy]  # fmt: skip
     return "| " + " | ".join(cells) + " |"
