@@ -23,7 +23,8 @@ ORDER = ("drawn10", "laptop", "plain", "modern")
 
 def cards(folder: Path = RESULTS) -> list[dict]:
     """The finished runs with a test accuracy, the small ones first; NAME-s1, NAME-s2 are other seeds of NAME."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"), key=lambda path: path.stem)]
+    paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     groups: dict[str, list[dict]] = {}
     for card in found:
         if "test_accuracy" in card.get("final", {}):
