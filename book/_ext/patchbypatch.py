@@ -1,4 +1,7 @@
-"""The book's Sphinx extension: its public address, pages that need no network, compact signatures."""
+"""The book's Sphinx extension: its public address, pages that need no network, compact signatures.
+
+It brings the others along: `vitmap`, the map of the ViT, and `computed`, numbers and tables from `vitlib`.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +85,8 @@ def setup(app):
     if read_url(ROOT):
         app.setup_extension("sphinxext.opengraph")
         app.setup_extension("sphinx_sitemap")
+    app.setup_extension("vitmap")
+    app.setup_extension("computed")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
     app.connect("html-page-context", drop_remote_files, priority=900)

@@ -1,0 +1,226 @@
+"""Numbers and tables that pages take from `vitlib` when the book is built, so that nobody types them.
+
+    {result}`cifar10-modern: final/test_accuracy`                       73.6 %
+    {result}`cifar10-modern: final/test_accuracy - cifar10-plain: final/test_accuracy as points`
+    {model}`vit-b/16 img_size=384 tokens`                               576
+
+What stands before the colon is a file in `vitlib/results`; behind it is the way to the value, key by key. `as` chooses
+how it is written: percent, points, count, duration, text or a format such as .2f. The directive ``computed`` puts one
+of the tables below on the page. A wrong name stops the build and says which names there are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = ROOT / "vitlib" / "results"
+sys.path.insert(0, str(ROOT / "tools"))
+
+from fill_readme import cards, duration, hardware, size  # noqa: E402
+
+NARROW = "\N{NO-BREAK SPACE}"
+
+
+# Numbers from results
+
+
+def look_up(text: str):
+    """The value at ``file: key/key``; ValueError with the names there are if one of them is wrong."""
+    name, colon, way = (part.strip() for part in text.partition(":"))
+    if not colon:
+        raise ValueError(f"expected `file: key/key`, got {text!r}")
+    path = RESULTS / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in RESULTS.glob("*.json")))
+        raise ValueError(f"no results called {name!r}; there are: {known}")
+    value = json.loads(path.read_text(encoding="utf-8"))
+    for key in way.split("/"):
+        if isinstance(value, list) and re.fullmatch(r"-?\d+", key) and -len(value) <= int(key) < len(value):
+            value = value[int(key)]
+        elif isinstance(value, dict) and key in value:
+            value = value[key]
+        else:
+            known = ", ".join(value) if isinstance(value, dict) else f"a {type(value).__name__}"
+            raise ValueError(f"{name}.json has no {key!r} on the way {way!r}; there is: {known}")
+    return value
+
+
+def written(value, form: str = "", way: str = "") -> str:
+    """A value as it stands in a sentence; without ``form``, its kind and its key decide."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        if form not in ("", "text") or isinstance(value, dict | list):
+            raise ValueError(f"expected a number or a word at {way!r}, got {str(value)[:60]!r}")
+        return str(value)
+    if not form:
+        form = "count" if isinstance(value, int) else "percent" if "accuracy" in way else ".3g"
+    if form == "percent":
+        return f"{100 * value:.1f}{NARROW}%"
+    if form == "points":
+        return f"{100 * value:.1f}"
+    if form == "count":
+        return f"{value:,}"
+    if form == "duration":
+        return duration(value).replace(" ", NARROW)
+    if form == "text":
+        return str(value)
+    if re.fullmatch(r",?(\.\d+)?[fge%]?", form):
+        return format(value, form)
+    raise ValueError(f"unknown form {form!r}; there are percent, points, count, duration, text, and such as .2f")
+
+
+def result(text: str) -> str:
+    """What stands on the page for a `result`: one value, or the difference of two."""
+    what, _, form = (part.strip() for part in text.partition(" as "))
+    first, minus, second = (part.strip() for part in what.partition(" - "))
+    value = look_up(first) - look_up(second) if minus else look_up(first)
+    return written(value, form, first)
+
+
+# Numbers of a model's shape
+
+
+def model(text: str) -> str:
+    """What stands on the page for a `model`: preset, changes, quantity."""
+    import vitlib as vl
+
+    name, *changes, quantity = text.split()
+    try:
+        options = {key: json.loads(value) for key, value in (change.split("=") for change in changes)}
+    except ValueError:
+        raise ValueError(f"expected changes such as img_size=384, got {' '.join(changes)!r}") from None
+    cfg = vl.ViTConfig.preset(name, **options)
+    known = {
+        "tokens": lambda: f"{cfg.num_patches:,}",
+        "parameters": lambda: f"{parameters(cfg):,}",
+        "gmacs": lambda: f"{vl.count_macs(cfg) / 1e9:.1f}",
+        "grid": lambda: f"{cfg.grid[0]}{NARROW}×{NARROW}{cfg.grid[1]}",
+        "depth": lambda: str(cfg.depth),
+        "embed_dim": lambda: str(cfg.embed_dim),
+    }
+    if quantity not in known:
+        raise ValueError(f"unknown quantity {quantity!r}; there are {', '.join(known)}")
+    return known[quantity]()
+
+
+def parameters(cfg) -> int:
+    """Parameters of a model of this shape, counted on one that takes no memory."""
+    import torch
+
+    import vitlib as vl
+
+    with torch.device("meta"):
+        return vl.count_parameters(vl.VisionTransformer(cfg))
+
+
+# Tables
+
+
+def table(head: list[str], rows: list[list[str]], right: str = "") -> list[str]:
+    """A Markdown table; ``right`` holds the headings of the columns of numbers."""
+    marks = ["---:" if name in right.split("|") else "---" for name in head]
+    return ["| " + " | ".join(cells) + " |" for cells in (head, marks, *rows)]
+
+
+def model_sizes() -> list[str]:
+    """Ti, S, B, L and H at 224 pixels and 1,000 classes."""
+    from dataclasses import replace
+
+    import vitlib as vl
+    from vitlib.config import PRESETS
+
+    rows = []
+    for name in PRESETS:
+        cfg = vl.ViTConfig.preset(name)
+        full, headless = parameters(cfg), parameters(replace(cfg, num_classes=0))
+        label = "ViT-" + name.removeprefix("vit-").capitalize()
+        counts = [cfg.depth, cfg.embed_dim, cfg.hidden_dim, cfg.num_heads, cfg.num_patches, full, headless]
+        rows.append([label, *(f"{n:,}" for n in counts), f"{vl.count_macs(cfg) / 1e9:.2f}"])
+    head = ["Model", "$L$", "$D$", "MLP", "$h$", "$N$", "Parameters", "headless", "GMACs"]
+    return table(head, rows, "|".join(head[1:]))
+
+
+def our_models() -> list[str]:
+    """The models that come with the book: their shape, how they were trained and what they reach."""
+    rows = []
+    for card in cards():
+        cfg, recipe = card["config"], card["recipe"]
+        reader = {"token": "CLS", "avg": "GAP"}[cfg["global_pool"]]
+        shape = f"{cfg['embed_dim']} × {cfg['depth']}, {cfg['num_heads']} heads, MLP {cfg['mlp_ratio']:g}"
+        rows.append([f"`{card['name']}`", card["dataset"], shape, reader, size(card["parameters"]),
+                     str(recipe["epochs"]), str(card["seed"]), f"{hardware(card['hardware'])}, {card['precision']}",
+                     duration(card["seconds"]), f"{100 * card['final']['test_accuracy']:.1f} %"])  # fmt: skip
+    head = ["Model", "Data", "$D$ × $L$", "read by", "Parameters", "Epochs", "Seed", "Trained on", "Time",
+            "Test accuracy"]  # fmt: skip
+    return table(head, rows, "Parameters|Epochs|Seed|Time|Test accuracy")
+
+
+def our_studies() -> list[str]:
+    """The studies in `vitlib/results`: their question, their data, what they held fixed."""
+    rows = []
+    for path in sorted(RESULTS.glob("*.json")):
+        study = json.loads(path.read_text(encoding="utf-8"))
+        if "question" in study and "runs" in study:
+            seconds = study.get("seconds") or sum(run["seconds"] for run in study["runs"])
+            count = str(len(study["runs"]))
+            rows.append([f"`{path.stem}`", study["question"], study["dataset"], count, duration(seconds)])
+    return table(["Study", "Question", "Data", "Runs", "Time"], rows, "Runs|Time")
+
+
+TABLES = {"model-sizes": model_sizes, "our-models": our_models, "our-studies": our_studies}
+
+
+# Sphinx
+
+
+def note_results(env) -> None:
+    """A page with computed numbers is read again when a result changes."""
+    for path in sorted(RESULTS.glob("*.json")):
+        env.note_dependency(str(path))
+
+
+class Value(SphinxRole):
+    """A computed number in a sentence."""
+
+    def __init__(self, compute) -> None:
+        super().__init__()
+        self.compute = compute
+
+    def run(self):
+        note_results(self.env)
+        try:
+            return [nodes.Text(self.compute(self.text))], []
+        except ValueError as error:
+            message = self.inliner.reporter.error(f"{self.rawtext}: {error}", line=self.lineno)
+            return [], [message]
+
+
+class Computed(SphinxDirective):
+    """A computed table."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        note_results(self.env)
+        name = self.arguments[0]
+        if name not in TABLES:
+            raise self.error(f"no computed table {name!r}; there are {', '.join(TABLES)}")
+        place = nodes.Element()
+        lines = StringList(TABLES[name](), source=self.env.docname)
+        self.state.nested_parse(lines, self.content_offset, place)
+        return place.children
+
+
+def setup(app):
+    """Registers roles and directive with Sphinx."""
+    app.add_role("result", Value(result))
+    app.add_role("model", Value(model))
+    app.add_directive("computed", Computed)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
