@@ -57,6 +57,10 @@ FIGURES = {  # what draws it, how many axes it has
     "confusion": (lambda: viz.confusion_matrix(torch.arange(90) % 10, torch.arange(90) % 9,
                                                ("automobile",) * 10), 1),
     "counts": (lambda: viz.confusion_matrix([[0, 0, 0], [1, 2, 3], [4, 5, 6000]], None, NAMES), 1),
+    "shapes": (lambda: viz.shape_flow({name: {"images": (1, 3, 224, 224), "attention weights": (1, 16, 257, 257),
+                                              "tokens": (1, 257, 1280), "logits": (1, 1000)}
+                                       for name in ("ViT-H/14", "small")}, ["attention weights", "tokens"]), 1),
+    "one model's shapes": (lambda: viz.shape_flow({"ViT": {"images": (1, 3, 8, 8)}}), 1),
     "overlay": (lambda: viz.attention_overlay(rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2.0), 4),
     "overlay of a large image": (lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)), 2),
     "grid": (lambda: viz.attention_grid(rand(3, 32, 32), maps(6, 3, 17, 17)), 1),
@@ -182,6 +186,13 @@ def test_confusion_counts_rows_as_truths():
         assert ax.get_title() == "40.0 % of 5 right"
 
 
+def test_a_shape_says_how_many_numbers_it_holds():
+    flow = {"images": (2, 3, 8, 8), "logits": (2, 10)}
+    (ax,) = viz.shape_flow({"ViT": flow}, ["logits"], repeated="often").axes
+    written = [text.get_text() for text in ax.texts]
+    assert [w for w in written if w] == ["often", "images", "logits", "ViT", "(2, 3, 8, 8)", "384", "(2, 10)", "20"]
+
+
 def test_spotlight_is_bright_where_the_weight_is():
     weights = torch.tensor([0.0, 0.0, 0.0, 1.0])
     fig = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2)
@@ -232,6 +243,9 @@ def test_every_series_has_its_own_marker_and_line():
     (lambda: viz.heat_maps(rand(3, 4) * torch.nan), "NaN"),
     (lambda: viz.heat_maps(rand(2, 3, 4), titles="a"), "expected 2 titles"),
     (lambda: viz.heat_maps(rand(4, 40), values=".3f"), "do not fit"),
+    (lambda: viz.shape_flow({}), "expected one or two models with the same stages in the same order, got {}"),
+    (lambda: viz.shape_flow({"a": {"x": (1,)}, "b": {"y": (1,)}}), "'a': .'x'., 'b': .'y'."),
+    (lambda: viz.shape_flow({"a": {"x": (1,), "y": (1,), "z": (1,)}}, ["x", "z"]), "follow one another in .*, got"),
     (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
     (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),
     (lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),

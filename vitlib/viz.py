@@ -25,9 +25,9 @@ from torch import Tensor
 from vitlib.config import check_multiple
 from vitlib.patches import unpatchify
 
-__all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix", "heat_maps", "learning_curves",
-           "number_grid", "plot_lines", "show_attention_from_patch", "show_images", "show_patches",
-           "show_predictions", "show_tokens", "similarity_maps", "use_style"]
+__all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix", "heat_maps",
+           "learning_curves", "number_grid", "plot_lines", "shape_flow", "show_attention_from_patch",
+           "show_images", "show_patches", "show_predictions", "show_tokens", "similarity_maps", "use_style"]
 
 CARD, INK, FAINT = "#fbfcfd", "#23272e", "#d5dbe2"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)  # Okabe-Ito, no yellow
@@ -466,6 +466,61 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     total = counts.sum()
     ax.set_title(f"{100 * np.trace(counts) / max(1, total):.1f} % of {total:,} right", weight="bold")
     ax.annotate("recall", (1, 1), xytext=(4, 5), xycoords="axes fraction", textcoords="offset points")
+    return fig
+
+
+@rc_context(STYLE)
+def shape_flow(flows: Mapping[str, Mapping[str, Sequence[int]]], inside: Sequence[str] = (), *,
+               repeated: str = "in every block") -> Figure:
+    """The shapes that tensors take on their way through models, stage under stage, models side by side.
+
+    Args:
+        flows: Model -> stage -> shape; one model or two, with the same stages in the same order.
+        inside: The stages, one after the other, that a model runs through again and again; they stand on a band.
+        repeated: What is written at the head of the band.
+
+    Returns:
+        The figure, one axes; each box holds a shape and how many numbers that is.
+
+    Raises:
+        ValueError: If there are no models or more than two, if their stages differ, or if the stages inside do
+            not follow one another.
+    """
+    stages = list(next(iter(flows.values()), {}))
+    if not 1 <= len(flows) <= 2 or not stages or any(list(flow) != stages for flow in flows.values()):
+        raise ValueError("expected one or two models with the same stages in the same order, got "
+                         f"{ {name: list(flow) for name, flow in flows.items()} }")
+    first = stages.index(inside[0]) if len(inside) and inside[0] in stages else 0
+    if list(inside) != stages[first:first + len(inside)]:
+        raise ValueError(f"inside must name stages that follow one another in {stages}, got {list(inside)}")
+    rows = {stage: i + (len(inside) > 0 and i >= first) for i, stage in enumerate(stages)}  # a free row heads the band
+    left = 0.3 + LETTER * max(map(len, stages))  # inches
+    box, high, step = (WIDTH - 2 * MARGIN - left) / len(flows) - 0.12, 0.28, 0.42
+    bottom = (max(rows.values()) + 1) * step
+    fig = Card(bottom + 0.3 + 2 * MARGIN)
+    ax = fig.subplots()
+    ax.set(xlim=(0, WIDTH - 2 * MARGIN), ylim=(bottom, -0.3), xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+    ax.grid(False)
+    if len(inside):
+        top = rows[inside[0]] * step - step
+        ax.add_patch(Rectangle((0, top), WIDTH - 2 * MARGIN, (len(inside) + 1) * step, facecolor="#eceff3", lw=0))
+        ax.text(0.1, top + step / 2, repeated, size=SMALL, va="center", style="italic")
+    for stage, row in rows.items():
+        ax.text(left - 0.12, (row + 0.5) * step, stage, size=SMALL, ha="right", va="center")
+    for i, (name, flow) in enumerate(flows.items()):
+        x = left + i * (box + 0.12)
+        ax.text(x + box / 2, -0.15, name, weight="bold", color=TEXT[i], ha="center", va="center")
+        for stage, shape in flow.items():
+            y = (rows[stage] + 0.5) * step
+            ax.add_patch(Rectangle((x, y - high / 2), box, high, facecolor=PALETTE[i] + "1f", edgecolor=PALETTE[i]))
+            ax.text(x + 0.1, y, f"({', '.join(map(str, shape))})", size=SMALL, va="center")
+            ax.text(x + box - 0.1, y, f"{int(np.prod(shape)):,}", size=SMALL, ha="right", va="center", color="#5b6470")
+        for above, below in zip(stages, stages[1:], strict=False):
+            start, end = ((rows[stage] + 0.5) * step for stage in (above, below))
+            ax.annotate("", (x + box / 2, end - high / 2), (x + box / 2, start + high / 2),
+                        arrowprops={"arrowstyle": "-|>", "color": PALETTE[i], "shrinkA": 0, "shrinkB": 0, "lw": 1,
+                                    "mutation_scale": 7})
     return fig
 
 

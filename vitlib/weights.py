@@ -1,4 +1,4 @@
-"""Models on disk: the book's own, and other libraries' ViT weights (the paper's among them), never unpickled."""
+"""Models on disk: the book's own, and other libraries' ViT weights (the paper's too), without pickle."""
 
 from __future__ import annotations
 
@@ -126,7 +126,8 @@ def load_weights(model: VisionTransformer, source: str | Path | Mapping, *, load
 
     Args:
         model: Of the weights' sizes; its number of heads cannot be checked.
-        source: A state dict, or the path of a .safetensors, .npz, .pt, .pth or .bin file, which is never unpickled.
+        source: A state dict, or the path of a .safetensors, .npz, .pt, .pth or .bin file, read without running
+            anything that it holds.
         load_head: Whether the head is loaded; False leaves the model's own as it is.
         old_grid: Rows and columns of the patches that the weights were made for, if not a square.
 
