@@ -5,7 +5,8 @@
     {model}`vit-b/16 img_size=384 tokens`                               576
 
 What stands before the colon is a file in `vitlib/results`; behind it is the way to the value, key by key. `as` chooses
-how it is written: percent, points, count, duration, text or a format such as .2f. The directive ``computed`` puts one
+how it is written: percent, points, count, duration, text, a format such as .2f, or spread (mean ± standard deviation,
+for an entry of a study's summary). The directive ``computed`` puts one
 of the tables below on the page. A wrong name stops the build and says which names there are.
 """
 
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "vitlib" / "results"
 sys.path.insert(0, str(ROOT / "tools"))
 
-from fill_readme import cards, duration, hardware, size  # noqa: E402
+from fill_readme import cards, duration, hardware, row  # noqa: E402
 
 NARROW = "\N{NO-BREAK SPACE}"
 
@@ -55,6 +56,9 @@ def look_up(text: str):
 
 def written(value, form: str = "", way: str = "") -> str:
     """A value as it stands in a sentence; without ``form``, its kind and its key decide."""
+    if form == "spread" and isinstance(value, dict) and {"mean", "sd"} <= set(value):
+        spread = "" if value["sd"] is None else f"{NARROW}±{NARROW}{100 * value['sd']:.1f}"
+        return f"{100 * value['mean']:.1f}{spread}{NARROW}%"
     if isinstance(value, bool) or not isinstance(value, int | float):
         if form not in ("", "text") or isinstance(value, dict | list):
             raise ValueError(f"expected a number or a word at {way!r}, got {str(value)[:60]!r}")
@@ -73,7 +77,7 @@ def written(value, form: str = "", way: str = "") -> str:
         return str(value)
     if re.fullmatch(r",?(\.\d+)?[fge%]?", form):
         return format(value, form)
-    raise ValueError(f"unknown form {form!r}; there are percent, points, count, duration, text, and such as .2f")
+    raise ValueError(f"unknown form {form!r}; there are percent, points, count, duration, spread, text, and such as .2f")
 
 
 def result(text: str) -> str:
@@ -151,15 +155,16 @@ def our_models() -> list[str]:
     """The models that come with the book: their shape, how they were trained and what they reach."""
     rows = []
     for card in cards():
-        cfg, recipe = card["config"], card["recipe"]
+        cfg = card["config"]
         reader = {"token": "CLS", "avg": "GAP"}[cfg["global_pool"]]
         shape = f"{cfg['embed_dim']} × {cfg['depth']}, {cfg['num_heads']} heads, MLP {cfg['mlp_ratio']:g}"
-        rows.append([f"`{card['name']}`", card["dataset"], shape, reader, size(card["parameters"]),
-                     str(recipe["epochs"]), str(card["seed"]), f"{hardware(card['hardware'])}, {card['precision']}",
-                     duration(card["seconds"]), f"{100 * card['final']['test_accuracy']:.1f} %"])  # fmt: skip
-    head = ["Model", "Data", "$D$ × $L$", "read by", "Parameters", "Epochs", "Seed", "Trained on", "Time",
-            "Test accuracy"]  # fmt: skip
-    return table(head, rows, "Parameters|Epochs|Seed|Time|Test accuracy")
+        accuracy = row(card).split("|")[-2].strip()
+        rows.append([f"`{card['name']}`", accuracy, card["dataset"], f"{card['n_train']:,}", shape, reader,
+                     f"{card['parameters']:,}", str(card["recipe"]["epochs"]),
+                     f"{hardware(card['hardware'])}, {card['precision']}", duration(card["seconds"])])  # fmt: skip
+    head = ["Model", "Test accuracy", "Data", "Images", "$D$ × $L$", "read by", "Parameters", "Epochs", "Trained on",
+            "Time"]  # fmt: skip
+    return table(head, rows, "Images|Parameters|Epochs|Time")
 
 
 def our_studies() -> list[str]:
