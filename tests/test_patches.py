@@ -143,6 +143,19 @@ def test_unpatchify_refuses(shape, P, size, message):
 
 
 @pytest.mark.errors
+def test_conv_to_linear_refuses():
+    with pytest.raises(ValueError, match=r"expected a convolution's weight of shape \(D, C, P, P\), got \(8, 48\)"):
+        vl.conv_to_linear(torch.zeros(8, 48))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("P", [0, 1, 6, 12, 4.0])
+def test_stem_refuses_what_it_cannot_halve(P):
+    with pytest.raises(ValueError, match=f"needs patch_size 2, 4, 8, ...; got {P}"):
+        vl.ConvStem(P, 3, 8)
+
+
+@pytest.mark.errors
 @pytest.mark.parametrize("kind", PATCH_EMBEDS)
 def test_embeddings_refuse_images_that_do_not_divide(kind):
     with pytest.raises(ValueError, match="image height 30 is not a multiple of patch_size 4; try 28 or 32"):

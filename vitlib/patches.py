@@ -87,8 +87,14 @@ def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
     Returns:
         (D, P*P*C), in `patchify`'s order "(p1 p2 c)".
 
+    Raises:
+        ValueError: If `weight` does not have four axes.
+
     Source: Section 3.1 ("patch embedding projection E").
     """
+    if weight.ndim != 4:
+        raise ValueError(f"expected a convolution's weight of shape (D, C, P, P), got {tuple(weight.shape)}; "
+                         "pass patch_embed.proj.weight")
     return rearrange(weight, "d c p1 p2 -> d (p1 p2 c)")
 
 
@@ -179,11 +185,16 @@ class ConvStem(nn.Module):
 
     Shape: (B, C, H, W) -> (B, N, D).
 
+    Raises:
+        ValueError: If `patch_size` is not a power of two, 2 or more.
+
     Source: Xiao et al. 2021, "Early convolutions help transformers see better" (arXiv 2106.14881).
     """
 
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
+        if not isinstance(patch_size, int) or patch_size < 2 or patch_size & (patch_size - 1):
+            raise ValueError(f"a stem halves the image per layer and needs patch_size 2, 4, 8, ...; got {patch_size}")
         self.patch_size = patch_size
         halvings = int(math.log2(patch_size))
         widths = [in_chans] + [max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)]
