@@ -15,7 +15,7 @@ import pytest
 from vitlib.__main__ import _parser
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
 
 import fill_readme  # noqa: E402
 
@@ -147,3 +147,89 @@ def test_cited_works_are_in_the_bibliography():
         for cited in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", text):
             for key in cited.split(","):
                 assert key.strip() in keys, f"{name} cites {key.strip()}, which references.bib does not have"
+
+
+# Numbers that pages take from vitlib
+
+
+ROLES = sorted({(name, role, words) for name, text in TEXT.items() if name not in ("README.md", "CONTRIBUTING.md")
+                for role, words in re.findall(r"\{(result|model)\}`([^`]+)`", text)})  # fmt: skip
+TABLES = sorted({(name, table) for name, text in TEXT.items() for table in re.findall(r"\{computed\} (.+)", text)})
+
+
+@pytest.mark.parametrize(("page", "role", "words"), ROLES)
+def test_computed_numbers_can_be_had(page, role, words):
+    computed = pytest.importorskip("computed")
+    assert re.search(r"\w", getattr(computed, role)(words)), f"{page}: {{{role}}}`{words}` is empty"
+
+
+@pytest.mark.parametrize(("page", "table"), TABLES)
+def test_computed_tables_are_tables(page, table):
+    lines = pytest.importorskip("computed").make_table(table)
+    assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1, f"{page}: {table}"
+
+
+def test_computed_sizes_are_the_known_ones():
+    """Three lines of the table of sizes; the rest are held by test_vit.py."""
+    lines = "\n".join(pytest.importorskip("computed").make_table("model-sizes"))
+    assert "| ViT-Ti/16 | 12 | 192 | 768 | 3 | 196 | 5,717,416 | 5,524,416 | 1.25 |" in lines
+    assert "| ViT-B/16 | 12 | 768 | 3,072 | 12 | 196 | 86,567,656 | 85,798,656 | 17.56 |" in lines
+    assert "| ViT-H/14 | 32 | 1,280 | 5,120 | 16 | 256 | 632,045,800 | 630,764,800 | 167.30 |" in lines
+
+
+# The appendices
+
+
+def entries(name: str, pattern: str) -> list[tuple[str, str]]:
+    """Headings and bodies of a page's entries."""
+    parts = re.split(pattern, TEXT[name], flags=re.M)[1:]
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+CONCEPTS = entries("key-concepts.md", r"^(\w.*)\n(?=  \S)")
+QUESTIONS = entries("questions.md", r"^:::\{dropdown\} (.+)\n")
+
+
+def test_key_concepts_are_sorted_and_lead_to_their_chapters():
+    names = [name for name, _ in CONCEPTS]
+    assert len(names) >= 30
+    assert names == sorted(names, key=str.casefold)
+    for name, body in CONCEPTS:
+        assert re.search(r"\{ref\}`|\{eq\}`|\(planned\)", body), f"{name} leads nowhere"
+        text = re.sub(r"\$[^$]*\$|\{[\w:]+\}`[^`]*`", "x", body.split("\n\n")[0])
+        sentences = re.split(r"[.?!]\)?\s+(?=[A-Z\"])", text.strip())
+        assert 2 <= len(sentences) <= 7, f"{name} has {len(sentences)} sentences"
+
+
+def test_terms_that_are_linked_exist():
+    names = {name.casefold() for name, _ in CONCEPTS}
+    for page, text in TEXT.items():
+        for words in re.findall(r"\{term\}`([^`]+)`", text):
+            term = re.sub(r".*<(.+)>", r"\1", words.replace("\n", " ")).casefold()
+            assert term in names, f"{page} links to the term {term!r}"
+
+
+@pytest.mark.parametrize("page", ["key-concepts.md", "questions.md", "data-and-models.md", "map.md"])
+def test_labels_that_the_appendices_link_to_exist(page):
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "book").iterdir() if path.suffix == ".md"]
+    for path in (ROOT / "book").glob("*.ipynb"):
+        texts += ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    defined = {name for text in texts for names in
+               re.findall(r"^\(([\w-]+)\)=|:(?:label|name): *([\w-]+)|\$\$ *\(([\w-]+)\)", text, re.M)
+               for name in names}  # fmt: skip
+    for words in re.findall(r"\{(?:ref|eq)\}`([^`]+)`", TEXT[page]):
+        label = re.sub(r".*<(.+)>", r"\1", words.replace("\n", " "))
+        assert label in defined, f"{page} links to {label}"
+
+
+def test_questions_have_folded_answers_with_evidence():
+    assert len(QUESTIONS) >= 14
+    labels = re.findall(r"^:name: (q-[\w-]+)$", TEXT["questions.md"], re.M)
+    assert len(labels) == len(set(labels)) == len(QUESTIONS)
+    for question, answer in QUESTIONS:
+        body = answer.split("\n:::")[0]
+        assert question.endswith("?"), question
+        assert len(body.split()) >= 50, f"a short answer to {question!r}"
+        if "cite a number" not in question:
+            evidence = re.search(r"^\*Evidence:\* (.+)", body, re.M | re.S)
+            assert evidence and re.search(r"paper|cite|results file|`|arithmetic|works cited", evidence[1]), question

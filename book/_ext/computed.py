@@ -77,7 +77,8 @@ def written(value, form: str = "", way: str = "") -> str:
         return str(value)
     if re.fullmatch(r",?(\.\d+)?[fge%]?", form):
         return format(value, form)
-    raise ValueError(f"unknown form {form!r}; there are percent, points, count, duration, spread, text, and such as .2f")
+    known = "percent, points, count, duration, spread, text"
+    raise ValueError(f"unknown form {form!r}; there are {known}, and such as .2f")
 
 
 def result(text: str) -> str:
@@ -182,6 +183,13 @@ def our_studies() -> list[str]:
 TABLES = {"model-sizes": model_sizes, "our-models": our_models, "our-studies": our_studies}
 
 
+def make_table(name: str) -> list[str]:
+    """One of the tables, by name, as lines of Markdown."""
+    if name not in TABLES:
+        raise ValueError(f"no computed table {name!r}; there are {', '.join(TABLES)}")
+    return TABLES[name]()
+
+
 # Sphinx
 
 
@@ -214,12 +222,12 @@ class Computed(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         note_results(self.env)
-        name = self.arguments[0]
-        if name not in TABLES:
-            raise self.error(f"no computed table {name!r}; there are {', '.join(TABLES)}")
+        try:
+            lines = make_table(self.arguments[0])
+        except ValueError as error:
+            raise self.error(str(error)) from None
         place = nodes.Element()
-        lines = StringList(TABLES[name](), source=self.env.docname)
-        self.state.nested_parse(lines, self.content_offset, place)
+        self.state.nested_parse(StringList(lines, source=self.env.docname), self.content_offset, place)
         return place.children
 
 
