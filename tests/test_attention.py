@@ -96,6 +96,28 @@ def test_tokens_are_a_set():
     torch.testing.assert_close(layer(x[:, order]), layer(x)[:, order], **CLOSE)
 
 
+def test_the_bias_of_the_keys_does_nothing():
+    layer, x = random_attention(), torch.randn(2, 7, 12)
+    before = layer(x)
+    with torch.no_grad():
+        layer.qkv.bias[12:24] += torch.randn(12)  # q, k, v: the second third
+        torch.testing.assert_close(layer(x), before, **CLOSE)
+        for third in (slice(0, 12), slice(24, 36)):
+            layer.qkv.bias[third] += 1.0
+            assert (layer(x) - before).abs().max() > 1e-3
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 3), st.integers(1, 9), st.floats(0.1, 30))
+def test_every_output_lies_within_the_values(B, T, loud):
+    layer, x = random_attention(), loud * torch.randn(B, T, 12)
+    values = layer.project(x)[2]
+    mixed = layer.attention_weights(x) @ values  # (B, h, T, d)
+    slack = 1e-4 * loud
+    assert (mixed >= values.amin(dim=2, keepdim=True) - slack).all()
+    assert (mixed <= values.amax(dim=2, keepdim=True) + slack).all()
+
+
 def test_dropout_acts_in_training_alone():
     layer = random_attention(attn_drop_rate=0.5)
     x = torch.randn(2, 6, 12)
@@ -118,3 +140,19 @@ def test_nothing_is_cached_and_the_input_is_left_alone():
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match="embed_dim 10 is not a multiple of num_heads 3; try embed_dim 12"):
         vl.Attention(10, 3)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("heads", [0, -3])
+def test_there_is_at_least_one_head(heads):
+    with pytest.raises(ValueError, match=f"num_heads must be 1 or more, got {heads}"):
+        vl.Attention(12, heads)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("method", ["forward", "attention_weights", "project"])
+@pytest.mark.parametrize("shape, fix", [((5, 12), "add the batch axis"), ((2, 5, 13), "embedded"),
+                                        ((2, 3, 5, 12), "embedded"), ((12,), "embedded")])
+def test_tokens_of_another_shape_are_refused(method, shape, fix):
+    with pytest.raises(ValueError, match=rf"expected tokens of shape \(B, T, 12\), got .*{fix}"):
+        getattr(random_attention(), method)(torch.randn(shape))

@@ -34,7 +34,7 @@ class Attention(nn.Module):
         drop_rate: Dropout on the output.
 
     Raises:
-        ValueError: If h does not divide D.
+        ValueError: If h does not divide D; in use, if the tokens are not (B, T, D).
 
     Source: Appendix A.
     """
@@ -42,6 +42,8 @@ class Attention(nn.Module):
     def __init__(self, embed_dim: int, num_heads: int, qkv_bias: bool = True,
                  attn_drop_rate: float = 0.0, drop_rate: float = 0.0) -> None:
         super().__init__()
+        if num_heads < 1:
+            raise ValueError(f"num_heads must be 1 or more, got {num_heads}")
         if embed_dim % num_heads:
             raise ValueError(f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; "
                              f"try embed_dim {-(-embed_dim // num_heads) * num_heads}")
@@ -53,6 +55,10 @@ class Attention(nn.Module):
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
         """Queries, keys and values of every head, each (B, h, T, d) (Equation 5)."""
+        width = self.qkv.in_features
+        if x.ndim != 3 or x.shape[-1] != width:  # (T, D) would mix the numbers of a head in place of tokens
+            fix = "add the batch axis with x[None]" if tuple(x.shape[1:]) == (width,) else "is it embedded yet?"
+            raise ValueError(f"expected tokens of shape (B, T, {width}), got {tuple(x.shape)}; {fix}")
         parts = self.qkv(x).chunk(3, dim=-1)  # (B, T, 3D) -> three of (B, T, D)
         return tuple(part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts)  # (B, h, T, d)
 
