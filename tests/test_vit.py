@@ -94,6 +94,14 @@ def test_average_pooling_is_timms_with_the_norm_renamed(timm):
     torch.testing.assert_close(ours(images_for(cfg)), theirs(images_for(cfg)), **CLOSE)
 
 
+def test_missing_weights_are_named_as_in_the_state_dict():
+    model, state = make(TINY), make(TINY).state_dict()
+    del state["pos_embed"], state["norm.bias"]
+    assert model.load_state_dict(state, strict=False).missing_keys == ["norm.bias", "pos_embed"]
+    with pytest.raises(RuntimeError, match='Missing key.*"norm.bias", "pos_embed"'):
+        model.load_state_dict(state)
+
+
 def test_timms_model_at_another_size(timm):
     theirs = timms(timm, TINY)
     ours = make(TINY)

@@ -419,12 +419,12 @@ def without(key):
 @pytest.mark.errors
 @pytest.mark.parametrize(("change", "model", "message"), [
     (without("norm.bias"), {}, r"the weights \(timm\) do not fit the model: missing: norm.bias; make the model with"),
-    (lambda s: s | {"dist_token": torch.zeros(1, 1, 24)}, {}, "left over: dist_token"),
+    (lambda s: s | {"dist_token": torch.zeros(1, 1, 24)}, {}, "left over: dist_token; .* weights, rename what"),
     (lambda s: s | {f"fc_norm{i}": torch.zeros(1) for i in range(6)}, {}, "left over: fc_norm0, .* and 2 more"),
     (without("head.weight"), {}, "missing: head.weight; .* pass load_head=False to keep the model's own head"),
     (lambda s: s, {"num_classes": 7}, "num_classes 5, the model has 7; .*, or pass load_head=False"),
     (lambda s: s, {"num_classes": 0}, "left over: head.bias, head.weight; .*, or pass load_head=False"),
-    (lambda s: s, {"depth": 3}, "depth 2, the model has 3; make the model with the weights' sizes$"),
+    (lambda s: s, {"depth": 3}, "depth 2, the model has 3; make the model with the sizes of the weights$"),
     (lambda s: s, {"embed_dim": 48, "patch_size": 8}, "embed_dim 24, the model has 48; patch_size 4, the model has 8"),
     (lambda s: s, {"mlp_ratio": 4.0}, r"of another shape: blocks.0.mlp.fc1.bias \(48,\), the model's is \(96,\)"),
     (lambda s: s | {"pos_embed": torch.zeros(1, 16)}, {}, r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)"),

@@ -53,6 +53,7 @@ class VisionTransformer(nn.Module):
         self.pos_embed = POS_EMBEDS[cfg.pos_embed](cfg.grid, cfg.embed_dim, cfg.num_heads)
         self.register_state_dict_post_hook(_save_as_timm)
         self.register_load_state_dict_pre_hook(_load_as_timm)
+        self.register_load_state_dict_post_hook(_report_as_timm)
 
     def embed(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
         """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first.
@@ -172,3 +173,7 @@ def _save_as_timm(module: nn.Module, state: dict, prefix: str, _metadata: dict) 
 def _load_as_timm(module: nn.Module, state: dict, prefix: str, *_rest) -> None:
     if f"{prefix}pos_embed" in state:
         state[f"{prefix}pos_embed.weight"] = state.pop(f"{prefix}pos_embed")
+
+
+def _report_as_timm(module: nn.Module, keys) -> None:
+    keys.missing_keys[:] = [key.replace("pos_embed.weight", "pos_embed") for key in keys.missing_keys]

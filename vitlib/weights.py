@@ -281,7 +281,9 @@ def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], cfg: ViTConfig,
                             ("of another shape", shapes)):
             problems += [f"{what}: {_some(found)}"] if found else []
     if problems:
-        fix = "make the model with the weights' sizes"
+        fix = "make the model with the sizes of the weights"
+        if any(p.startswith("left over") for p in problems):
+            fix += ", rename what only has another name"
         if any("head" in p or "num_classes" in p for p in problems):
             fix += ", or pass load_head=False to keep the model's own head"
         raise ValueError(f"the weights ({library}) do not fit the model: {'; '.join(problems)}; {fix}")
