@@ -17,9 +17,24 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from build import HTML, toc_pages  # noqa: E402
+from draw_map import PARTS  # noqa: E402
 from set_url import colab_cell, read_url  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+NUMBERS = {path.stem[:2] for path in CHAPTERS}
+PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input"}
+LABELS = {  # what other pages link to
+    "01": "ch-patchify eq-01-patchify eq-01-tokens eq-01-bytes eq-01-share",
+    "02": "ch-patch-embedding sec-02-same sec-02-overlap sec-02-traps",
+    "03": "ch-position sec-03-equivariance sec-03-kinds sec-03-live",
+    "04": "ch-resolution sec-04-resample sec-04-accuracy",
+    "05": "ch-attention sec-05-sqrt-d sec-05-heads sec-05-fused sec-05-cost eq-05-attention",
+    "06": "ch-encoder sec-06-layernorm sec-06-prenorm sec-06-mlp sec-06-residual sec-06-droppath",
+    "07": "ch-cls-or-gap sec-07-cls sec-07-gap sec-07-lr",
+    "08": "ch-whole-vit sec-08-assembly sec-08-init sec-08-shapes sec-08-counts",
+    "09": "ch-training sec-attention sec-wrong eq-ce eq-adam eq-schedule eq-normalise",
+}
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 page = pytest.mark.parametrize("name", toc_pages())
 
@@ -76,6 +91,15 @@ def test_code_cells_are_short(path):
     assert lengths[len(lengths) // 2] <= 8, (
         f"the median code cell has {lengths[len(lengths) // 2]} lines, not 8"
     )
+
+
+@chapter
+def test_code_fits_the_page(path):
+    """A page shows some 90 columns without scrolling."""
+    for cell in code_cells(path):
+        if not HIDDEN & set(tags(cell)):
+            longest = max(source(cell).splitlines() or [""], key=len)
+            assert len(longest) <= 95, f"{len(longest)} columns, 88 are wanted and 95 the most: {longest.strip()}"
 
 
 @chapter
@@ -138,6 +162,63 @@ def test_sections(path):
 
 
 @chapter
+def test_glance(path):
+    """The first box says what one will be able to do, what one needs, how long it takes, and where the paper has it."""
+    box = re.search(r"\{admonition\} At a glance\n(.+?)\n:::", prose(path), re.S)[1]
+    for wanted in (r"\bcan\b|be able to", r"need first", r"\bminutes to read\b", r"In the paper", r"cite:[pt]\}`dosov"):
+        assert re.search(wanted, box), f"the glance box of {path.stem} has nothing like {wanted!r}"
+
+
+@chapter
+def test_the_bug_runs(path):
+    """What goes wrong is shown, not told: code runs in the section of the box."""
+    cells = read(path)["cells"]
+    place = next(i for i, cell in enumerate(cells) if "{admonition} What goes wrong" in source(cell))
+    is_new = [cell["cell_type"] == "markdown" and bool(re.search(r"^## ", source(cell), re.M)) for cell in cells]
+    start = max(i for i in range(place + 1) if is_new[i])
+    end = next(i for i in range(place + 1, len(cells)) if is_new[i])
+    assert any(cell["cell_type"] == "code" for cell in cells[start:end])
+
+
+@chapter
+def test_labels_that_others_link_to(path):
+    text = prose(path)
+    defined = set(re.findall(r"^\(([\w-]+)\)=|:label: *([\w-]+)|\$\$ *\(([\w-]+)\)", text, re.M))
+    defined = {name for names in defined for name in names if name}
+    missing = set(LABELS.get(path.stem[:2], "").split()) - defined
+    assert not missing, f"{path.stem} does not define {', '.join(sorted(missing))}"
+
+
+@chapter
+def test_titles_agree(path):
+    """The name in the chapter, in the table of contents and on the map is the same."""
+    title = re.search(r"^# (.+)$", source(read(path)["cells"][0]), re.M)[1]
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    assert f"- file: book/{path.stem}\n        title: {path.stem[:2]} {title}\n" in toc
+    for part in PARTS:
+        if part.number == path.stem[:2]:
+            assert part.page == path.stem and title.startswith(part.name)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_planned_is_said_of_planned_chapters_only(path):
+    text = prose(path) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
+    for words in re.findall(r"[Cc]hapters?((?:(?![Cc]hapter|planned).){1,40})planned", text):
+        named = {f"{int(n):02d}" for n in re.findall(r"\b\d\d?\b", words)}
+        assert not named & NUMBERS, f"{path.name} says of a chapter that exists that it is planned: {words!r}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_chapters_that_are_linked_exist(path):
+    text = prose(path) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
+    stems = {path.stem for path in CHAPTERS}
+    links = re.findall(r"\]\((?:book/)?(\d\d-[\w-]+)(?:\.\w+)?(?:#[\w-]*)?\)", text)
+    links += re.findall(r"<(\d\d-[\w-]+)>`", text) + re.findall(r"\{doc\}`(\d\d-[\w-]+)`", text)
+    gone = set(links) - stems
+    assert not gone, f"{path.name} links to {', '.join(sorted(gone))}"
+
+
+@chapter
 def test_exercises_have_folded_solutions(path):
     text = prose(path)
     exercises = re.findall(r"\{exercise(?:-start)?\}[^\n]*\n(?::\w+:[^\n]*\n)*?:label: *(\S+)", text)
@@ -148,6 +229,8 @@ def test_exercises_have_folded_solutions(path):
         assert re.search(r":class:.*\bdropdown\b", options), f"the solution of {label} is not folded"
     graded = len(re.findall(r"[Dd]ifficulty", text.split("## Exercises")[1]))
     assert graded >= len(exercises), "each exercise says how difficult it is"
+    timed = len(re.findall(r"[Dd]ifficulty[^\n]*\b\d+ minutes", text.split("## Exercises")[1]))
+    assert timed >= len(exercises), "each exercise says how many minutes it takes"
 
 
 @chapter
@@ -235,6 +318,48 @@ def test_internal_links_lead_somewhere(name):
             assert other.find(id=wanted) or other.find(attrs={"name": wanted}), f"no anchor {link['href']!r}"
 
 
+@chapter
+def test_the_map_opens_the_chapter(path):
+    """After title and promise stands the strip, in two shapes, each with this chapter's part lit."""
+    article = soup(f"book/{path.stem}").find("article")
+    places = article.find_all("nav", class_="vit-map-place")
+    if path.stem[:2] not in {part.number for part in PARTS}:
+        assert not places
+        return
+    assert len(places) == 1
+    before = places[0].find_previous_sibling()
+    assert before.name == "p" and before.find_previous_sibling().name == "h1"
+    drawings = places[0].find_all("svg", class_="vit-map")
+    assert ["wide" in drawing["class"] for drawing in drawings] == [True, False]
+    for drawing in drawings:
+        parts = drawing.find_all(class_="part")
+        assert sorted(part["data-part"] for part in parts) == [part.number for part in PARTS]
+        assert all(part.name == "a" and part["href"].startswith(part["data-part"]) for part in parts)
+        assert all(len(part["aria-label"]) > 30 for part in parts)
+        lit = [part for part in parts if "lit" in part["class"] or part.get("aria-current")]
+        assert [part["data-part"] for part in lit] == [path.stem[:2]]
+        assert lit[0]["aria-current"] == "page" and "you are here" in lit[0]["aria-label"]
+        assert drawing.get_text().count("you are here") == 2  # the tooltip, and the words on the map
+
+
+def test_the_whole_map_has_its_own_page():
+    article = soup("book/map").find("article")
+    drawings = article.select("nav.vit-map-place svg.vit-map")
+    assert len(drawings) == 2
+    for drawing in drawings:
+        parts = drawing.find_all(class_="part")
+        assert sorted(part["data-part"] for part in parts) == [part.number for part in PARTS]
+        assert all(part.name == "a" for part in parts) and not drawing.find_all(class_="lit")
+    in_table = [row.find("a")["href"] for row in article.find("table").find_all("tr") if row.find("a")]
+    assert in_table == [f"{part.page}.html" for part in PARTS], "the same in words, for those who do not see the map"
+
+
+def test_no_id_stands_twice_on_a_page_with_maps():
+    for name in ("book/map", "book/01-patchify"):
+        ids = [element["id"] for svg in soup(name).select("svg.vit-map") for element in svg.find_all(id=True)]
+        assert len(ids) == len(set(ids)), ids
+
+
 @page
 def test_buttons_lead_only_to_the_books_address(name):
     """Until the address is set, no page offers a repository or Colab; afterwards, only the book's own."""
@@ -259,5 +384,6 @@ def test_no_directive_is_left_unread(name):
             for part in element.find_all(string=True, recursive=True)
             if not part.find_parent(["pre", "code"])
         )
-        found = re.search(r":::|\{(ref|numref|eq|cite(:\w)?|doc|py:\w+|glue\S*)\}|^\s*```", text)
+        roles = r"ref|numref|eq|cite(:\w)?|doc|py:\w+|glue\S*|term|result|model|download"
+        found = re.search(rf":::|\{{({roles})\}}|^\s*```", text)
         assert not found, f"unread markup: {text.strip()[:120]!r}"

@@ -215,6 +215,53 @@ def test_text_stands_out(visited, dark):
     assert not faint, "\n".join(faint)
 
 
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_the_map_is_legible(visited, width):
+    """One of its two shapes is shown; its words are large enough, and each stays inside its part."""
+    tab, _ = visited
+    show(tab, width=width)
+    maps = tab.locator("nav.vit-map-place").count()
+    found = tab.evaluate(
+        """() => [...document.querySelectorAll('svg.vit-map')].filter(svg => svg.getClientRects().length).map(svg => {
+            const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1
+                                  && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+            const frame = svg.getBoundingClientRect();
+            const size = text => parseFloat(getComputedStyle(text).fontSize) * svg.getScreenCTM().a;
+            const texts = [...svg.querySelectorAll('text')];
+            const pill = svg.querySelector('.pill');
+            const out = text => {
+                const home = text.classList.contains('pill-text') ? pill
+                           : text.closest('.part') ? text.closest('.part').querySelector('.box') : svg;
+                return !inside(text.getBoundingClientRect(), home.getBoundingClientRect());
+            };
+            return {shape: svg.classList.contains('wide') ? 'wide' : 'tall',
+                    fits: frame.left >= 0 && frame.right <= innerWidth,
+                    small: texts.filter(text => size(text) < 9.9).map(text => text.textContent),
+                    out: texts.filter(out).map(text => text.textContent)};
+        })"""
+    )
+    assert [each["shape"] for each in found] == maps * (["tall"] if width < 700 else ["wide"])
+    for each in found:
+        assert each["fits"] and not each["small"] and not each["out"], each
+
+
+def test_the_map_can_be_used_by_keyboard(visited):
+    """Every part that is shown takes the focus and shows it, and has a name."""
+    tab, _ = visited
+    show(tab)
+    parts = tab.locator("svg.vit-map.wide a.part")
+    for i in range(parts.count()):
+        part = parts.nth(i)
+        part.focus()
+        assert part.evaluate("element => element === document.activeElement")
+        assert len(part.get_attribute("aria-label")) > 30
+    if parts.count():
+        tab.keyboard.press("Shift+Tab")
+        tab.keyboard.press("Tab")  # a browser shows the focus when keys have moved it
+        focused = tab.locator("svg.vit-map.wide a.part:focus-visible > .box")
+        assert focused.evaluate("box => getComputedStyle(box).strokeDasharray") != "none"
+
+
 def test_the_page_was_quiet_all_along(visited):
     """No request to another host, nothing missing, no error in the console, through all that was done above."""
     tab, wrong = visited
@@ -230,6 +277,27 @@ def test_solutions_are_folded_and_open_on_a_click(browser, address):
         assert not text.is_visible()
         solution.locator(".admonition-title").first.click()
         text.wait_for(state="visible")
+
+
+def test_answers_unfold_without_scripts(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(f"{address}/{built('book/questions')}")
+    answer = tab.locator("details").first
+    text = answer.locator("p:has(em)").first
+    assert not text.is_visible()
+    answer.locator("summary").click()
+    text.wait_for(state="visible")
+    context.close()
+
+
+def test_the_map_is_there_without_scripts(browser, address):
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 900})
+    tab = context.new_page()
+    tab.goto(f"{address}/{built('book/01-patchify')}")
+    tab.locator("svg.vit-map.tall a[data-part='09']").click()
+    tab.wait_for_url("**/09-training.html")
+    context.close()
 
 
 def test_the_book_opens_as_plain_files(browser):

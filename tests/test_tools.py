@@ -18,9 +18,10 @@ import pytest
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
 
 import build  # noqa: E402
+import draw_map  # noqa: E402
 import refresh  # noqa: E402
 import set_url  # noqa: E402
 
@@ -344,3 +345,189 @@ def test_ci_covers_the_pythons_and_the_oldest_torch():
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     oldest = next(line for line in dependencies if line.startswith("torch>=")).removeprefix("torch>=")
     assert f"torch=={oldest}.*" in [each["torch"] for each in jobs["torch"]["strategy"]["matrix"]["include"]]
+
+
+# The map of the ViT
+
+
+def drawing(lit: str = "", shape: str = "wide", address=lambda part: f"{part.page}.html"):
+    """A drawing of the map, parsed: a chapter's strip, or the whole map for ""."""
+    from xml.etree import ElementTree
+
+    text = draw_map.strip(lit, address, shape) if lit else draw_map.whole(address, shape)
+    return ElementTree.fromstring(text)
+
+
+def with_class(svg, name: str) -> list:
+    return [element for element in svg.iter() if name in element.get("class", "").split()]
+
+
+def variables(theme: str) -> dict[str, str]:
+    """The map's colours in the style sheet."""
+    css = (ROOT / "book/_static/custom.css").read_text(encoding="utf-8")
+    block = css.split(f'html[data-theme="{theme}"] {{')[1].split("}")[0]
+    return dict(re.findall(r"--map-([\w-]+): (#[0-9a-f]{6});", block))
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio that WCAG 2 defines."""
+    light = []
+    for colour in (one, other):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in channels]
+        light.append(sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True)))
+    return (max(light) + 0.05) / (min(light) + 0.05)
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("lit", ["", *draw_map.BY_NUMBER])
+def test_every_drawing_of_the_map_has_every_part_once(lit, shape):
+    svg = drawing(lit, shape)
+    parts = with_class(svg, "part")
+    assert sorted(part.get("data-part") for part in parts) == list(draw_map.BY_NUMBER)
+    assert all(part.tag.endswith("}a") and part.get("href").startswith(part.get("data-part")) for part in parts)
+    assert [part.get("data-part") for part in with_class(svg, "lit")] == [lit] * bool(lit)
+    assert len(with_class(svg, "pill-text")) == bool(lit), "the words say it too, not the colour alone"
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("lit", ["", *draw_map.BY_NUMBER])
+def test_nothing_on_the_map_leaves_its_edges(lit, shape):
+    svg = drawing(lit, shape)
+    _, _, width, height = map(float, svg.get("viewBox").split())
+    for element in svg:  # nested drawings have their own coordinates
+        for box in [element, *element] if element.tag.endswith(("}a", "}rect")) else []:
+            if box.tag.endswith("}rect"):
+                x, y, w, h = (float(box.get(name)) for name in ("x", "y", "width", "height"))
+                assert x >= 0 and y >= 0 and x + w <= width and y + h <= height, box.attrib
+
+
+def test_no_id_is_used_by_two_drawings_of_one_page():
+    ids = [element.get("id") for shape in ("wide", "tall") for svg in (drawing("05", shape), drawing("", shape))
+           for element in svg.iter() if element.get("id")]  # fmt: skip
+    assert len(ids) == len(set(ids)) == 8
+
+
+def test_a_part_without_a_page_is_no_link():
+    svg = drawing("05", address=lambda part: None if part.number == "06" else f"{part.page}.html")
+    tags = {part.get("data-part"): part.tag.split("}")[1] for part in with_class(svg, "part")}
+    assert tags["06"] == "g" and tags["05"] == "a"
+
+
+@pytest.mark.errors
+def test_the_map_knows_its_parts():
+    with pytest.raises(ValueError, match="no part '10' on the map; expected one of 01, 02"):
+        draw_map.strip("10", lambda part: None)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_maps_colours_stand_out(theme):
+    """4.5 : 1 for what is read, 3 : 1 for edges and arrows; a lit part differs by more than its hue."""
+    colour = variables(theme)
+    grounds = [colour[f"{kind}-back"] for kind in ("token", "encoder", "read", "whole", "train")]
+    for ground in [*grounds, colour["paper"]]:
+        assert contrast(colour["ink"], ground) >= 7
+        assert contrast(colour["soft"], ground) >= 4.5
+        assert contrast(colour["line"], ground) >= 3
+    for kind in ("token", "encoder", "read", "whole", "train"):
+        assert contrast(colour[kind], colour[f"{kind}-back"]) >= 4.5, kind
+        assert contrast(colour[kind], colour["lit-ink"]) >= 4.5, kind
+        assert contrast(colour[kind], colour["whole-back"]) >= 3, kind
+        assert contrast(colour[kind], colour[f"{kind}-back"]) >= 3, "lit and unlit differ in lightness"
+    assert contrast(colour["ink"], colour["paper"]) >= 7  # the words "you are here"
+
+
+def test_the_stand_alone_map_is_the_same_drawing(tmp_path):
+    """`book/_static/figures/map.svg` is what tools/draw_map.py writes, up to what image libraries round."""
+    from xml.etree import ElementTree
+
+    def words(svg) -> list[str]:
+        return ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith(("}text", "}title"))]
+
+    path = ROOT / "book/_static/figures/map.svg"
+    assert words(ElementTree.parse(path).getroot()) == words(drawing(address=lambda part: None)), (
+        "run: python tools/draw_map.py"
+    )
+    assert draw_map.LIGHT == variables("light")
+    style = draw_map.stand_alone_style()
+    assert style.startswith("svg.vit-map{--map-ink:#14171c;") and style.count("{") == style.count("}")
+    assert "nav." not in style
+
+
+# Numbers and tables on pages
+
+
+@pytest.fixture
+def computed(tmp_path, monkeypatch):
+    """The extension, with one result of our own."""
+    module = pytest.importorskip("computed")
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    summary = {"token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2}, "one": {"mean": 0.4, "sd": None, "n": 1}}
+    study = {"name": "toy", "final": {"test_accuracy": 0.98765}, "parameters": 1234567, "seconds": 5530.0}
+    (tmp_path / "toy.json").write_text(json.dumps(study | {"epochs": [{"loss": 2.5}], "summary": summary}))
+    return module
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("toy: final/test_accuracy", "98.8 %"),
+        ("toy: parameters", "1,234,567"),
+        ("toy: seconds as duration", "1 h 32 min"),
+        ("toy: seconds", "5.53e+03"),
+        ("toy: seconds as ,.0f", "5,530"),
+        ("toy: epochs/-1/loss as .2f", "2.50"),
+        ("toy: name", "toy"),
+        ("toy: summary/token lr=0.001 as spread", "50.0 ± 1.2 %"),
+        ("toy: summary/one as spread", "40.0 %"),
+        ("toy: final/test_accuracy - toy: summary/one/mean as points", "58.8"),
+    ],
+)
+def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
+    assert computed.result(text).replace("\u00a0", " ") == wanted
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("toy", "expected `file: key/key`, got 'toy'"),
+        ("tay: seconds", "no results called 'tay'; there are: toy"),
+        ("toy: final/accuracy", "has no 'accuracy' on the way 'final/accuracy'; there is: test_accuracy"),
+        ("toy: epochs/3/loss", "has no '3' on the way 'epochs/3/loss'; there is: a list"),
+        ("toy: final", "expected a number or a word at 'toy: final'"),
+        ("toy: seconds as hours", "unknown form 'hours'; there are percent"),
+        ("toy: name as percent", "expected a number or a word"),
+    ],
+)
+def test_a_wrong_result_is_refused(computed, text, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        computed.result(text)
+
+
+def test_a_models_numbers(computed):
+    assert computed.model("vit-b/16 tokens") == "196"
+    assert computed.model("vit-b/16 img_size=[480,640] grid").replace("\u00a0", " ") == "30 × 40"
+    assert computed.model("vit-b/16 img_size=384 parameters") == "86,859,496"
+    assert computed.model("vit-l/16 gmacs") == "61.6"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("vit-b/16 weight", "unknown quantity 'weight'; there are tokens"),
+        ("vit-x/16 tokens", "unknown preset 'vit-x/16'"),
+        ("vit-b/16 img_size tokens", "expected changes such as img_size=384, got 'img_size'"),
+        ("vit-b/16 img_size=225 tokens", "225"),
+    ],
+)
+def test_a_wrong_model_is_refused(computed, text, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        computed.model(text)
+
+
+@pytest.mark.errors
+def test_a_wrong_table_is_refused(computed):
+    with pytest.raises(ValueError, match="no computed table 'sizes'; there are model-sizes"):
+        computed.make_table("sizes")
