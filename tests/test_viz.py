@@ -209,6 +209,12 @@ def test_patch_numbers_follow_reading_order():
     assert [text.get_text() for text in ax.texts] == ["CLS", "0", "1", "2", "···", "64"]
 
 
+@pytest.mark.parametrize("x, whole", [(range(5), True), ([0.5, 1.0, 1.5], False)])
+def test_no_tick_between_whole_numbers(x, whole):
+    fig = viz.plot_lines({"a": (x, [3.0] * len(x))}, "blocks", "y")
+    assert all(float(tick).is_integer() for tick in fig.axes[0].get_xticks()) == whole
+
+
 def test_every_series_has_its_own_marker_and_line():
     fig = viz.plot_lines({str(i): [i, i + 1] for i in range(7)}, "x", "y")
     looks = [(line.get_color(), line.get_marker(), str(line._dash_pattern)) for line in fig.axes[0].lines]

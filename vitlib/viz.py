@@ -318,6 +318,8 @@ def plot_lines(series: Mapping[str, Sequence], xlabel: str, ylabel: str, *, titl
                 axis.set_major_locator(ticker.FixedLocator(ticks))
             axis.set_major_formatter(plain)
             axis.set_minor_locator(ticker.NullLocator())
+        elif values and all((x == x.round()).all() for x in values):  # epochs, blocks: none between two
+            axis.set_major_locator(ticker.MaxNLocator("auto", steps=(1, 2, 2.5, 5, 10), integer=True))
     if labels == "direct":
         _label_ends(ax, curves, height)
     elif labels == "legend":
