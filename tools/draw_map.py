@@ -363,7 +363,7 @@ def strip(lit: str, address: Callable[[Part], str | None], shape: str = "wide") 
 
 
 def embedding(c: Canvas, x, y, size) -> None:
-    """One patch, laid out as a column of numbers, times E, is a token; ``size`` high."""
+    """One patch, laid out as numbers, goes through E and is a token; ``size`` high."""
     n, s = EYE, scene()
     thumb = size * 0.6
     c.patch(n, x, y + (size - thumb) / 2, thumb)
@@ -372,13 +372,13 @@ def embedding(c: Canvas, x, y, size) -> None:
     for i, colour in enumerate(s.flat):
         c.add(f'<rect x="{flat:g}" y="{y + i * size / 16:g}" width="16" height="{size / 16 - 0.6:.4g}" '
               f'fill="{colour}"/>')  # fmt: skip
-    c.text(flat + 28, y + size / 2 + 5, "×", 16, "name", "middle")
+    c.line((flat + 19, y + size / 2), (flat + 37, y + size / 2))
     c.rect(flat + 40, y + size * 0.08, size * 0.66, size * 0.84, "plain", 4)
     middle = flat + 40 + size * 0.33
     c.text(middle, y + size / 2 + 2, "E", 20, "name", "middle")
     c.text(middle, y + size / 2 + 20, "P²C × D", 12, "soft", "middle")
     right = flat + 40 + size * 0.66
-    c.text(right + 13, y + size / 2 + 5, "=", 16, "name", "middle")
+    c.line((right + 4, y + size / 2), (right + 22, y + size / 2))
     c.column(s.tokens[1 + n], right + 26, y + size * 0.2, 18, size * 0.1)
 
 
