@@ -63,7 +63,7 @@ def test_the_report_is_a_table_of_what_was_found(data, tmp_path):
     text = report("stems", tmp_path)
     for variant, summary in result["summary"].items():
         assert f"| {variant} | {summary['mean']:.2%} | one seed | 1 |" in text
-    assert "Drawn-10" in text and "20 images held out" in text
+    assert "Drawn-10" in text and "20 held-out images" in text
 
 
 @pytest.mark.errors

@@ -403,7 +403,7 @@ def test_unknown_presets_and_scales(args, message):
     (192, "avx2", "fp32"),
 ])
 def test_bf16_only_where_it_pays(monkeypatch, width, flags, expected):
-    monkeypatch.setattr(module, "_cpuinfo", lambda: flags)
+    monkeypatch.setattr(module, "cpuinfo", lambda: flags)
     assert pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected
     assert pick_precision(torch.device("mps"), vl.ViTConfig(embed_dim=width)) == "fp32"
 

@@ -175,19 +175,25 @@ def _study(args: argparse.Namespace) -> int:
     import torch
 
     from vitlib.data import load_dataset
-    from vitlib.studies import STUDIES, report, run_study
+    from vitlib.studies import STUDIES, report, resolution, run_study
+    from vitlib.utils import write_json
 
     if args.action == "list":
         for name, study in STUDIES.items():
             print(f"{name:12s} {study.question} ({study.source}; {len(study.variants)} variants)")
+        print(f"{'resolution':12s} {resolution.QUESTION} (Section 3.2; reads trained models)")
         return 0
-    if args.name not in STUDIES:
-        raise ValueError(f"unknown study {args.name!r}; choose one of {', '.join(STUDIES)}")
+    if args.name not in (*STUDIES, "resolution"):
+        raise ValueError(f"unknown study {args.name!r}; choose one of {', '.join(STUDIES)}, resolution")
     if args.action == "report":
         print(report(args.name, args.out))
         return 0
     if args.threads is not None:
         torch.set_num_threads(_positive("--threads", args.threads))
+    if args.name == "resolution":
+        result = resolution.run(args.scale, args.device, command=args.command_line)
+        print(f"wrote {write_json((args.out or Path('runs/study-resolution')) / 'resolution.json', result)}")
+        return 0
     data = load_dataset(args.data, "train", n=args.limit)
     result = run_study(args.name, data, scale=args.scale, seeds=tuple(args.seeds), out=args.out,
                        n_val=min(5000, len(data.images) // 10), device=args.device,

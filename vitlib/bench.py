@@ -22,8 +22,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from vitlib.config import ViTConfig
-from vitlib.train import _hardware, pick_precision
-from vitlib.utils import count_macs, count_parameters, pick_device, write_json
+from vitlib.train import pick_precision
+from vitlib.utils import count_macs, count_parameters, describe_hardware, pick_device, write_json
 from vitlib.vit import VisionTransformer
 
 __all__ = ["LIBRARIES", "build_models", "configure_parser", "import_library", "measure_memory", "measure_speed", "run"]
@@ -325,7 +325,7 @@ def run(args: argparse.Namespace) -> int:
         rows[name] = {"parameters": count_parameters(model), "peak_memory": memory, **speed[name]}
     base = "timm fp32" if "timm fp32" in rows else "vitlib fp32"
     result = {"command": getattr(args, "command_line", ""), "torch_version": str(torch.__version__),
-              "hardware": _hardware(device), "config": vars(cfg), "gmacs": count_macs(cfg) / 1e9,
+              "hardware": describe_hardware(device), "config": vars(cfg), "gmacs": count_macs(cfg) / 1e9,
               "batch_size": args.batch_size, "clock": args.clock, "base": base, "skipped": skipped, "rows": rows}
     print(table(result))
     if args.json:

@@ -7,8 +7,6 @@ import hashlib
 import io
 import json
 import math
-import os
-import platform
 import signal
 import sys
 import threading
@@ -29,7 +27,15 @@ from vitlib.augment import augment_batch
 from vitlib.config import ViTConfig
 from vitlib.data import normalize
 from vitlib.optim import EMA, build_optimizer, lr_at
-from vitlib.utils import count_macs, count_parameters, pick_device, write_atomic, write_json
+from vitlib.utils import (
+    count_macs,
+    count_parameters,
+    cpuinfo,
+    describe_hardware,
+    pick_device,
+    write_atomic,
+    write_json,
+)
 from vitlib.vit import VisionTransformer
 
 __all__ = ["RECIPES", "Recipe", "Stopped", "evaluate", "pick_precision", "predict", "recipe", "train_model"]
@@ -257,7 +263,7 @@ class _Run:
                          "data": {"label": label, "n": len(images), "checksum": _checksum(images, labels)}}
         self.log = {
             "name": recipe.name, "command": command, "vitlib_version": vitlib.__version__,
-            "torch_version": str(torch.__version__), "dataset": label, "hardware": _hardware(device),
+            "torch_version": str(torch.__version__), "dataset": label, "hardware": describe_hardware(device),
             "precision": self.precision, "seed": recipe.seed, "parameters": count_parameters(self.model),
             "n_train": len(images), "n_val": 0 if val is None else len(val[0]), "seconds": 0.0,
             "finished": False, "config": plain["model"], "recipe": plain, "epochs": [],
@@ -487,7 +493,7 @@ def pick_precision(device: torch.device, model: ViTConfig) -> str:
     """
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
-    pays = device.type == "cpu" and model.embed_dim >= 64 and "amx_bf16" in _cpuinfo()
+    pays = device.type == "cpu" and model.embed_dim >= 64 and "amx_bf16" in cpuinfo()
     return "bf16" if pays else "fp32"
 
 
@@ -551,19 +557,6 @@ def _differences(theirs: dict, ours: dict, path: str = "") -> Iterator[str]:
             yield from _differences(a, b, f"{path}{key}.")
         elif a != b:
             yield f"{path}{key} was {a!r}, now {b!r}"
-
-
-def _cpuinfo() -> str:
-    path = Path("/proc/cpuinfo")
-    return path.read_text() if path.exists() else ""
-
-
-def _hardware(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    names = [line.split(":")[1].strip() for line in _cpuinfo().splitlines() if line.startswith("model name")]
-    name = names[0] if names else platform.processor() or platform.machine()
-    return f"{name}, {torch.get_num_threads()} of {os.cpu_count()} cores"
 
 
 def _matmul_peak(device: torch.device, precision: str) -> float:

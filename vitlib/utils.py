@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import random
 import tempfile
 from collections.abc import Callable
@@ -55,6 +56,21 @@ def pick_device(name: str = "auto") -> torch.device:
     if not here[kind]:
         raise ValueError(f"device {name!r} is not available on this machine; use auto or cpu")
     return torch.device(name)
+
+
+def cpuinfo() -> str:
+    """What Linux tells of its processors, "" elsewhere."""
+    path = Path("/proc/cpuinfo")
+    return path.read_text() if path.exists() else ""
+
+
+def describe_hardware(device: torch.device) -> str:
+    """The GPU's name, or the processor's with the threads that PyTorch uses, as it stands in results."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    names = [line.split(":")[1].strip() for line in cpuinfo().splitlines() if line.startswith("model name")]
+    name = names[0] if names else platform.processor() or platform.machine()
+    return f"{name}, {torch.get_num_threads()} of {os.cpu_count()} cores"
 
 
 def count_parameters(module: nn.Module) -> int:

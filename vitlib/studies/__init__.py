@@ -149,8 +149,9 @@ def report(name: str, out: str | Path | None = None) -> str:
     """
     path = Path(out or f"runs/study-{name}") / f"{name}.json"
     result = json.loads(path.read_text(encoding="utf-8")) if path.exists() else load_results(name)
-    lines = [f"{result['question']} {result['dataset']}, {result['scale']} scale, {result['n_val']:,} images held out.",
-             "", "| variant | held-out accuracy | sd over seeds | seeds |", "|---|---|---|---|"]
+    judged = f"{result['n_val']:,} held-out images" if result["n_val"] else "test images"
+    lines = [f"{result['question']} {result['dataset']}, {result['scale']} scale, {judged}.",
+             "", "| variant | accuracy | sd over seeds | seeds |", "|---|---|---|---|"]
     for variant, s in result["summary"].items():
         spread = "one seed" if s["sd"] is None else f"{100 * s['sd']:.2f}"
         lines.append(f"| {variant} | {s['mean']:.2%} | {spread} | {s['n']} |")

@@ -18,8 +18,8 @@ from torch.nn import functional as F
 import vitlib
 from vitlib.data import Dataset, find_cifar10, load_dataset
 from vitlib.posembed import resample_pos_embed
-from vitlib.train import _hardware, evaluate
-from vitlib.utils import pick_device
+from vitlib.train import evaluate
+from vitlib.utils import describe_hardware, pick_device
 from vitlib.vit import VisionTransformer
 from vitlib.weights import load_pretrained
 
@@ -201,7 +201,7 @@ def run(scale: str = "quick", device: str = "auto", progress: bool = True, *, mo
         "name": "resolution", "question": QUESTION, "source": "Section 3.2", "scale": scale, "command": command,
         "note": "The test set is read again here, for another question; nothing was chosen by it.",
         "vitlib_version": vitlib.__version__, "torch_version": str(torch.__version__),
-        "dataset": ", ".join(sorted({one["dataset"] for one in runs})), "hardware": [_hardware(where)],
+        "dataset": ", ".join(sorted({one["dataset"] for one in runs})), "hardware": [describe_hardware(where)],
         "precision": ["fp32"], "seconds": round(time.monotonic() - began, 1), "n_train": 0, "n_val": 0,
         "n_test": {one["dataset"]: one["final"]["n"] for one in runs}, "finished": True, "runs": runs,
         "summary": {name: {"mean": statistics.fmean(scores), "n": len(scores),
