@@ -54,7 +54,13 @@ class Attention(nn.Module):
         self.drop = nn.Dropout(drop_rate)
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
-        """Queries, keys and values of every head, each (B, h, T, d) (Equation 5)."""
+        """Queries, keys and values of every head, each (B, h, T, d).
+
+        Raises:
+            ValueError: If `x` is not (B, T, D).
+
+        Source: Equation 5.
+        """
         width = self.qkv.in_features
         if x.ndim != 3 or x.shape[-1] != width:  # (T, D) would mix the numbers of a head in place of tokens
             fix = "add the batch axis with x[None]" if tuple(x.shape[1:]) == (width,) else "is it embedded yet?"
