@@ -89,6 +89,8 @@ def test_resample_grid_gradient():
     ((1, 17, 4), dict(new_grid=(2, 2), num_prefix_tokens=-1), r"num_prefix_tokens must be in \[0, 17\), got -1"),
     ((1, 16, 4), dict(new_grid=(2, 2)), r"15 patch positions are not a square grid; give old_grid=\(rows, columns\)"),
     ((1, 17, 4), dict(new_grid=(2, 2), old_grid=(3, 5)), r"old_grid \(3, 5\) has 15 places, but pos_embed has 16"),
+    ((1, 17, 4), dict(new_grid=8), r"new_grid must be \(rows, columns\), got 8"),
+    ((1, 17, 4), dict(new_grid=(2, 2), old_grid=[4, 4, 4]), r"old_grid must be \(rows, columns\), got \[4, 4, 4\]"),
     ((1, 17, 4), dict(new_grid=(0, 2)), r"new_grid must have at least one row and one column, got \(0, 2\)"),
 ])
 def test_resample_refuses(shape, options, message):

@@ -48,6 +48,9 @@ def resample_pos_embed(pos_embed: Float[Tensor, "1 T D"], new_grid: tuple[int, i
             raise ValueError(f"{tokens} patch positions are not a square grid; give old_grid=(rows, columns), "
                              f"or check num_prefix_tokens={num_prefix_tokens}")
         old_grid = side, side
+    for name, grid in (("new_grid", new_grid), ("old_grid", old_grid)):
+        if not isinstance(grid, tuple | list) or len(grid) != 2:
+            raise ValueError(f"{name} must be (rows, columns), got {grid!r}")
     if old_grid[0] * old_grid[1] != tokens:
         raise ValueError(f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} places, "
                          f"but pos_embed has {tokens} patch positions")
