@@ -462,7 +462,8 @@ def computed(tmp_path, monkeypatch):
     """The extension, with one result of our own."""
     module = pytest.importorskip("computed")
     monkeypatch.setattr(module, "RESULTS", tmp_path)
-    summary = {"token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2}, "one": {"mean": 0.4, "sd": None, "n": 1}}
+    summary = {"token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2}, "one": {"mean": 0.4, "sd": None, "n": 1},
+               "model: as trained": {"mean": 0.3, "sd": 0.1, "n": 3}}  # fmt: skip
     study = {"name": "toy", "final": {"test_accuracy": 0.98765}, "parameters": 1234567, "seconds": 5530.0}
     (tmp_path / "toy.json").write_text(json.dumps(study | {"epochs": [{"loss": 2.5}], "summary": summary}))
     return module
@@ -480,6 +481,8 @@ def computed(tmp_path, monkeypatch):
         ("toy: name", "toy"),
         ("toy: summary/token lr=0.001 as spread", "50.0 ± 1.2 %"),
         ("toy: summary/one as spread", "40.0 %"),
+        ("toy: summary/model: as trained/mean as .1f", "0.3"),
+        ("toy: summary/model: as trained/n", "3"),
         ("toy: final/test_accuracy - toy: summary/one/mean as points", "58.8"),
     ],
 )
