@@ -83,7 +83,7 @@ def written(value, form: str = "", way: str = "") -> str:
 
 def result(text: str) -> str:
     """What stands on the page for a `result`: one value, or the difference of two."""
-    what, form = re.fullmatch(r"(.+?)(?: as (\S+))?", text.strip(), re.S).groups()
+    what, form = re.fullmatch(r"(.+?)(?: as ([\w.,%]+))?", text.strip(), re.S).groups()
     first, minus, second = (part.strip() for part in what.partition(" - "))
     value = look_up(first) - look_up(second) if minus else look_up(first)
     return written(value, form or "", first)
