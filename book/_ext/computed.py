@@ -153,19 +153,26 @@ def model_sizes() -> list[str]:
 
 
 def our_models() -> list[str]:
-    """The models that come with the book: their shape, how they were trained and what they reach."""
+    """The models that come with the book: what they reach, and their shape."""
     rows = []
     for card in cards():
         cfg = card["config"]
+        sizes = [cfg["depth"], cfg["embed_dim"], int(cfg["embed_dim"] * cfg["mlp_ratio"]), cfg["num_heads"]]
         reader = {"token": "CLS", "avg": "GAP"}[cfg["global_pool"]]
-        shape = f"{cfg['embed_dim']} × {cfg['depth']}, {cfg['num_heads']} heads, MLP {cfg['mlp_ratio']:g}"
-        accuracy = row(card).split("|")[-2].strip()
-        rows.append([f"`{card['name']}`", accuracy, card["dataset"], f"{card['n_train']:,}", shape, reader,
-                     f"{card['parameters']:,}", str(card["recipe"]["epochs"]),
-                     f"{hardware(card['hardware'])}, {card['precision']}", duration(card["seconds"])])  # fmt: skip
-    head = ["Model", "Test accuracy", "Data", "Images", "$D$ × $L$", "read by", "Parameters", "Epochs", "Trained on",
-            "Time"]  # fmt: skip
-    return table(head, rows, "Images|Parameters|Epochs|Time")
+        rows.append([f"`{card['name']}`", row(card).split("|")[-2].strip(), card["dataset"], reader,
+                     *(f"{n:,}" for n in [*sizes, card["parameters"]])])  # fmt: skip
+    head = ["Model", "Test accuracy", "Data", "reads", "$L$", "$D$", "MLP", "$h$", "Parameters"]
+    return table(head, rows, "|".join(head[4:]))
+
+
+def our_runs() -> list[str]:
+    """How the book's models were trained."""
+    rows = [
+        [f"`{card['name']}`", f"{card['n_train']:,}", str(card["recipe"]["epochs"]), hardware(card["hardware"]),
+         card["precision"], duration(card["seconds"])]
+        for card in cards()
+    ]  # fmt: skip
+    return table(["Model", "Images", "Epochs", "Trained on", "Precision", "Time"], rows, "Images|Epochs|Time")
 
 
 def our_studies() -> list[str]:
@@ -175,12 +182,12 @@ def our_studies() -> list[str]:
         study = json.loads(path.read_text(encoding="utf-8"))
         if "question" in study and "runs" in study:
             seconds = study.get("seconds") or sum(run["seconds"] for run in study["runs"])
-            count = str(len(study["runs"]))
-            rows.append([f"`{path.stem}`", study["question"], study["dataset"], count, duration(seconds)])
+            count, time = str(len(study["runs"])), duration(seconds).replace(" ", NARROW)
+            rows.append([f"`{path.stem}`", study["question"], study["dataset"], count, time])
     return table(["Study", "Question", "Data", "Runs", "Time"], rows, "Runs|Time")
 
 
-TABLES = {"model-sizes": model_sizes, "our-models": our_models, "our-studies": our_studies}
+TABLES = {"model-sizes": model_sizes, "our-models": our_models, "our-runs": our_runs, "our-studies": our_studies}
 
 
 def make_table(name: str) -> list[str]:
