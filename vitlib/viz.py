@@ -231,7 +231,8 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
 
 @rc_context(STYLE)
 def heat_maps(maps: Tensor | Sequence, titles: Sequence[str] | None = None, *, label: str = "",
-              cols: int | None = None, values: str = "", limits: tuple[float | int, float | int] | None = None) -> Figure:
+              cols: int | None = None, values: str = "",
+              limits: tuple[float | int, float | int] | None = None) -> Figure:
     """Matrices as coloured squares on one scale: blue and red about 0 where a number is negative.
 
     Args:
