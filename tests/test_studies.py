@@ -49,7 +49,7 @@ def test_results_hold_every_run_and_its_summary(data, tmp_path):
 
 
 def test_a_stopped_study_goes_on_and_skips_what_is_finished(data, tmp_path):
-    stopped = run(data, tmp_path, budget_minutes=0)
+    stopped = run(data, tmp_path, budget_minutes=0.0)
     assert not stopped["finished"] and stopped["runs"] == [] and stopped["summary"] == {}
     first = run(data, tmp_path, seeds=(0,))
     assert first["finished"] and first["summary"]["conv"]["sd"] is None
