@@ -110,8 +110,8 @@ def show(tab, dark: bool = False, width: int = 1280) -> None:
     tab.emulate_media(color_scheme=theme)
     tab.set_viewport_size({"width": width, "height": 900})
     tab.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
-    tab.wait_for_timeout(100)  # lets transitions begin ...
-    tab.wait_for_function("document.getAnimations().length === 0")  # ... and end
+    tab.wait_for_timeout(100)  # lets transitions begin; one that is out of sight may never end by itself
+    tab.evaluate("document.getAnimations().forEach(one => { try { one.finish() } catch { one.cancel() } })")
 
 
 def test_equations_are_rendered_here(visited):
@@ -120,7 +120,10 @@ def test_equations_are_rendered_here(visited):
     assert tab.locator("article .math mjx-container").count() >= formulas
     assert tab.locator("mjx-merror, [data-mml-node='merror']").count() == 0, "a formula has an error in it"
     if formulas:
+        folded = "document.querySelectorAll('article details:not([open])')"
+        tab.evaluate(f"window.folded = [...{folded}]; window.folded.forEach(one => one.open = true)")
         drawn = tab.locator("article mjx-container >> visible=true").first.bounding_box()
+        tab.evaluate("window.folded.forEach(one => one.open = false)")
         assert drawn["width"] > 2 and drawn["height"] > 2
 
 
