@@ -76,30 +76,35 @@ def _configure_train(commands) -> None:
     )
     unset = argparse.SUPPRESS
     p.add_argument("--preset", default="laptop", metavar="NAME", help="plain, paper, modern, laptop or drawn10")
-    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
     p.add_argument("--data", choices=("auto", "cifar10", "drawn10"), default=unset,
                    help="the data set; auto takes CIFAR-10 if it is there (default: the preset's)")
     for name, kind, what in (("epochs", int, "passes over the training images"),
                              ("lr", float, "peak learning rate"), ("batch-size", int, "images per step"),
                              ("seed", int, "seed of everything random")):
         p.add_argument(f"--{name}", type=kind, default=unset, metavar="N", help=f"{what} (default: the preset's)")
-    p.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE",
-                   help="change other fields of the recipe or, as model.FIELD, of the model: "
-                        "--set mixup=0 model.depth=8")
     p.add_argument("--out", type=Path, default=unset, help="the run's folder (default: runs/<name>)")
     p.add_argument("--name", default=unset, help="the run's name (default: <data>-<preset>)")
     p.add_argument("--validate", action="store_true",
                    help="hold out a tenth of the training images to choose by, and leave the test set unread")
     p.add_argument("--holdout", type=int, default=0, metavar="N",
                    help="hold out N training images for the curves; the test set is still read once, at the end")
-    p.add_argument("--limit", type=int, default=unset, metavar="N", help="use the first N training images")
-    p.add_argument("--budget-minutes", type=float, default=unset, metavar="M",
-                   help="stop cleanly after M minutes; the same command goes on")
     p.add_argument("--no-resume", action="store_true", help="start anew and overwrite the folder's checkpoint")
-    p.add_argument("--device", default="auto", choices=DEVICES, help="where to compute")
-    p.add_argument("--threads", type=int, default=unset, metavar="N", help="CPU threads (default: all cores)")
     p.add_argument("--compile", action="store_true", help="use torch.compile: slow to start, then faster")
+    _configure_runs(p)
     p.set_defaults(run=_train)
+
+
+def _configure_runs(p: argparse.ArgumentParser) -> None:
+    """What every command that trains can be told."""
+    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
+    p.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE",
+                   help="change other fields of the recipe or, as model.FIELD, of the model: "
+                        "--set mixup=0 model.depth=8")
+    p.add_argument("--limit", type=int, metavar="N", help="use the first N training images")
+    p.add_argument("--budget-minutes", type=float, metavar="M",
+                   help="stop cleanly after M minutes; the same command goes on")
+    p.add_argument("--device", default="auto", choices=DEVICES, help="where to compute")
+    p.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
 
 
 def _train(args: argparse.Namespace) -> int:
@@ -109,10 +114,9 @@ def _train(args: argparse.Namespace) -> int:
     from vitlib.train import evaluate, train_model
     from vitlib.weights import save_pretrained
 
-    if hasattr(args, "threads"):
-        torch.set_num_threads(_positive("--threads", args.threads))
+    _use_threads(args.threads)
     recipe = _recipe(args)
-    data = load_dataset(recipe.data, "train", n=getattr(args, "limit", None))
+    data = load_dataset(recipe.data, "train", n=args.limit)
     usual = data.name if args.preset == data.name else f"{data.name}-{args.preset}"
     recipe = _named(recipe, getattr(args, "name", usual))
     out = getattr(args, "out", Path("runs") / recipe.name)
@@ -123,7 +127,7 @@ def _train(args: argparse.Namespace) -> int:
     print(f"{recipe.name}: {shape.embed_dim} wide, {shape.depth} deep, {recipe.epochs} epochs of "
           f"{len(images):,} images of {data.label}, in {out}", flush=True)
     result = train_model(recipe, images, labels, val=val, out=out, label=data.label, device=args.device,
-                   resume=not args.no_resume, budget_minutes=getattr(args, "budget_minutes", None),
+                   resume=not args.no_resume, budget_minutes=args.budget_minutes,
                    compile=args.compile, command=args.command_line)
     model = result.pop("model")
     if not result["finished"]:
@@ -158,22 +162,15 @@ def _configure_study(commands) -> None:
     )
     p.add_argument("action", choices=("list", "run", "report"), help="report prints what was found, as a table")
     p.add_argument("name", nargs="?", help="the study")
-    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
     p.add_argument("--data", default="auto", choices=("auto", "cifar10", "drawn10"),
                    help="the data set; auto takes CIFAR-10 if it is there")
     p.add_argument("--seeds", type=int, nargs="+", default=[0, 1], metavar="N", help="seeds")
-    p.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE", help="change every run, as in train")
-    p.add_argument("--limit", type=int, metavar="N", help="use the first N training images")
     p.add_argument("--out", type=Path, help="the folder of its runs (default: runs/study-<name>)")
-    p.add_argument("--budget-minutes", type=float, metavar="M", help="stop cleanly after M minutes")
-    p.add_argument("--device", default="auto", choices=DEVICES, help="where to compute")
-    p.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
+    _configure_runs(p)
     p.set_defaults(run=_study)
 
 
 def _study(args: argparse.Namespace) -> int:
-    import torch
-
     from vitlib.data import load_dataset
     from vitlib.studies import STUDIES, report, resolution, run_study
     from vitlib.utils import write_json
@@ -188,8 +185,7 @@ def _study(args: argparse.Namespace) -> int:
     if args.action == "report":
         print(report(args.name, args.out))
         return 0
-    if args.threads is not None:
-        torch.set_num_threads(_positive("--threads", args.threads))
+    _use_threads(args.threads)
     if args.name == "resolution":
         result = resolution.run(args.scale, args.device, command=args.command_line)
         print(f"wrote {write_json((args.out or Path('runs/study-resolution')) / 'resolution.json', result)}")
@@ -204,10 +200,13 @@ def _study(args: argparse.Namespace) -> int:
     return 0
 
 
-def _positive(name: str, value: int) -> int:
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return value
+def _use_threads(count: int | None) -> None:
+    import torch
+
+    if count is not None:
+        if count < 1:
+            raise ValueError(f"--threads must be at least 1, got {count}")
+        torch.set_num_threads(count)
 
 
 def _reload(weights: Path, device: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 import time
@@ -101,25 +102,24 @@ def run_study(
         "vitlib_version": vitlib.__version__, "torch_version": str(torch.__version__), "dataset": data.label,
         "n_train": len(images), "n_val": len(val[0]), "base": asdict(recipe(study.base, **shared)),
     }
-    for seed in seeds:
-        for variant, own in study.variants.items():
-            left = None if budget_minutes is None else budget_minutes - (time.monotonic() - began) / 60
-            if left is not None and left <= 0:
-                return _write(out, result, runs, study, seeds)
-            one = recipe(study.base, **{**shared, **own, "seed": seed, "name": f"{variant}-s{seed}"})
-            log = train_model(one, images, labels, val=val, out=out / one.name.replace(" ", "-"), label=data.label,
-                              device=device, budget_minutes=left, progress=progress, command=command)
-            if log["finished"]:
-                last = log["epochs"][-1]
-                runs.append({
-                    "variant": variant, "changes": own, "seed": seed, "parameters": log["parameters"],
-                    "seconds": round(log["seconds"], 1), "hardware": log["hardware"], "precision": log["precision"],
-                    "epochs": log["epochs"],
-                    "final": {"val_accuracy": last["val_accuracy"], "val_loss": last["val_loss"]}})
-                if progress:
-                    print(f"{name}: {variant}, seed {seed}: {last['val_accuracy']:.2%} of the held-out images",
-                          flush=True)
-                _write(out, result, runs, study, seeds)
+    for seed, (variant, own) in itertools.product(seeds, study.variants.items()):
+        left = None if budget_minutes is None else budget_minutes - (time.monotonic() - began) / 60
+        if left is not None and left <= 0:
+            break
+        one = recipe(study.base, **{**shared, **own, "seed": seed, "name": f"{variant}-s{seed}"})
+        log = train_model(one, images, labels, val=val, out=out / one.name.replace(" ", "-"), label=data.label,
+                          device=device, budget_minutes=left, progress=progress, command=command)
+        if log["finished"]:
+            last = log["epochs"][-1]
+            runs.append({
+                "variant": variant, "changes": own, "seed": seed, "parameters": log["parameters"],
+                "seconds": round(log["seconds"], 1), "hardware": log["hardware"], "precision": log["precision"],
+                "epochs": log["epochs"],
+                "final": {"val_accuracy": last["val_accuracy"], "val_loss": last["val_loss"]}})
+            if progress:
+                print(f"{name}: {variant}, seed {seed}: {last['val_accuracy']:.2%} of the held-out images",
+                      flush=True)
+            _write(out, result, runs, study, seeds)
     return _write(out, result, runs, study, seeds)
 
 
