@@ -164,7 +164,7 @@ def _configure_study(commands) -> None:
     p.add_argument("name", nargs="?", help="the study")
     p.add_argument("--data", default="auto", choices=("auto", "cifar10", "drawn10"),
                    help="the data set; auto takes CIFAR-10 if it is there")
-    p.add_argument("--seeds", type=int, nargs="+", default=[0, 1], metavar="N", help="seeds")
+    p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
     p.add_argument("--out", type=Path, help="the folder of its runs (default: runs/study-<name>)")
     _configure_runs(p)
     p.set_defaults(run=_study)
@@ -191,7 +191,7 @@ def _study(args: argparse.Namespace) -> int:
         print(f"wrote {write_json((args.out or Path('runs/study-resolution')) / 'resolution.json', result)}")
         return 0
     data = load_dataset(args.data, "train", n=args.limit)
-    result = run_study(args.name, data, scale=args.scale, seeds=tuple(args.seeds), out=args.out,
+    result = run_study(args.name, data, scale=args.scale, seeds=args.seeds and tuple(args.seeds), out=args.out,
                        n_val=min(5000, len(data.images) // 10), device=args.device,
                        budget_minutes=args.budget_minutes, command=args.command_line, **_settings(args.set))
     print(report(args.name, args.out))

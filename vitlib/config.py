@@ -43,6 +43,7 @@ class ViTConfig:
         head: "linear", or "mlp" with one tanh hidden layer (the paper's pre-training head).
         layer_scale: Initial value of LayerScale, or None for no LayerScale.
         act: "gelu" (exact), "gelu_tanh" (Flax's form) or "relu".
+        init_std: Standard deviation of the blocks' matrices before training.
 
     Raises:
         ValueError: If a value is out of range or the sizes do not divide.
@@ -69,6 +70,7 @@ class ViTConfig:
     head: str = "linear"
     layer_scale: float | None = None
     act: str = "gelu"
+    init_std: float = 0.02
 
     def __post_init__(self) -> None:
         if isinstance(self.img_size, list):  # a config read back from JSON
@@ -86,6 +88,8 @@ class ViTConfig:
                              "the paper takes 4.0")
         if self.layer_scale is not None and not _is_number(self.layer_scale):
             raise ValueError(f"layer_scale must be a number or None, got {self.layer_scale!r}; 1e-5 is usual")
+        if not _is_number(self.init_std) or not 0 <= self.init_std < float("inf"):
+            raise ValueError(f"init_std must be a number, 0 or more, got {self.init_std!r}; 0.02 is usual")
         for name in ("drop_rate", "attn_drop_rate", "drop_path_rate"):
             if not _is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -48,7 +49,7 @@ class VisionTransformer(nn.Module):
         # the last post-norm block has normalised its output already
         self.norm = nn.LayerNorm(cfg.embed_dim, eps=EPS) if cfg.norm_order == "pre" else nn.Identity()
         self.head = _build_head(cfg)
-        self.blocks.apply(_init_weights)
+        self.blocks.apply(partial(_init_weights, std=cfg.init_std))
         self.head.apply(_init_weights)
         self.pos_embed = POS_EMBEDS[cfg.pos_embed](cfg.grid, cfg.embed_dim, cfg.num_heads)
         self.register_state_dict_post_hook(_save_as_timm)
@@ -156,10 +157,10 @@ def _build_head(cfg: ViTConfig) -> nn.Module:
     return nn.Sequential(nn.Linear(cfg.embed_dim, cfg.embed_dim), nn.Tanh(), last)
 
 
-def _init_weights(module: nn.Module) -> None:
-    """Truncated normals of 0.02 and zero biases; the patch embeddings initialise themselves."""
+def _init_weights(module: nn.Module, std: float = STD) -> None:
+    """Truncated normals and zero biases; the patch embeddings initialise themselves."""
     if isinstance(module, nn.Linear):
-        nn.init.trunc_normal_(module.weight, std=STD)
+        nn.init.trunc_normal_(module.weight, std=std)
         if module.bias is not None:
             nn.init.zeros_(module.bias)
 

@@ -6,62 +6,27 @@ import itertools
 import json
 import statistics
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
 import vitlib
 from vitlib.data import Dataset, split_validation
-from vitlib.train import Recipe, recipe, train_model
+from vitlib.studies import initialisation, laptop, longest, mirroring, pooling, positions, recipes, stems
+from vitlib.studies.study import Claim, Study
+from vitlib.train import recipe, train_model
 from vitlib.utils import load_results, write_json
 
-__all__ = ["STUDIES", "Study", "report", "run_study"]
+__all__ = ["STUDIES", "Claim", "Study", "report", "run_study"]
 
-_QUICK = recipe("laptop", epochs=4)  # 96 wide, 4 deep
-_FULL = {"epochs": 100, "batch_size": 512, "randaugment": 2, "label_smoothing": 0.1, "model.embed_dim": 192,
-         "model.depth": 9, "model.mlp_ratio": 4.0}
-_RATES = (0.00025, 0.001, 0.004, 0.016)
-
-
-@dataclass(frozen=True)
-class Study:
-    """Training runs that differ in one thing, repeated over seeds and judged on held-out images.
-
-    Args:
-        question: What the study is to answer.
-        variants: For each name, what it changes in the base recipe; "model.FIELD" changes the model.
-        base: The recipe they share, at the scale of a laptop.
-        full: What the scale "full" (a GPU) changes in it.
-        source: Where the paper asks this.
-    """
-
-    question: str
-    variants: dict[str, dict]
-    base: Recipe = _QUICK
-    full: dict = field(default_factory=lambda: dict(_FULL))
-    source: str = ""
-
-
-STUDIES = {
-    "positions": Study(
-        "Does a ViT need positions, and which kind?",
-        {kind: {"model.pos_embed": kind} for kind in ("none", "learned", "learned2d", "sincos2d", "relative")},
-        source="Table 8"),
-    "pooling": Study(
-        "Is the CLS token better than the mean of the patches, once each has its own learning rate?",
-        {f"{pool} lr={rate:g}": {"model.global_pool": pool, "lr": rate}
-         for pool in ("token", "avg") for rate in _RATES},
-        base=recipe("laptop", epochs=2), source="Figure 9"),
-    "stems": Study(
-        "What do overlapping patches and a convolutional stem bring?",
-        {kind: {"model.patch_embed": kind} for kind in ("conv", "overlap", "stem")},
-        source="not in the paper; Xiao et al. 2021"),
-}
+_MODULES = (initialisation, positions, pooling, stems, recipes, mirroring, laptop, longest)
+STUDIES = {module.__name__.rpartition(".")[2]: module.STUDY for module in _MODULES}
 
 
 def run_study(
-    name: str, data: Dataset, *, scale: str = "quick", seeds: tuple[int, ...] = (0, 1), out: str | Path | None = None,
+    name: str, data: Dataset, *, scale: str = "quick", seeds: tuple[int, ...] | None = None,
+    out: str | Path | None = None,
     n_val: int = 5000, device: str = "auto", budget_minutes: float | None = None, progress: bool = True,
     command: str = "", **changes,
 ) -> dict:
@@ -71,7 +36,7 @@ def run_study(
         name: One of `STUDIES`.
         data: The training images; `n_val` of them are held out. The test set is not read.
         scale: "quick" (a laptop) or "full" (a GPU).
-        seeds: Every variant is trained with the first before any with the second.
+        seeds: Every variant is trained with the first before any with the second; None takes the study's.
         out: Folder of the runs and of the results; None is `runs/study-<name>`.
         n_val: Images held out.
         device: "auto", "cpu", "cuda" or "mps".
@@ -91,6 +56,7 @@ def run_study(
         raise ValueError(f"unknown study {name!r}; choose one of {', '.join(STUDIES)}")
     if scale not in ("quick", "full"):
         raise ValueError(f"scale must be quick or full, got {scale!r}")
+    seeds = STUDIES[name].seeds if seeds is None else seeds
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
     study, out = STUDIES[name], Path(out or f"runs/study-{name}")
@@ -115,7 +81,8 @@ def run_study(
                 "variant": variant, "changes": own, "seed": seed, "parameters": log["parameters"],
                 "seconds": round(log["seconds"], 1), "hardware": log["hardware"], "precision": log["precision"],
                 "epochs": log["epochs"],
-                "final": {"val_accuracy": last["val_accuracy"], "val_loss": last["val_loss"]}})
+                "final": {"val_accuracy": last["val_accuracy"], "val_loss": last["val_loss"],
+                          "first_val_accuracy": log["epochs"][0]["val_accuracy"]}})
             if progress:
                 print(f"{name}: {variant}, seed {seed}: {last['val_accuracy']:.2%} of the held-out images",
                       flush=True)
@@ -136,7 +103,7 @@ def _write(out: Path, result: dict, runs: list[dict], study: Study, seeds: tuple
               "seconds": round(sum(run["seconds"] for run in runs), 1),
               "finished": len(runs) == len(study.variants) * len(seeds),
               "runs": [{k: v for k, v in run.items() if k not in ("hardware", "precision")} for run in runs],
-              "summary": summary}
+              "summary": summary, "verdicts": {claim.says: claim.judge(runs) for claim in study.claims}}
     write_json(out / f"{result['name']}.json", result)
     return result
 
