@@ -16,9 +16,13 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 PAGE = (BOOK / "api.md").read_text(encoding="utf-8")
 NAMES = [(module, name) for module, names in PUBLIC.items() for name in names]
-NAMES += [("viz", name) for name in vitlib.viz.__all__ if name not in PUBLIC["viz"]]  # written vl.viz.show_images
+NAMES += [
+    ("viz", name) for name in vitlib.viz.__all__ if name not in PUBLIC["viz"]
+]  # written vl.viz.show_images
 # what stands between two directives belongs to the first of them
-DIRECTIVE = re.compile(r"^\.\. (?:auto|py:)(function|class|data|module):: (vitlib\.[\w.]+)$(.*?)^```$", re.M | re.S)
+DIRECTIVE = re.compile(
+    r"^\.\. (?:auto|py:)(function|class|data|module):: (vitlib\.[\w.]+)$(.*?)^```$", re.M | re.S
+)
 ENTRIES = [(kind, path, body) for kind, path, body in DIRECTIVE.findall(PAGE)]
 
 
@@ -55,4 +59,6 @@ def test_entries_stand_in_the_section_of_their_module():
         module = re.match(r"`vitlib\.(\w+)`", section)[1]
         for _, path, _ in DIRECTIVE.findall(section):
             name = path.rsplit(".", 1)[1]
-            assert name in PUBLIC[module] or path.startswith(f"vitlib.{module}."), f"{path} stands under {module}"
+            assert name in PUBLIC[module] or path.startswith(f"vitlib.{module}."), (
+                f"{path} stands under {module}"
+            )

@@ -19,7 +19,9 @@ def random_attention(embed_dim=12, num_heads=3, **options) -> vl.Attention:
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.booleans())
+@given(
+    st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.booleans()
+)
 def test_fused_path_is_explicit_weights_times_values(B, T, heads, d, qkv_bias, biased):
     layer = random_attention(heads * d, heads, qkv_bias=qkv_bias)
     x = torch.randn(B, T, heads * d)
@@ -151,8 +153,15 @@ def test_there_is_at_least_one_head(heads):
 
 @pytest.mark.errors
 @pytest.mark.parametrize("method", ["forward", "attention_weights", "project"])
-@pytest.mark.parametrize("shape, fix", [((5, 12), "add the batch axis"), ((2, 5, 13), "embedded"),
-                                        ((2, 3, 5, 12), "embedded"), ((12,), "embedded")])
+@pytest.mark.parametrize(
+    "shape, fix",
+    [
+        ((5, 12), "add the batch axis"),
+        ((2, 5, 13), "embedded"),
+        ((2, 3, 5, 12), "embedded"),
+        ((12,), "embedded"),
+    ],
+)
 def test_tokens_of_another_shape_are_refused(method, shape, fix):
     with pytest.raises(ValueError, match=rf"expected tokens of shape \(B, T, 12\), got .*{fix}"):
         getattr(random_attention(), method)(torch.randn(shape))

@@ -26,8 +26,16 @@ def same_picture(n: int = 32) -> torch.Tensor:
 
 
 def all_of_it(**changes) -> SimpleNamespace:
-    fields = dict(crop=4, flip=True, randaugment=2, magnitude=9.0, erasing=0.5, mixup=0.8, cutmix=1.0,
-                  label_smoothing=0.1)
+    fields = dict(
+        crop=4,
+        flip=True,
+        randaugment=2,
+        magnitude=9.0,
+        erasing=0.5,
+        mixup=0.8,
+        cutmix=1.0,
+        label_smoothing=0.1,
+    )
     return SimpleNamespace(**(fields | changes))
 
 
@@ -58,7 +66,9 @@ def test_the_global_random_state_is_left_alone():
 
 
 def test_everything_off_gives_the_images_and_hard_labels():
-    off = all_of_it(crop=0, flip=False, randaugment=0, erasing=0.0, mixup=0.0, cutmix=0.0, label_smoothing=0.0)
+    off = all_of_it(
+        crop=0, flip=False, randaugment=0, erasing=0.0, mixup=0.0, cutmix=0.0, label_smoothing=0.0
+    )
     images, labels = pictures(), torch.arange(8)
     x, y = vl.augment_batch(images, labels, off, 10, seeded())
     assert torch.equal(x, images.float() / 255) and torch.equal(y.argmax(1), labels) and y.max() == 1
@@ -69,15 +79,22 @@ def test_mixing_can_be_switched_off():
     labels = torch.arange(8)
     _, mixed = vl.augment_batch(pictures(), labels, recipe, 10, seeded())
     _, hard = vl.augment_batch(pictures(), labels, recipe, 10, seeded(), mix=False)
-    assert torch.equal(hard.argmax(1), labels) and hard.max(1).values.eq(1).all() and not torch.equal(mixed, hard)
+    assert (
+        torch.equal(hard.argmax(1), labels)
+        and hard.max(1).values.eq(1).all()
+        and not torch.equal(mixed, hard)
+    )
 
 
-@pytest.mark.parametrize("method", [
-    lambda x, g: vl.random_crop(x, 4, g),
-    vl.random_flip,
-    vl.rand_augment,
-    lambda x, g: vl.random_erasing(x, g, p=1.0),
-])
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda x, g: vl.random_crop(x, 4, g),
+        vl.random_flip,
+        vl.rand_augment,
+        lambda x, g: vl.random_erasing(x, g, p=1.0),
+    ],
+)
 def test_parameters_are_drawn_per_image(method):
     out = method(same_picture(), seeded())
     distinct = {tuple(image.flatten().tolist()) for image in out}
@@ -95,7 +112,9 @@ def test_flip_is_exact():
 
 
 @settings(max_examples=25, deadline=None)
-@given(height=st.integers(5, 12), width=st.integers(5, 12), padding=st.integers(0, 4), seed=st.integers(0, 10**6))
+@given(
+    height=st.integers(5, 12), width=st.integers(5, 12), padding=st.integers(0, 4), seed=st.integers(0, 10**6)
+)
 def test_each_crop_is_a_window_of_the_mirrored_image(height, width, padding, seed):
     images = pictures(3, height, width, seed)
     padded = torch.nn.functional.pad(images.float(), (padding,) * 4, mode="reflect").to(torch.uint8)
@@ -114,7 +133,9 @@ def test_mixup_mixes_images_and_labels_alike():
 
 def test_cutmix_labels_hold_the_share_of_pixels():
     n = 200
-    images = torch.arange(n, dtype=torch.float32).div(n).view(n, 1, 1, 1).expand(n, 3, 10, 14)  # own grey each
+    images = (
+        torch.arange(n, dtype=torch.float32).div(n).view(n, 1, 1, 1).expand(n, 3, 10, 14)
+    )  # own grey each
     x, y = vl.cutmix(images, torch.eye(n), 1.0, seeded(1))
     share = (x == images).all(1).flatten(1).float().mean(1)
     torch.testing.assert_close(y.diagonal(), share)
@@ -182,7 +203,9 @@ def test_rotation_keeps_square_pixels_on_oblong_images():
     x[..., 8:12, 18:22] = 1  # a square in the middle
     theta = GEOMETRIC["rotate"](torch.tensor([3.0]), 20 / 40)[:, :2]  # 90 degrees
     grid = torch.nn.functional.affine_grid(theta, [1, 1, 20, 40], align_corners=False)
-    torch.testing.assert_close(torch.nn.functional.grid_sample(x, grid, align_corners=False), x, atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        torch.nn.functional.grid_sample(x, grid, align_corners=False), x, atol=1e-5, rtol=0
+    )
 
 
 def test_translation_moves_by_its_share_of_the_side():
@@ -195,15 +218,21 @@ def test_translation_moves_by_its_share_of_the_side():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda g: vl.random_crop(pictures(), 16, g), r"padding must be in \[0, 16\), got 16"),
-    (lambda g: vl.random_crop(pictures()[0], 2, g), r"got shape \(3, 16, 16\); add a batch axis"),
-    (lambda g: vl.random_flip(pictures().long(), g), "got torch.int64; convert"),
-    (lambda g: vl.mixup(pictures(), torch.eye(8), 0.0, g), "alpha must be > 0, got 0.0"),
-    (lambda g: vl.rand_augment(pictures(), g, num_ops=0), "got 0 and 9.0"),
-    (lambda g: vl.rand_augment(pictures(), g, magnitude=11), "got 2 and 11"),
-    (lambda g: soft_targets(torch.zeros(2, dtype=torch.long), 3, 1.0), r"smoothing must be in \[0, 1\), got 1.0"),
-])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda g: vl.random_crop(pictures(), 16, g), r"padding must be in \[0, 16\), got 16"),
+        (lambda g: vl.random_crop(pictures()[0], 2, g), r"got shape \(3, 16, 16\); add a batch axis"),
+        (lambda g: vl.random_flip(pictures().long(), g), "got torch.int64; convert"),
+        (lambda g: vl.mixup(pictures(), torch.eye(8), 0.0, g), "alpha must be > 0, got 0.0"),
+        (lambda g: vl.rand_augment(pictures(), g, num_ops=0), "got 0 and 9.0"),
+        (lambda g: vl.rand_augment(pictures(), g, magnitude=11), "got 2 and 11"),
+        (
+            lambda g: soft_targets(torch.zeros(2, dtype=torch.long), 3, 1.0),
+            r"smoothing must be in \[0, 1\), got 1.0",
+        ),
+    ],
+)
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call(seeded())

@@ -45,11 +45,15 @@ def test_the_command(capsys, tmp_path, timm, vitlib_and_timm):
     result = json.loads((tmp_path / "speed.json").read_text())
     rows = result["rows"]
     assert rows["vitlib fp32"]["parameters"] == rows["timm fp32"]["parameters"]
-    assert all(len(row[kind]) == 2 and min(row[kind]) > 0 for row in rows.values() for kind in ("train", "inference"))
+    assert all(
+        len(row[kind]) == 2 and min(row[kind]) > 0 for row in rows.values() for kind in ("train", "inference")
+    )
 
 
 def test_without_timm_the_ratio_is_to_vitlib(capsys, monkeypatch):
-    monkeypatch.setattr(bench, "LIBRARIES", {"vitlib": vl.VisionTransformer, "gone": _missing, "broken": _broken})
+    monkeypatch.setattr(
+        bench, "LIBRARIES", {"vitlib": vl.VisionTransformer, "gone": _missing, "broken": _broken}
+    )
     bench.run(parse(*WORDS, "--no-memory"))
     out = capsys.readouterr().out
     assert "ratio: speed over vitlib fp32's" in out
@@ -70,9 +74,14 @@ def test_the_default_precision_runs_beside_fp32(monkeypatch):
     monkeypatch.setattr(bench, "pick_precision", lambda device, cfg: "bf16")
     models, _ = bench.build_models(TINY, CPU)
     assert [(name, precision) for name, (_, precision) in models.items()] == [
-        ("vitlib bf16", "bf16"), ("vitlib fp32", "fp32")]
+        ("vitlib bf16", "bf16"),
+        ("vitlib fp32", "fp32"),
+    ]
     speed = bench.measure_speed(models, TINY, 2, 3, CPU, progress=False)
-    assert {name: len(kinds["train"]) for name, kinds in speed.items()} == {"vitlib bf16": 3, "vitlib fp32": 3}
+    assert {name: len(kinds["train"]) for name, kinds in speed.items()} == {
+        "vitlib bf16": 3,
+        "vitlib fp32": 3,
+    }
 
 
 def test_a_train_step_trains():
@@ -101,13 +110,22 @@ def test_timm_is_imported_and_no_empty_torchvision_stays(timm):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("words", "message"), [
-    (["--threads", "0"], "--threads must be at least 1, got 0"),
-    (["--device", "cpu", "--embed-dim", "100"], "embed_dim 100 is not a multiple of num_heads 3; try embed_dim 102"),
-    (["--device", "cpu", "--img-size", "30"], "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
-    ([*WORDS, "--rounds", "0"], "batch_size and rounds must be at least 1, got 2 and 0"),
-    ([*WORDS, "--batch-size", "0"], "batch_size and rounds must be at least 1, got 0 and 2"),
-])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--threads", "0"], "--threads must be at least 1, got 0"),
+        (
+            ["--device", "cpu", "--embed-dim", "100"],
+            "embed_dim 100 is not a multiple of num_heads 3; try embed_dim 102",
+        ),
+        (
+            ["--device", "cpu", "--img-size", "30"],
+            "img_size 30 is not a multiple of patch_size 4; try 28 or 32",
+        ),
+        ([*WORDS, "--rounds", "0"], "batch_size and rounds must be at least 1, got 2 and 0"),
+        ([*WORDS, "--batch-size", "0"], "batch_size and rounds must be at least 1, got 0 and 2"),
+    ],
+)
 def test_bad_options(words, message, monkeypatch):
     monkeypatch.setattr(bench, "LIBRARIES", {"vitlib": vl.VisionTransformer})
     with pytest.raises(ValueError, match=message):
@@ -117,5 +135,7 @@ def test_bad_options(words, message, monkeypatch):
 @pytest.mark.errors
 def test_the_cpu_clock_wants_one_thread(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    with pytest.raises(ValueError, match="--clock cpu adds up all threads and sees no accelerator; use --device cpu"):
+    with pytest.raises(
+        ValueError, match="--clock cpu adds up all threads and sees no accelerator; use --device cpu"
+    ):
         bench.run(parse("--clock", "cpu", "--device", "cpu"))

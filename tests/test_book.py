@@ -99,7 +99,9 @@ def test_code_fits_the_page(path):
     for cell in code_cells(path):
         if not HIDDEN & set(tags(cell)):
             longest = max(source(cell).splitlines() or [""], key=len)
-            assert len(longest) <= 95, f"{len(longest)} columns, 88 are wanted and 95 the most: {longest.strip()}"
+            assert len(longest) <= 95, (
+                f"{len(longest)} columns, 88 are wanted and 95 the most: {longest.strip()}"
+            )
 
 
 @chapter
@@ -165,7 +167,13 @@ def test_sections(path):
 def test_glance(path):
     """The first box says what one will be able to do, what one needs, how long it takes, and where the paper has it."""
     box = re.search(r"\{admonition\} At a glance\n(.+?)\n:::", prose(path), re.S)[1]
-    for wanted in (r"\bcan\b|be able to", r"need first", r"\bminutes to read\b", r"In the paper", r"cite:[pt]\}`dosov"):
+    for wanted in (
+        r"\bcan\b|be able to",
+        r"need first",
+        r"\bminutes to read\b",
+        r"In the paper",
+        r"cite:[pt]\}`dosov",
+    ):
         assert re.search(wanted, box), f"the glance box of {path.stem} has nothing like {wanted!r}"
 
 
@@ -174,7 +182,9 @@ def test_the_bug_runs(path):
     """What goes wrong is shown, not told: code runs in the section of the box."""
     cells = read(path)["cells"]
     place = next(i for i, cell in enumerate(cells) if "{admonition} What goes wrong" in source(cell))
-    is_new = [cell["cell_type"] == "markdown" and bool(re.search(r"^## ", source(cell), re.M)) for cell in cells]
+    is_new = [
+        cell["cell_type"] == "markdown" and bool(re.search(r"^## ", source(cell), re.M)) for cell in cells
+    ]
     start = max(i for i in range(place + 1) if is_new[i])
     end = next(i for i in range(place + 1, len(cells)) if is_new[i])
     assert any(cell["cell_type"] == "code" for cell in cells[start:end])
@@ -351,7 +361,9 @@ def test_the_whole_map_has_its_own_page():
         assert sorted(part["data-part"] for part in parts) == [part.number for part in PARTS]
         assert all(part.name == "a" for part in parts) and not drawing.find_all(class_="lit")
     in_table = [row.find("a")["href"] for row in article.find("table").find_all("tr") if row.find("a")]
-    assert in_table == [f"{part.page}.html" for part in PARTS], "the same in words, for those who do not see the map"
+    assert in_table == [f"{part.page}.html" for part in PARTS], (
+        "the same in words, for those who do not see the map"
+    )
 
 
 def test_no_id_stands_twice_on_a_page_with_maps():

@@ -29,7 +29,9 @@ def test_a_config_is_frozen_hashable_and_comparable():
 
 def test_what_follows_from_the_fields():
     cfg = vl.ViTConfig(img_size=(32, 48), patch_size=8, embed_dim=96, mlp_ratio=2.5)
-    assert cfg.image_shape == (32, 48) and cfg.grid == (4, 6) and cfg.num_patches == 24 and cfg.hidden_dim == 240
+    assert (
+        cfg.image_shape == (32, 48) and cfg.grid == (4, 6) and cfg.num_patches == 24 and cfg.hidden_dim == 240
+    )
     assert vl.ViTConfig(img_size=64).image_shape == (64, 64)
 
 
@@ -53,43 +55,61 @@ def test_preset_overrides():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("fields", "message"), [
-    (dict(img_size=225, patch_size=16), "img_size 225 is not a multiple of patch_size 16; try 224 or 240"),
-    (dict(img_size=(32, 30)), "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
-    (dict(img_size=3), "img_size 3 is not a multiple of patch_size 4; try 4"),
-    (dict(img_size=0), r"img_size must be a positive integer or \(height, width\), got 0"),
-    (dict(img_size=32.0), r"img_size must be a positive integer or \(height, width\), got 32.0"),
-    (dict(img_size=(32, 32, 3)), r"got \(32, 32, 3\)"),
-    (dict(img_size=()), r"img_size must be a positive integer or \(height, width\), got \(\)"),
-    (dict(patch_size=0), "patch_size must be a positive integer, got 0"),
-    (dict(in_chans=-1), "in_chans must be a positive integer, got -1"),
-    (dict(embed_dim=1.5), "embed_dim must be a positive integer, got 1.5"),
-    (dict(depth=True), "depth must be a positive integer, got True"),
-    (dict(num_heads="3"), "num_heads must be a positive integer, got '3'"),
-    (dict(num_classes=-1), r"num_classes must be 0 \(no head\) or more, got -1"),
-    (dict(num_classes=2.0), r"num_classes must be 0 \(no head\) or more, got 2.0"),
-    (dict(mlp_ratio=0), "mlp_ratio must be a number that gives the MLP hidden units, got 0; the paper takes 4.0"),
-    (dict(mlp_ratio=-4), "mlp_ratio must be a number that gives the MLP hidden units, got -4"),
-    (dict(mlp_ratio=1e-3), "mlp_ratio must be a number that gives the MLP hidden units, got 0.001"),
-    (dict(mlp_ratio="4"), "mlp_ratio must be a number that gives the MLP hidden units, got '4'"),
-    (dict(mlp_ratio=float("inf")), "gives the MLP hidden units, got inf"),
-    (dict(drop_rate="none"), r"drop_rate must be in \[0, 1\), got 'none'"),
-    (dict(layer_scale="small"), "layer_scale must be a number or None, got 'small'"),
-    (dict(drop_rate=1.0), r"drop_rate must be in \[0, 1\), got 1.0"),
-    (dict(attn_drop_rate=-0.1), r"attn_drop_rate must be in \[0, 1\), got -0.1"),
-    (dict(drop_path_rate=2), r"drop_path_rate must be in \[0, 1\), got 2"),
-    (dict(global_pool="cls"), "global_pool must be one of token, avg; got 'cls'"),
-    (dict(patch_embed="mlp"), "patch_embed must be one of conv, linear, overlap, stem; got 'mlp'"),
-    (dict(pos_embed="rope"), "pos_embed must be one of none, learned, learned2d, sincos2d, relative; got 'rope'"),
-    (dict(norm_order="both"), "norm_order must be one of pre, post; got 'both'"),
-    (dict(head="conv"), "head must be one of linear, mlp; got 'conv'"),
-    (dict(act="swish"), "act must be one of gelu, gelu_tanh, relu; got 'swish'"),
-    (dict(embed_dim=200), "embed_dim 200 is not a multiple of num_heads 3; try embed_dim 201"),
-    (dict(embed_dim=90, pos_embed="learned2d"), "pos_embed 'learned2d' splits embed_dim in four; 90 is not"),
-    (dict(embed_dim=90, pos_embed="sincos2d"), "pos_embed 'sincos2d' splits embed_dim in four; 90 is not"),
-    (dict(img_size=30, patch_size=6, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 6"),
-    (dict(patch_size=1, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 1"),
-])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            dict(img_size=225, patch_size=16),
+            "img_size 225 is not a multiple of patch_size 16; try 224 or 240",
+        ),
+        (dict(img_size=(32, 30)), "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
+        (dict(img_size=3), "img_size 3 is not a multiple of patch_size 4; try 4"),
+        (dict(img_size=0), r"img_size must be a positive integer or \(height, width\), got 0"),
+        (dict(img_size=32.0), r"img_size must be a positive integer or \(height, width\), got 32.0"),
+        (dict(img_size=(32, 32, 3)), r"got \(32, 32, 3\)"),
+        (dict(img_size=()), r"img_size must be a positive integer or \(height, width\), got \(\)"),
+        (dict(patch_size=0), "patch_size must be a positive integer, got 0"),
+        (dict(in_chans=-1), "in_chans must be a positive integer, got -1"),
+        (dict(embed_dim=1.5), "embed_dim must be a positive integer, got 1.5"),
+        (dict(depth=True), "depth must be a positive integer, got True"),
+        (dict(num_heads="3"), "num_heads must be a positive integer, got '3'"),
+        (dict(num_classes=-1), r"num_classes must be 0 \(no head\) or more, got -1"),
+        (dict(num_classes=2.0), r"num_classes must be 0 \(no head\) or more, got 2.0"),
+        (
+            dict(mlp_ratio=0),
+            "mlp_ratio must be a number that gives the MLP hidden units, got 0; the paper takes 4.0",
+        ),
+        (dict(mlp_ratio=-4), "mlp_ratio must be a number that gives the MLP hidden units, got -4"),
+        (dict(mlp_ratio=1e-3), "mlp_ratio must be a number that gives the MLP hidden units, got 0.001"),
+        (dict(mlp_ratio="4"), "mlp_ratio must be a number that gives the MLP hidden units, got '4'"),
+        (dict(mlp_ratio=float("inf")), "gives the MLP hidden units, got inf"),
+        (dict(drop_rate="none"), r"drop_rate must be in \[0, 1\), got 'none'"),
+        (dict(layer_scale="small"), "layer_scale must be a number or None, got 'small'"),
+        (dict(drop_rate=1.0), r"drop_rate must be in \[0, 1\), got 1.0"),
+        (dict(attn_drop_rate=-0.1), r"attn_drop_rate must be in \[0, 1\), got -0.1"),
+        (dict(drop_path_rate=2), r"drop_path_rate must be in \[0, 1\), got 2"),
+        (dict(global_pool="cls"), "global_pool must be one of token, avg; got 'cls'"),
+        (dict(patch_embed="mlp"), "patch_embed must be one of conv, linear, overlap, stem; got 'mlp'"),
+        (
+            dict(pos_embed="rope"),
+            "pos_embed must be one of none, learned, learned2d, sincos2d, relative; got 'rope'",
+        ),
+        (dict(norm_order="both"), "norm_order must be one of pre, post; got 'both'"),
+        (dict(head="conv"), "head must be one of linear, mlp; got 'conv'"),
+        (dict(act="swish"), "act must be one of gelu, gelu_tanh, relu; got 'swish'"),
+        (dict(embed_dim=200), "embed_dim 200 is not a multiple of num_heads 3; try embed_dim 201"),
+        (
+            dict(embed_dim=90, pos_embed="learned2d"),
+            "pos_embed 'learned2d' splits embed_dim in four; 90 is not",
+        ),
+        (
+            dict(embed_dim=90, pos_embed="sincos2d"),
+            "pos_embed 'sincos2d' splits embed_dim in four; 90 is not",
+        ),
+        (dict(img_size=30, patch_size=6, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 6"),
+        (dict(patch_size=1, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 1"),
+    ],
+)
 def test_bad_fields_are_named(fields, message):
     with pytest.raises(ValueError, match=message):
         vl.ViTConfig(**fields)

@@ -99,7 +99,12 @@ def test_label_file_names_a_variant(cifar):
 
 def test_auto_takes_cifar10_where_it_is(cifar, monkeypatch):
     drawn = data.load_dataset("auto", "test", n=10)
-    assert (drawn.name, drawn.label, drawn.classes, len(drawn)) == ("drawn10", "Drawn-10", DRAWN10_CLASSES, 10)
+    assert (drawn.name, drawn.label, drawn.classes, len(drawn)) == (
+        "drawn10",
+        "Drawn-10",
+        DRAWN10_CLASSES,
+        10,
+    )
     monkeypatch.setenv("VITLIB_DATA", str(cifar.parent))
     found = data.load_dataset("auto", "train", n=7)
     assert (found.name, found.classes, len(found)) == ("cifar10", CIFAR10_CLASSES, 7)
@@ -124,12 +129,18 @@ def test_missing_cifar10_says_what_to_do(small, tmp_path):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("damage, message", [
-    (lambda file: file.write_bytes(file.read_bytes()[:-1]), r"expected 61460 bytes, got 61459; delete .* and run"),
-    (lambda file: file.write_bytes(b""), "expected 61460 bytes, got 0"),
-    (lambda file: file.write_bytes(b"\x0a" + file.read_bytes()[1:]), "expected labels 0 to 9, got 10"),
-    (lambda file: file.unlink(), "got no such file"),
-])
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        (
+            lambda file: file.write_bytes(file.read_bytes()[:-1]),
+            r"expected 61460 bytes, got 61459; delete .* and run",
+        ),
+        (lambda file: file.write_bytes(b""), "expected 61460 bytes, got 0"),
+        (lambda file: file.write_bytes(b"\x0a" + file.read_bytes()[1:]), "expected labels 0 to 9, got 10"),
+        (lambda file: file.unlink(), "got no such file"),
+    ],
+)
 def test_damaged_files_are_refused(cifar, damage, message):
     damage(cifar / "data_batch_3.bin")
     with pytest.raises(ValueError, match=message):
@@ -141,7 +152,10 @@ def test_damaged_files_are_refused(cifar, damage, message):
 def test_wrong_names_and_counts_are_refused(cifar):
     root = cifar.parent
     for call, message in [
-        (lambda: data.load_cifar10("Train", root), "unknown split 'Train': expected one of train, test; did you mean"),
+        (
+            lambda: data.load_cifar10("Train", root),
+            "unknown split 'Train': expected one of train, test; did you mean",
+        ),
         (lambda: data.load_cifar10("val", root), "unknown split 'val'"),
         (lambda: data.load_dataset("cifar-10", root=root), "did you mean 'cifar10'"),
         (lambda: data.load_dataset("cifar10", "test", n=21, root=root), "expected n from 1 to 20 .* got 21"),
@@ -201,7 +215,9 @@ def test_normalize_by_hand():
 
 @given(st.integers(0, 10**6), st.sampled_from([torch.uint8, torch.float32, torch.float64]))
 def test_denormalize_undoes_normalize(seed, dtype):
-    images = torch.randint(0, 256, (2, 3, 4, 5), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8)
+    images = torch.randint(
+        0, 256, (2, 3, 4, 5), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8
+    )
     wanted = images.double() / 255
     given_images = images if dtype == torch.uint8 else wanted.to(dtype)
     scale = {"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.4]}
@@ -293,12 +309,20 @@ def test_sample_photographs_are_in_the_wheel(name, monkeypatch):
 
 def test_sample_image_agrees_with_scikit_image():
     skimage_data = pytest.importorskip("skimage.data")
-    assert torch.equal(data.sample_image("astronaut"), torch.from_numpy(skimage_data.astronaut()).permute(2, 0, 1))
+    assert torch.equal(
+        data.sample_image("astronaut"), torch.from_numpy(skimage_data.astronaut()).permute(2, 0, 1)
+    )
 
 
 def test_load_folder_numbers_classes_by_name(tmp_path):
     pets = tmp_path / "pets"
-    for name, value in (("dog/1.png", 1), ("dog/2.JPG", 2), ("cat/1.png", 3), (".hidden/1.png", 4), ("cat/.2.png", 5)):
+    for name, value in (
+        ("dog/1.png", 1),
+        ("dog/2.JPG", 2),
+        ("cat/1.png", 3),
+        (".hidden/1.png", 4),
+        ("cat/.2.png", 5),
+    ):
         write_image(pets / name, np.full((9, 9, 3), value * 20, np.uint8))
     (pets / "cat" / "notes.txt").write_text("not an image")
     found = data.load_folder(pets, 6)
@@ -309,7 +333,9 @@ def test_load_folder_numbers_classes_by_name(tmp_path):
 
 @pytest.mark.errors
 def test_load_image_refuses_a_students_mistakes(tmp_path):
-    good = write_image(tmp_path / "holiday.png", np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8))
+    good = write_image(
+        tmp_path / "holiday.png", np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    )
     (tmp_path / "half.png").write_bytes(good.read_bytes()[:4000])
     (tmp_path / "text.png").write_text("hello")
     (tmp_path / "empty.png").write_bytes(b"")
@@ -320,7 +346,9 @@ def test_load_image_refuses_a_students_mistakes(tmp_path):
     with pytest.raises(ValueError, match="got the folder .* load_folder"):
         data.load_image(tmp_path)
     for name in ("half.png", "text.png", "empty.png"):
-        with pytest.raises(ValueError, match=rf"{name} is damaged or no image: expected a JPEG.* got [\d,]+ bytes"):
+        with pytest.raises(
+            ValueError, match=rf"{name} is damaged or no image: expected a JPEG.* got [\d,]+ bytes"
+        ):
             data.load_image(tmp_path / name)
     for size in (0, -4, 2.5, True, "224", (3, 4, 5), (8, 0)):
         with pytest.raises(ValueError, match="expected img_size in whole pixels.* try 224"):
@@ -395,7 +423,9 @@ class Server:
                     return self.send_error(outer.status)
                 self.send_response(206 if start else 200)
                 if start:
-                    self.send_header("Content-Range", f"bytes {start}-{len(outer.content) - 1}/{len(outer.content)}")
+                    self.send_header(
+                        "Content-Range", f"bytes {start}-{len(outer.content) - 1}/{len(outer.content)}"
+                    )
                 body = outer.content[start:]
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -426,7 +456,9 @@ def server(archive, small):
 def get(root: Path, *urls: str, content: bytes) -> Path:
     """fetch_cifar10 for a file with this content."""
     urls = urls or ("http://127.0.0.1:9/nobody-listens",)
-    return data.fetch_cifar10(root, urls, md5=hashlib.md5(content).hexdigest(), size=len(content), progress=False)
+    return data.fetch_cifar10(
+        root, urls, md5=hashlib.md5(content).hexdigest(), size=len(content), progress=False
+    )
 
 
 def left_in(root: Path) -> list[str]:
@@ -439,7 +471,9 @@ PART = "cifar-10-binary.tar.gz.part"
 def test_fetch_makes_a_data_set_that_loads(server, archive, tmp_path):
     folder = get(tmp_path / "new", server.url, content=archive)
     assert folder == tmp_path / "new" / FOLDER and left_in(tmp_path / "new") == [FOLDER]
-    assert torch.equal(data.load_cifar10("test", tmp_path / "new")[0].flatten(1), torch.from_numpy(records(5)[:, 1:]))
+    assert torch.equal(
+        data.load_cifar10("test", tmp_path / "new")[0].flatten(1), torch.from_numpy(records(5)[:, 1:])
+    )
     get(tmp_path / "new", server.url, content=archive)
     assert len(server.asked) == 1, "what is whole is not downloaded again"
 
@@ -517,7 +551,9 @@ def test_fetch_without_a_network(small, archive, tmp_path):
     (root / PART).write_bytes(archive[:1234])
     with pytest.raises(ConnectionError, match=r"1,234 of [\d,]+ bytes are kept, the same command goes on"):
         get(root, "http://127.0.0.1:9/cifar.tar.gz", content=archive)
-    with pytest.raises(ValueError, match="expected an address that starts with https://.* got 'ftp://host/x'"):
+    with pytest.raises(
+        ValueError, match="expected an address that starts with https://.* got 'ftp://host/x'"
+    ):
         get(root, "ftp://host/x", content=archive)
 
 
@@ -547,9 +583,14 @@ def test_fetch_looks_for_room_first(server, archive, tmp_path, monkeypatch):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("number, message", [(errno.ENOSPC, "no space left for .*make room"),
-                                             (errno.EACCES, "cannot write .*VITLIB_DATA"),
-                                             (errno.EIO, "error")])
+@pytest.mark.parametrize(
+    "number, message",
+    [
+        (errno.ENOSPC, "no space left for .*make room"),
+        (errno.EACCES, "cannot write .*VITLIB_DATA"),
+        (errno.EIO, "error"),
+    ],
+)
 def test_disk_errors_while_unpacking_leave_nothing(small, archive, tmp_path, monkeypatch, number, message):
     (tmp_path / PART).write_bytes(archive)
     copies = []
@@ -588,36 +629,49 @@ def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("member", [
-    tarfile.TarInfo("../evil.bin"),
-    tarfile.TarInfo(f"{FOLDER}/../../evil.bin"),
-    tarfile.TarInfo("/tmp/evil.bin"),
-    tarfile.TarInfo("elsewhere/evil.bin"),
-    tarfile.TarInfo(f"{FOLDER}/..\\evil.bin"),
-    tarfile.TarInfo("C:/evil.bin"),
-    link(f"{FOLDER}/evil.bin", "/etc/passwd", tarfile.SYMTYPE),
-    link(f"{FOLDER}/evil.bin", "../../evil.bin", tarfile.LNKTYPE),
-    link(f"{FOLDER}/evil.bin", "", tarfile.CHRTYPE),
-    link(f"{FOLDER}/evil.bin", "", tarfile.FIFOTYPE),
-], ids=lambda member: f"{member.type.decode()} {member.name}")
+@pytest.mark.parametrize(
+    "member",
+    [
+        tarfile.TarInfo("../evil.bin"),
+        tarfile.TarInfo(f"{FOLDER}/../../evil.bin"),
+        tarfile.TarInfo("/tmp/evil.bin"),
+        tarfile.TarInfo("elsewhere/evil.bin"),
+        tarfile.TarInfo(f"{FOLDER}/..\\evil.bin"),
+        tarfile.TarInfo("C:/evil.bin"),
+        link(f"{FOLDER}/evil.bin", "/etc/passwd", tarfile.SYMTYPE),
+        link(f"{FOLDER}/evil.bin", "../../evil.bin", tarfile.LNKTYPE),
+        link(f"{FOLDER}/evil.bin", "", tarfile.CHRTYPE),
+        link(f"{FOLDER}/evil.bin", "", tarfile.FIFOTYPE),
+    ],
+    ids=lambda member: f"{member.type.decode()} {member.name}",
+)
 def test_archives_that_reach_outside_are_refused(small, tmp_path, member):
     root = tmp_path / "deep" / "root"
     root.mkdir(parents=True)
     bad = pack({f"{FOLDER}/data_batch_1.bin": records().tobytes()}, [member])
     (root / PART).write_bytes(bad)
-    with pytest.raises(ValueError, match="refused the archive: expected plain files in cifar-10-batches-bin/, got '"):
+    with pytest.raises(
+        ValueError, match="refused the archive: expected plain files in cifar-10-batches-bin/, got '"
+    ):
         get(root, content=bad)
-    assert left_in(root) == [PART] and left_in(tmp_path / "deep") == ["root"] and "evil.bin" not in left_in(tmp_path)
+    assert (
+        left_in(root) == [PART]
+        and left_in(tmp_path / "deep") == ["root"]
+        and "evil.bin" not in left_in(tmp_path)
+    )
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("spoil, message", [
-    (lambda a: a[: len(a) // 2], "is damaged"),
-    (lambda a: a[:5000] + bytes(200) + a[5200:], "is damaged"),
-    (lambda a: b"no archive at all", "is damaged"),
-    (lambda a: pack({f"{FOLDER}/data_batch_1.bin": b"short"}), "is damaged: expected 61460 bytes, got 5"),
-    (lambda a: pack({f"{FOLDER}/test_batch.bin": bytes(BATCH * 3073)}), "not whole"),
-])
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda a: a[: len(a) // 2], "is damaged"),
+        (lambda a: a[:5000] + bytes(200) + a[5200:], "is damaged"),
+        (lambda a: b"no archive at all", "is damaged"),
+        (lambda a: pack({f"{FOLDER}/data_batch_1.bin": b"short"}), "is damaged: expected 61460 bytes, got 5"),
+        (lambda a: pack({f"{FOLDER}/test_batch.bin": bytes(BATCH * 3073)}), "not whole"),
+    ],
+)
 def test_damaged_archives_leave_nothing(small, archive, tmp_path, spoil, message):
     bad = spoil(archive)
     (tmp_path / PART).write_bytes(bad)
@@ -654,8 +708,9 @@ def test_killed_while_downloading_it_goes_on(server, archive, tmp_path, kind):
     if not hasattr(signal, kind):
         pytest.skip(f"no {kind} on this system")
     server.delay = 0.05
-    script = SCRIPT.format(batch=BATCH, md5=hashlib.md5(archive).hexdigest(), size=len(archive), root=tmp_path,
-                           url=server.url)
+    script = SCRIPT.format(
+        batch=BATCH, md5=hashlib.md5(archive).hexdigest(), size=len(archive), root=tmp_path, url=server.url
+    )
     child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
     part = tmp_path / PART
     for _ in range(2000):

@@ -32,7 +32,9 @@ def code_of(text: str) -> str:
 
 
 CODE = {name: code_of(text) for name, text in TEXT.items()}
-MAKES = sorted({(name, m) for name, code in CODE.items() for m in re.findall(r"^\s*make (\S.*)$", code, re.M)})
+MAKES = sorted(
+    {(name, m) for name, code in CODE.items() for m in re.findall(r"^\s*make (\S.*)$", code, re.M)}
+)
 CALLS = sorted({(name, m.strip()) for name, code in CODE.items()
                 for m in re.findall(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$", code, re.M)})  # fmt: skip
 SCRIPTS = sorted({(name, m.replace("\\", "/")) for name, code in CODE.items()
@@ -42,7 +44,9 @@ SCRIPTS = sorted({(name, m.replace("\\", "/")) for name, code in CODE.items()
 @pytest.mark.parametrize(("page", "words"), MAKES)
 def test_make_targets_and_variables_exist(page, words):
     target, *settings = shlex.split(words.split("#")[0])
-    assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.M), f"{page}: the Makefile has no target {target!r}"
+    assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.M), (
+        f"{page}: the Makefile has no target {target!r}"
+    )
     for setting in settings:
         variable = setting.split("=")[0]
         assert f"$({variable})" in MAKEFILE, f"{page}: the Makefile knows no variable {variable!r}"
@@ -89,7 +93,9 @@ def test_links_to_files_lead_somewhere(page):
 def test_pictures_have_alt_text(page):
     for picture in re.findall(r"<img[^>]*>", TEXT[page.name]):
         alt = re.search(r'alt="([^"]*)"', picture)
-        assert alt and len(alt[1]) > 40, f"{page.name}: {picture[:80]} says nothing to those who do not see it"
+        assert alt and len(alt[1]) > 40, (
+            f"{page.name}: {picture[:80]} says nothing to those who do not see it"
+        )
     for alt in re.findall(r"!\[([^\]]*)\]\(", TEXT[page.name]):
         assert len(alt) > 40, f"{page.name}: alt text {alt!r}"
 
@@ -107,7 +113,10 @@ def test_the_table_of_results_rounds_and_orders():
                 "accuracies": accuracies}  # fmt: skip
 
     one = fill_readme.row(card("drawn10-small", 0.87654))
-    assert one == "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
+    assert (
+        one
+        == "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
+    )
     assert fill_readme.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
     assert fill_readme.duration(48.4) == "48 s" and fill_readme.duration(600) == "10 min"
     assert fill_readme.size(5_362_762) == "5.4 M"
@@ -116,8 +125,12 @@ def test_the_table_of_results_rounds_and_orders():
 
 
 def test_cards_are_finished_runs_only(tmp_path):
-    for name, final in (("a-modern", {"test_accuracy": 0.9}), ("b-laptop", {"test_accuracy": 0.6}), ("c", {}),
-                        ("a-modern-s1", {"test_accuracy": 0.8})):
+    for name, final in (
+        ("a-modern", {"test_accuracy": 0.9}),
+        ("b-laptop", {"test_accuracy": 0.6}),
+        ("c", {}),
+        ("a-modern-s1", {"test_accuracy": 0.8}),
+    ):
         (tmp_path / f"{name}.json").write_text(json.dumps({"name": name, "final": final}))
     found = fill_readme.cards(tmp_path)
     assert [card["name"] for card in found] == ["b-laptop", "a-modern"]
@@ -154,7 +167,9 @@ def test_cited_works_are_in_the_bibliography():
 
 ROLES = sorted({(name, role, words) for name, text in TEXT.items() if name not in ("README.md", "CONTRIBUTING.md")
                 for role, words in re.findall(r"\{(result|model)\}`([^`]+)`", text)})  # fmt: skip
-TABLES = sorted({(name, table) for name, text in TEXT.items() for table in re.findall(r"\{computed\} (.+)", text)})
+TABLES = sorted(
+    {(name, table) for name, text in TEXT.items() for table in re.findall(r"\{computed\} (.+)", text)}
+)
 
 
 @pytest.mark.parametrize(("page", "role", "words"), ROLES)
@@ -232,4 +247,6 @@ def test_questions_have_folded_answers_with_evidence():
         assert len(body.split()) >= 50, f"a short answer to {question!r}"
         if "cite a number" not in question:
             evidence = re.search(r"^\*Evidence:\* (.+)", body, re.M | re.S)
-            assert evidence and re.search(r"paper|cite|results file|`|arithmetic|works cited", evidence[1]), question
+            assert evidence and re.search(r"paper|cite|results file|`|arithmetic|works cited", evidence[1]), (
+                question
+            )

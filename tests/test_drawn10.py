@@ -44,9 +44,13 @@ def test_the_same_bytes_on_every_machine(splits):
 
 
 def test_the_same_bytes_in_another_process(splits):
-    code = ("import hashlib; from vitlib.drawn10 import load_drawn10; x, y = load_drawn10('test', 60); "
-            "print(hashlib.sha256(x.numpy().tobytes()).hexdigest())")
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    code = (
+        "import hashlib; from vitlib.drawn10 import load_drawn10; x, y = load_drawn10('test', 60); "
+        "print(hashlib.sha256(x.numpy().tobytes()).hexdigest())"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert out == hashlib.sha256(splits["test"][0][:60].numpy().tobytes()).hexdigest()
 
 
@@ -62,11 +66,15 @@ def test_each_ten_in_a_row_hold_each_class_once(splits):
     for _, labels in splits.values():
         tens = labels.view(-1, 10)
         assert (tens.sort(dim=1).values == torch.arange(10)).all()
-        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(tens), "the order differs from ten to ten"
+        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(tens), (
+            "the order differs from ten to ten"
+        )
 
 
 def test_no_image_is_in_both_splits_or_twice(splits):
-    hashes = [hashlib.md5(image.tobytes()).digest() for images, _ in splits.values() for image in images.numpy()]
+    hashes = [
+        hashlib.md5(image.tobytes()).digest() for images, _ in splits.values() for image in images.numpy()
+    ]
     assert len(set(hashes)) == len(hashes) == sum(DRAWN10_SIZES.values())
 
 
@@ -96,7 +104,12 @@ def test_pictures_use_the_whole_range_and_are_not_flat(splits):
 
 def test_the_recorded_difficulty_is_as_promised():
     record = load_results("drawn10-difficulty")
-    assert record["ridge"]["test_accuracy"] < 0.45 < 0.8 < load_results("drawn10-small")["final"]["test_accuracy"]
+    assert (
+        record["ridge"]["test_accuracy"]
+        < 0.45
+        < 0.8
+        < load_results("drawn10-small")["final"]["test_accuracy"]
+    )
     assert record["dataset"] == "Drawn-10" and record["command"].startswith("python tools/measure_drawn10.py")
 
 
@@ -115,13 +128,16 @@ def test_everything_is_float32():
         assert distance.shape == (3, 32, 32) and colour.shape == (3, 3, 1, 1)
 
 
-@pytest.mark.parametrize("shape, inside, outside", [
-    (lambda x, y: drawn10._disc(x, y, 0.5), (0.3, 0.3), (0.4, 0.4)),
-    (lambda x, y: drawn10._disc(x, y, 0.5, 0.2), (0.4, 0.0), (0.0, 0.4)),
-    (lambda x, y: drawn10._box(x, y, 0.5, 0.2), (0.4, 0.1), (0.4, 0.3)),
-    (lambda x, y: drawn10._polygon(x, y, (0, -1), (1, 1), (-1, 1)), (0.0, 0.9), (0.9, -0.5)),
-    (lambda x, y: drawn10._stripes(x, 1.0), (0.5, 0.0), (1.0, 0.0)),
-])
+@pytest.mark.parametrize(
+    "shape, inside, outside",
+    [
+        (lambda x, y: drawn10._disc(x, y, 0.5), (0.3, 0.3), (0.4, 0.4)),
+        (lambda x, y: drawn10._disc(x, y, 0.5, 0.2), (0.4, 0.0), (0.0, 0.4)),
+        (lambda x, y: drawn10._box(x, y, 0.5, 0.2), (0.4, 0.1), (0.4, 0.3)),
+        (lambda x, y: drawn10._polygon(x, y, (0, -1), (1, 1), (-1, 1)), (0.0, 0.9), (0.9, -0.5)),
+        (lambda x, y: drawn10._stripes(x, 1.0), (0.5, 0.0), (1.0, 0.0)),
+    ],
+)
 def test_distances_are_negative_inside(shape, inside, outside):
     assert shape(*map(np.float32, inside)) < 0 < shape(*map(np.float32, outside))
 
@@ -131,7 +147,10 @@ def test_distances_never_overstate(x, y):
     """The distance of a disc and of a polygon changes by at most the way gone, so edges are one pixel soft."""
     step = np.float32(0.01)
     x, y = np.float32(x), np.float32(y)
-    for shape in (lambda x, y: drawn10._disc(x, y, 0.5), lambda x, y: drawn10._polygon(x, y, (0, -1), (1, 1), (-1, 1))):
+    for shape in (
+        lambda x, y: drawn10._disc(x, y, 0.5),
+        lambda x, y: drawn10._polygon(x, y, (0, -1), (1, 1), (-1, 1)),
+    ):
         assert abs(shape(x + step, y) - shape(x, y)) <= step * 1.01 + 1e-6
 
 
@@ -150,14 +169,17 @@ def test_dice_are_uniform_and_independent():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("arguments, message", [
-    (("val",), "unknown split 'val': expected one of train, test"),
-    (("train", 0), "expected n from 1 to 10000 for Drawn-10's train split, got 0"),
-    (("test", 2001), "expected n from 1 to 2000 .* got 2001"),
-    (("test", 2.5), "got 2.5"),
-    (("test", 10, -1), "expected a whole seed from 0 to 4294967295, got -1"),
-    (("test", 10, 0.5), "expected a whole seed .* got 0.5"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("val",), "unknown split 'val': expected one of train, test"),
+        (("train", 0), "expected n from 1 to 10000 for Drawn-10's train split, got 0"),
+        (("test", 2001), "expected n from 1 to 2000 .* got 2001"),
+        (("test", 2.5), "got 2.5"),
+        (("test", 10, -1), "expected a whole seed from 0 to 4294967295, got -1"),
+        (("test", 10, 0.5), "expected a whole seed .* got 0.5"),
+    ],
+)
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         load_drawn10(*arguments)

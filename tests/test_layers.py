@@ -10,8 +10,10 @@ import vitlib as vl
 from vitlib.layers import ACTIVATIONS
 
 
-@pytest.mark.parametrize(("act", "function"), [
-    ("gelu", F.gelu), ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")), ("relu", F.relu)])
+@pytest.mark.parametrize(
+    ("act", "function"),
+    [("gelu", F.gelu), ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")), ("relu", F.relu)],
+)
 def test_mlp_is_two_layers_and_an_activation(act, function):
     layer, x = vl.Mlp(6, 10, act), torch.randn(2, 3, 6)
     hidden = function(x @ layer.fc1.weight.T + layer.fc1.bias)

@@ -18,8 +18,23 @@ import vitlib as vl
 from vitlib.__main__ import main
 
 data = importlib.import_module("vitlib.data")
-SMALL = ["train", "--preset", "drawn10", "--limit", "200", "--epochs", "1", "--batch-size", "50", "--threads", "1",
-         "--set", "model.depth=1", "model.embed_dim=12", "model.num_heads=2"]
+SMALL = [
+    "train",
+    "--preset",
+    "drawn10",
+    "--limit",
+    "200",
+    "--epochs",
+    "1",
+    "--batch-size",
+    "50",
+    "--threads",
+    "1",
+    "--set",
+    "model.depth=1",
+    "model.embed_dim=12",
+    "model.num_heads=2",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +63,12 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
     assert short_test_set.count("test") == 1
     said = capsys.readouterr().out
     assert "12 wide, 1 deep, 1 epochs of 180 images of Drawn-10" in said and "test accuracy" in said
-    assert {p.name for p in out.iterdir()} == {"checkpoint.pt", "log.json", "drawn10.json", "drawn10.safetensors"}
+    assert {p.name for p in out.iterdir()} == {
+        "checkpoint.pt",
+        "log.json",
+        "drawn10.json",
+        "drawn10.safetensors",
+    }
     model, card = vl.load_pretrained("drawn10", out)
     test = data.load_dataset("drawn10", "test")
     scores = vl.evaluate(model, test.images, test.labels)
@@ -56,7 +76,10 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
     confusion = torch.tensor(card["final"]["confusion"])
     assert confusion.sum() == 100 and confusion.trace() == round(100 * scores["accuracy"])
-    assert card["command"].startswith("python -m vitlib train --preset drawn10") and card["dataset"] == "Drawn-10"
+    assert (
+        card["command"].startswith("python -m vitlib train --preset drawn10")
+        and card["dataset"] == "Drawn-10"
+    )
     assert "val_accuracy" in card["epochs"][0] and card["recipe"]["model"]["embed_dim"] == 12
 
 
@@ -82,15 +105,34 @@ def test_the_default_folder_is_named_by_data_and_preset(tmp_path, monkeypatch):
 
 
 def test_a_study_runs_stops_and_reports(tmp_path, capsys):
-    words = ["study", "run", "stems", "--data", "drawn10", "--limit", "60", "--seeds", "0", "--out", str(tmp_path),
-             "--set", "epochs=1", "model.embed_dim=12", "model.depth=1", "model.patch_size=8"]
+    words = [
+        "study",
+        "run",
+        "stems",
+        "--data",
+        "drawn10",
+        "--limit",
+        "60",
+        "--seeds",
+        "0",
+        "--out",
+        str(tmp_path),
+        "--set",
+        "epochs=1",
+        "model.embed_dim=12",
+        "model.depth=1",
+        "model.patch_size=8",
+    ]
     assert main([*words, "--budget-minutes", "0"]) == 0
     assert "the same command goes on" in capsys.readouterr().out
     assert main(words) == 0
     capsys.readouterr()
     assert main(["study", "report", "stems", "--out", str(tmp_path)]) == 0
     assert "| stem | " in capsys.readouterr().out
-    assert json.loads((tmp_path / "stems.json").read_text())["command"] == f"python -m vitlib {shlex.join(words)}"
+    assert (
+        json.loads((tmp_path / "stems.json").read_text())["command"]
+        == f"python -m vitlib {shlex.join(words)}"
+    )
 
 
 def test_the_studies_are_listed_with_their_questions(capsys):
@@ -103,7 +145,9 @@ def test_help_everywhere(words, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*words, "--help"])
     text = capsys.readouterr().out
-    assert stop.value.code == 0 and text.startswith(f"usage: python -m vitlib{''.join(' ' + w for w in words)}")
+    assert stop.value.code == 0 and text.startswith(
+        f"usage: python -m vitlib{''.join(' ' + w for w in words)}"
+    )
     assert max(map(len, text.splitlines())) < 140
 
 
@@ -114,21 +158,27 @@ def test_the_version(capsys):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("words", "message"), [
-    (["--preset", "lapto"], "unknown preset 'lapto'; choose one of plain, paper, modern, laptop, drawn10"),
-    (["--preset", "laptop", "--scale", "full"], "preset 'laptop' has no scale 'full'"),
-    (["--set", "mixup"], "--set takes FIELD=VALUE, got 'mixup'"),
-    (["--set", "depth=3"], "unknown recipe field 'depth'"),
-    (["--set", "model.dept=3"], "unknown model field 'dept'"),
-    (["--set", "precision=none"], "precision must be auto, fp32 or bf16, got None"),
-    (["--set", "ema_decay=1.5"], "ema_decay must be in [0, 1), got 1.5"),
-    (["--lr", "-1"], "lr must be a positive number, got -1.0"),
-    (["--threads", "0"], "--threads must be at least 1, got 0"),
-    (["--holdout", "200"], "expected n from 1 to 199, got 200"),
-    (["--name", "a/b"], "--name must be a file name without folders, got 'a/b'"),
-    (["--limit", "0"], "got 0"),
-    (["--device", "cuda"], "device 'cuda' is not available"),
-])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--preset", "lapto"],
+            "unknown preset 'lapto'; choose one of plain, paper, modern, laptop, drawn10",
+        ),
+        (["--preset", "laptop", "--scale", "full"], "preset 'laptop' has no scale 'full'"),
+        (["--set", "mixup"], "--set takes FIELD=VALUE, got 'mixup'"),
+        (["--set", "depth=3"], "unknown recipe field 'depth'"),
+        (["--set", "model.dept=3"], "unknown model field 'dept'"),
+        (["--set", "precision=none"], "precision must be auto, fp32 or bf16, got None"),
+        (["--set", "ema_decay=1.5"], "ema_decay must be in [0, 1), got 1.5"),
+        (["--lr", "-1"], "lr must be a positive number, got -1.0"),
+        (["--threads", "0"], "--threads must be at least 1, got 0"),
+        (["--holdout", "200"], "expected n from 1 to 199, got 200"),
+        (["--name", "a/b"], "--name must be a file name without folders, got 'a/b'"),
+        (["--limit", "0"], "got 0"),
+        (["--device", "cuda"], "device 'cuda' is not available"),
+    ],
+)
 def test_errors_are_one_line_and_exit_2(tmp_path, capsys, words, message):
     if "cuda" in words and torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
@@ -161,7 +211,9 @@ def test_words_that_are_no_command_exit_2(capsys):
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
     words = [sys.executable, "-m", "vitlib", *SMALL, "--epochs", "100000", "--out", tmp_path]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
     deadline = time.monotonic() + 120
     while not (tmp_path / "checkpoint.pt").exists() and time.monotonic() < deadline:
         time.sleep(0.05)

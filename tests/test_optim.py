@@ -20,13 +20,17 @@ def names_of(model, group):
 
 @pytest.mark.parametrize("pos_embed", ["learned", "learned2d", "relative"])
 def test_only_matrices_decay(pos_embed):
-    model = vl.VisionTransformer(vl.ViTConfig(img_size=8, embed_dim=12, depth=2, num_heads=2, pos_embed=pos_embed,
-                                              layer_scale=0.1))
+    model = vl.VisionTransformer(
+        vl.ViTConfig(img_size=8, embed_dim=12, depth=2, num_heads=2, pos_embed=pos_embed, layer_scale=0.1)
+    )
     decay, rest = vl.parameter_groups(model, 0.3)
     assert decay["weight_decay"] == 0.3 and rest["weight_decay"] == 0.0
     block = ("attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight")
-    assert names_of(model, decay) == {"patch_embed.proj.weight", "head.weight",
-                                      *(f"blocks.{i}.{name}" for i in range(2) for name in block)}
+    assert names_of(model, decay) == {
+        "patch_embed.proj.weight",
+        "head.weight",
+        *(f"blocks.{i}.{name}" for i in range(2) for name in block),
+    }
     assert names_of(model, decay) | names_of(model, rest) == {name for name, _ in model.named_parameters()}
 
 
@@ -62,11 +66,14 @@ def test_adamw_decays_decoupled():
     torch.testing.assert_close(model.weight.detach(), before * (1 - 0.1 * 0.5))
 
 
-@pytest.mark.parametrize(("schedule", "golden"), [
-    ("constant", [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
-    ("linear", [0.5, 1.0, 1.0, 0.775, 0.55, 0.325, 0.1]),
-    ("cosine", [0.5, 1.0, 1.0, 0.868198, 0.55, 0.231802, 0.1]),
-])
+@pytest.mark.parametrize(
+    ("schedule", "golden"),
+    [
+        ("constant", [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        ("linear", [0.5, 1.0, 1.0, 0.775, 0.55, 0.325, 0.1]),
+        ("cosine", [0.5, 1.0, 1.0, 0.868198, 0.55, 0.231802, 0.1]),
+    ],
+)
 def test_schedules_golden(schedule, golden):
     rates = [vl.lr_at(s, 6, 1.0, warmup=2, schedule=schedule, final_lr=0.1) for s in range(7)]
     assert rates == pytest.approx(golden, abs=1e-6)
@@ -102,15 +109,28 @@ def test_ema_copies_buffers_and_keeps_its_state():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: vl.parameter_groups(nn.Linear(2, 2), -0.1), "weight_decay must be >= 0, got -0.1"),
-    (lambda: vl.parameter_groups(nn.Linear(2, 2).requires_grad_(False), 0.1), "trainable parameters, got none"),
-    (lambda: vl.build_optimizer(nn.Linear(2, 2), SimpleNamespace(optimizer="lion", lr=1, weight_decay=0)),
-     "'lion' is unknown; choose one of adamw, adam, sgd"),
-    (lambda: vl.lr_at(0, 10, 1.0, schedule="step"), "'step' is unknown; choose one of cosine, linear, constant"),
-    (lambda: vl.lr_at(0, 10, 1.0, warmup=10), "got 10 of 10 steps"),
-    (lambda: vl.EMA(nn.Linear(2, 2), 1.0), r"decay must be in \[0, 1\), got 1.0"),
-])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: vl.parameter_groups(nn.Linear(2, 2), -0.1), "weight_decay must be >= 0, got -0.1"),
+        (
+            lambda: vl.parameter_groups(nn.Linear(2, 2).requires_grad_(False), 0.1),
+            "trainable parameters, got none",
+        ),
+        (
+            lambda: vl.build_optimizer(
+                nn.Linear(2, 2), SimpleNamespace(optimizer="lion", lr=1, weight_decay=0)
+            ),
+            "'lion' is unknown; choose one of adamw, adam, sgd",
+        ),
+        (
+            lambda: vl.lr_at(0, 10, 1.0, schedule="step"),
+            "'step' is unknown; choose one of cosine, linear, constant",
+        ),
+        (lambda: vl.lr_at(0, 10, 1.0, warmup=10), "got 10 of 10 steps"),
+        (lambda: vl.EMA(nn.Linear(2, 2), 1.0), r"decay must be in \[0, 1\), got 1.0"),
+    ],
+)
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()

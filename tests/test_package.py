@@ -27,15 +27,23 @@ LEVELS = [
     {"studies", "exercises", "bench", "__main__"},
 ]
 LEVEL = {module: level for level, modules in enumerate(LEVELS) for module in modules}
-FILES = {path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__").replace("/", "."): path
-         for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"}  # "vit", "studies.resolution"
+FILES = {
+    path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__").replace("/", "."): path
+    for path in sorted(ROOT.rglob("*.py"))
+    if path != ROOT / "__init__.py"
+}  # "vit", "studies.resolution"
 MODULES = list(FILES)
 LATE = ("matplotlib", "cv2", "skimage", "tqdm", "sklearn", "timm", "torchvision", "einops", "safetensors")
 # modules that hold ideas from papers: everything public in them says which
 PAPER = ("patches", "posembed", "attention", "layers", "encoder", "vit", "probe", "augment", "optim")
 # same-level imports that the order of the modules within a level allows
-SIDEWAYS = {("utils", "config"), ("data", "fetch"), ("data", "drawn10"), ("__main__", "bench"),
-            ("__main__", "studies")}
+SIDEWAYS = {
+    ("utils", "config"),
+    ("data", "fetch"),
+    ("data", "drawn10"),
+    ("__main__", "bench"),
+    ("__main__", "studies"),
+}
 
 
 def imports(module: str) -> list[tuple[str, int]]:
@@ -47,8 +55,11 @@ def imports(module: str) -> list[tuple[str, int]]:
             names = [inner.split(".")[0]] if inner else [alias.name for alias in node.names]
             found += [(name, node.lineno) for name in names if not name.startswith("__version")]
         elif isinstance(node, ast.Import):
-            found += [(alias.name.split(".")[1], node.lineno) for alias in node.names
-                      if alias.name.startswith("vitlib.")]
+            found += [
+                (alias.name.split(".")[1], node.lineno)
+                for alias in node.names
+                if alias.name.startswith("vitlib.")
+            ]
     return found
 
 
@@ -56,8 +67,11 @@ def imports(module: str) -> list[tuple[str, int]]:
 def test_imports_go_down(module):
     home = module.split(".")[0]
     assert home in LEVEL, f"{module}.py has no level; add it to LEVELS and to the book's design"
-    wrong = [f"{module}.py:{line} imports {other}" for other, line in imports(module)
-             if LEVEL[other] >= LEVEL[home] and other != home and (home, other) not in SIDEWAYS]
+    wrong = [
+        f"{module}.py:{line} imports {other}"
+        for other, line in imports(module)
+        if LEVEL[other] >= LEVEL[home] and other != home and (home, other) not in SIDEWAYS
+    ]
     assert not wrong, wrong
 
 
@@ -70,7 +84,9 @@ def test_modules_begin_by_saying_what_they_hold(module):
 
 
 def test_the_model_stays_readable_in_an_hour(record_property):
-    lines = {m: len(FILES[m].read_text(encoding="utf-8").splitlines()) for m in MODULES if LEVEL.get(m, 6) < 6}
+    lines = {
+        m: len(FILES[m].read_text(encoding="utf-8").splitlines()) for m in MODULES if LEVEL.get(m, 6) < 6
+    }
     record_property("lines of levels 0 to 5", sum(lines.values()))
     assert sum(lines[m] for m in ("config", *PAPER[:6])) < 1_250, lines
 
@@ -106,6 +122,7 @@ def test_star_import_and_submodules():
 
 # --- docstrings -------------------------------------------------------------------------------------------------
 
+
 def objects() -> list:
     """Every public function, class and method that a module of levels 0 to 5 defines."""
     found = []
@@ -119,8 +136,12 @@ def objects() -> list:
                 continue
             found.append(pytest.param(module, thing, id=f"{module}.{name}"))
             if inspect.isclass(thing):
-                methods = [(n, getattr(m, "__func__", m)) for n, m in vars(thing).items() if not n.startswith("_")]
-                found += [pytest.param(module, m, id=f"{module}.{name}.{n}") for n, m in methods if callable(m)]
+                methods = [
+                    (n, getattr(m, "__func__", m)) for n, m in vars(thing).items() if not n.startswith("_")
+                ]
+                found += [
+                    pytest.param(module, m, id=f"{module}.{name}.{n}") for n, m in methods if callable(m)
+                ]
     return found
 
 
@@ -135,7 +156,9 @@ def parameters(thing) -> list[str]:
 
 def sections(doc: str) -> dict[str, str]:
     """A Google-style docstring's sections: {"Args": text, ...}."""
-    parts = re.split(r"^(Args|Returns|Yields|Raises|Shape|Source|Example|Examples|Note):", doc, flags=re.MULTILINE)
+    parts = re.split(
+        r"^(Args|Returns|Yields|Raises|Shape|Source|Example|Examples|Note):", doc, flags=re.MULTILINE
+    )
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -151,7 +174,9 @@ def raised(thing) -> set[str]:
     if not inspect.isfunction(body):
         return set()
     tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(body)))
-    calls = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)]
+    calls = [
+        node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+    ]
     return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
 
@@ -172,7 +197,8 @@ def test_docstrings_agree_with_signatures(module, thing):
     assert doc, "no docstring"
     first, rest = doc.split("\n")[0], doc.split("\n")[1:2]
     assert not first[0].isspace() and first.endswith((".", ":")) and not any(rest), (
-        f"not one whole first line: {first!r}")
+        f"not one whole first line: {first!r}"
+    )
     found, wanted = sections(doc), parameters(thing)
     if "Args" in found:
         assert arguments(found["Args"]) == wanted
@@ -195,14 +221,21 @@ def test_doctests(module):
 
 # --- the cost of an import --------------------------------------------------------------------------------------
 
+
 def test_importing_vitlib_imports_little():
     code = f"import sys, vitlib; print(*[m for m in {LATE!r} + ('torch',) if m in sys.modules])"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent
+    )
     assert run.stdout.split() == []
 
 
 def test_building_a_model_needs_no_figures():
-    code = ("import sys, torch, vitlib as vl; vl.VisionTransformer(vl.ViTConfig(depth=1)); vl.RECIPES; vl.load_drawn10;"
-            "print(*[m for m in ('matplotlib', 'cv2', 'skimage', 'timm', 'torchvision') if m in sys.modules])")
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    code = (
+        "import sys, torch, vitlib as vl; vl.VisionTransformer(vl.ViTConfig(depth=1)); vl.RECIPES; vl.load_drawn10;"
+        "print(*[m for m in ('matplotlib', 'cv2', 'skimage', 'timm', 'torchvision') if m in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent
+    )
     assert run.stdout.split() == []

@@ -12,7 +12,9 @@ import vitlib as vl
 from vitlib.patches import PATCH_EMBEDS
 
 DTYPES = [torch.uint8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64]
-shapes = st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
+shapes = st.tuples(
+    st.integers(0, 3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5)
+)
 
 
 def numbered(*shape: int) -> torch.Tensor:
@@ -22,9 +24,16 @@ def numbered(*shape: int) -> torch.Tensor:
 def naive_patchify(images: torch.Tensor, P: int) -> torch.Tensor:
     """The definition, read aloud: row by row, pixel by pixel, channels side by side."""
     B, C, H, W = images.shape
-    return torch.stack([
-        torch.stack([images[:, c, top + i, left + j] for i in range(P) for j in range(P) for c in range(C)], dim=1)
-        for top in range(0, H, P) for left in range(0, W, P)], dim=1)
+    return torch.stack(
+        [
+            torch.stack(
+                [images[:, c, top + i, left + j] for i in range(P) for j in range(P) for c in range(C)], dim=1
+            )
+            for top in range(0, H, P)
+            for left in range(0, W, P)
+        ],
+        dim=1,
+    )
 
 
 def test_patchify_golden():
@@ -115,28 +124,34 @@ def test_an_images_tokens_do_not_depend_on_the_batch(kind):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("shape", "P", "message"), [
-    ((3, 32, 32), 4, r"expected images of shape \(B, C, H, W\), got \(3, 32, 32\); add the batch axis"),
-    ((1, 3, 225, 224), 16, "image height 225 is not a multiple of patch_size 16; try 224 or 240"),
-    ((1, 3, 224, 225), 16, "image width 225 is not a multiple of patch_size 16; try 224 or 240"),
-    ((1, 3, 4, 4), 0, "patch_size must be a positive integer, got 0"),
-    ((1, 3, 4, 4), -2, "patch_size must be a positive integer, got -2"),
-    ((1, 3, 4, 4), 2.0, "patch_size must be a positive integer, got 2.0"),
-])
+@pytest.mark.parametrize(
+    ("shape", "P", "message"),
+    [
+        ((3, 32, 32), 4, r"expected images of shape \(B, C, H, W\), got \(3, 32, 32\); add the batch axis"),
+        ((1, 3, 225, 224), 16, "image height 225 is not a multiple of patch_size 16; try 224 or 240"),
+        ((1, 3, 224, 225), 16, "image width 225 is not a multiple of patch_size 16; try 224 or 240"),
+        ((1, 3, 4, 4), 0, "patch_size must be a positive integer, got 0"),
+        ((1, 3, 4, 4), -2, "patch_size must be a positive integer, got -2"),
+        ((1, 3, 4, 4), 2.0, "patch_size must be a positive integer, got 2.0"),
+    ],
+)
 def test_patchify_refuses(shape, P, message):
     with pytest.raises(ValueError, match=message):
         vl.patchify(torch.zeros(shape), P)
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("shape", "P", "size", "message"), [
-    ((4, 48), 4, 8, r"expects patches of shape \(B, N, P\*P\*C\) with P = 4, got \(4, 48\)"),
-    ((1, 4, 47), 4, 8, r"with P = 4, got \(1, 4, 47\)"),
-    ((1, 4, 48), 0, 8, "with P = 0"),
-    ((1, 4, 48), 4, 9, "image height 9 is not a multiple of patch_size 4; try 8 or 12"),
-    ((1, 4, 48), 4, (8, 10), "image width 10 is not a multiple of patch_size 4; try 8 or 12"),
-    ((1, 4, 48), 4, (8, 12), "an image of 8 x 12 has 6 patches of side 4, got 4"),
-])
+@pytest.mark.parametrize(
+    ("shape", "P", "size", "message"),
+    [
+        ((4, 48), 4, 8, r"expects patches of shape \(B, N, P\*P\*C\) with P = 4, got \(4, 48\)"),
+        ((1, 4, 47), 4, 8, r"with P = 4, got \(1, 4, 47\)"),
+        ((1, 4, 48), 0, 8, "with P = 0"),
+        ((1, 4, 48), 4, 9, "image height 9 is not a multiple of patch_size 4; try 8 or 12"),
+        ((1, 4, 48), 4, (8, 10), "image width 10 is not a multiple of patch_size 4; try 8 or 12"),
+        ((1, 4, 48), 4, (8, 12), "an image of 8 x 12 has 6 patches of side 4, got 4"),
+    ],
+)
 def test_unpatchify_refuses(shape, P, size, message):
     with pytest.raises(ValueError, match=message):
         vl.unpatchify(torch.zeros(shape), P, size)
@@ -144,7 +159,9 @@ def test_unpatchify_refuses(shape, P, size, message):
 
 @pytest.mark.errors
 def test_conv_to_linear_refuses():
-    with pytest.raises(ValueError, match=r"expected a convolution's weight of shape \(D, C, P, P\), got \(8, 48\)"):
+    with pytest.raises(
+        ValueError, match=r"expected a convolution's weight of shape \(D, C, P, P\), got \(8, 48\)"
+    ):
         vl.conv_to_linear(torch.zeros(8, 48))
 
 

@@ -29,7 +29,9 @@ def test_resampling_keeps_prefix_dtype_and_constants(old, new, prefix, dtype):
     assert result.shape == (1, prefix + new[0] * new[1], 4) and result.dtype == dtype
     assert torch.equal(result[:, :prefix], table[:, :prefix])
     ones = vl.resample_pos_embed(torch.ones_like(table), new, old, prefix)
-    torch.testing.assert_close(ones, torch.ones_like(ones), rtol=0, atol=1e-2 if dtype != torch.float32 else 1e-5)
+    torch.testing.assert_close(
+        ones, torch.ones_like(ones), rtol=0, atol=1e-2 if dtype != torch.float32 else 1e-5
+    )
 
 
 def test_resampling_is_timms(timm):
@@ -70,7 +72,9 @@ def test_resampling_is_separable(old, new):
     """Rows and columns may be resampled one after the other. PyTorch's own antialiased kernel breaks this where the
     result is one column wide (seen in 2.13): it repeats the first row."""
     grid = torch.randn(1, 2, *old)
-    rows, cols = (resample_grid(torch.eye(n)[None, :, None], (1, m))[0, :, 0].T for n, m in zip(old, new, strict=True))
+    rows, cols = (
+        resample_grid(torch.eye(n)[None, :, None], (1, m))[0, :, 0].T for n, m in zip(old, new, strict=True)
+    )
     expected = torch.einsum("ij,bdjk,lk->bdil", rows, grid, cols)
     torch.testing.assert_close(resample_grid(grid, new), expected, rtol=0, atol=1e-5)
 
@@ -82,17 +86,44 @@ def test_resample_grid_gradient():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("shape", "options", "message"), [
-    ((17, 4), dict(new_grid=(2, 2)), r"pos_embed must have shape \(1, T, D\), got \(17, 4\)"),
-    ((2, 17, 4), dict(new_grid=(2, 2)), r"pos_embed must have shape \(1, T, D\), got \(2, 17, 4\)"),
-    ((1, 17, 4), dict(new_grid=(2, 2), num_prefix_tokens=17), r"num_prefix_tokens must be in \[0, 17\), got 17"),
-    ((1, 17, 4), dict(new_grid=(2, 2), num_prefix_tokens=-1), r"num_prefix_tokens must be in \[0, 17\), got -1"),
-    ((1, 16, 4), dict(new_grid=(2, 2)), r"15 patch positions are not a square grid; give old_grid=\(rows, columns\)"),
-    ((1, 17, 4), dict(new_grid=(2, 2), old_grid=(3, 5)), r"old_grid \(3, 5\) has 15 places, but pos_embed has 16"),
-    ((1, 17, 4), dict(new_grid=8), r"new_grid must be \(rows, columns\), got 8"),
-    ((1, 17, 4), dict(new_grid=(2, 2), old_grid=[4, 4, 4]), r"old_grid must be \(rows, columns\), got \[4, 4, 4\]"),
-    ((1, 17, 4), dict(new_grid=(0, 2)), r"new_grid must have at least one row and one column, got \(0, 2\)"),
-])
+@pytest.mark.parametrize(
+    ("shape", "options", "message"),
+    [
+        ((17, 4), dict(new_grid=(2, 2)), r"pos_embed must have shape \(1, T, D\), got \(17, 4\)"),
+        ((2, 17, 4), dict(new_grid=(2, 2)), r"pos_embed must have shape \(1, T, D\), got \(2, 17, 4\)"),
+        (
+            (1, 17, 4),
+            dict(new_grid=(2, 2), num_prefix_tokens=17),
+            r"num_prefix_tokens must be in \[0, 17\), got 17",
+        ),
+        (
+            (1, 17, 4),
+            dict(new_grid=(2, 2), num_prefix_tokens=-1),
+            r"num_prefix_tokens must be in \[0, 17\), got -1",
+        ),
+        (
+            (1, 16, 4),
+            dict(new_grid=(2, 2)),
+            r"15 patch positions are not a square grid; give old_grid=\(rows, columns\)",
+        ),
+        (
+            (1, 17, 4),
+            dict(new_grid=(2, 2), old_grid=(3, 5)),
+            r"old_grid \(3, 5\) has 15 places, but pos_embed has 16",
+        ),
+        ((1, 17, 4), dict(new_grid=8), r"new_grid must be \(rows, columns\), got 8"),
+        (
+            (1, 17, 4),
+            dict(new_grid=(2, 2), old_grid=[4, 4, 4]),
+            r"old_grid must be \(rows, columns\), got \[4, 4, 4\]",
+        ),
+        (
+            (1, 17, 4),
+            dict(new_grid=(0, 2)),
+            r"new_grid must have at least one row and one column, got \(0, 2\)",
+        ),
+    ],
+)
 def test_resample_refuses(shape, options, message):
     with pytest.raises(ValueError, match=message):
         vl.resample_pos_embed(torch.zeros(shape), **options)
@@ -204,5 +235,7 @@ def test_relative_bias_resamples_offsets():
         pos.bias.copy_(torch.linspace(-1, 1, 7)[None, :, None].expand(2, 7, 7))
     pos.resample((8, 8))
     assert pos.bias.shape == (2, 15, 15)
-    torch.testing.assert_close(pos.bias[:, 7], torch.zeros(2, 15), rtol=0, atol=1e-5)  # no offset stays no offset
+    torch.testing.assert_close(
+        pos.bias[:, 7], torch.zeros(2, 15), rtol=0, atol=1e-5
+    )  # no offset stays no offset
     assert (pos.bias[:, 1:, 0] > pos.bias[:, :-1, 0]).all()

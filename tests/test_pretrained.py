@@ -14,8 +14,20 @@ NAMES = vl.list_pretrained()
 EXPECTED = {"cifar10-plain", "cifar10-modern", "cifar10-laptop", "drawn10-small", "drawn10-token"}
 TOLERANCE = 0.002  # the cards' numbers belong to the float16 weights; other kernels may turn a few near ties
 MB = 1_000_000
-CARD = {"name": str, "command": str, "vitlib_version": str, "dataset": str, "hardware": str, "precision": str,
-        "seed": int, "seconds": (int, float), "config": dict, "recipe": dict, "epochs": list, "final": dict}
+CARD = {
+    "name": str,
+    "command": str,
+    "vitlib_version": str,
+    "dataset": str,
+    "hardware": str,
+    "precision": str,
+    "seed": int,
+    "seconds": (int, float),
+    "config": dict,
+    "recipe": dict,
+    "epochs": list,
+    "final": dict,
+}
 every_model = pytest.mark.parametrize("name", sorted(EXPECTED | set(NAMES)))
 
 
@@ -36,7 +48,9 @@ def test_the_card_says_how_it_was_made(name):
 def test_the_curves_are_whole(name):
     card = vl.load_pretrained(name)[1]
     epochs = card["epochs"]
-    assert [entry["epoch"] for entry in epochs] == list(range(epochs[0]["epoch"], epochs[0]["epoch"] + len(epochs)))
+    assert [entry["epoch"] for entry in epochs] == list(
+        range(epochs[0]["epoch"], epochs[0]["epoch"] + len(epochs))
+    )
     assert len(epochs) == card["recipe"]["epochs"]
     for entry in epochs:
         assert {"epoch", "lr", "train_loss", "images_per_s", "seconds"} <= set(entry)

@@ -43,7 +43,7 @@ def test_rollout_of_one_layer_is_half_identity_half_mean():
 
 def test_rollout_multiplies_later_layers_on_the_left():
     maps = random_maps(L=2)
-    first, second = (vl.attention_rollout(maps[i:i + 1]) for i in range(2))
+    first, second = (vl.attention_rollout(maps[i : i + 1]) for i in range(2))
     torch.testing.assert_close(vl.attention_rollout(maps), second @ first, **CLOSE)
     assert not torch.allclose(vl.attention_rollout(maps), first @ second)
 
@@ -97,8 +97,12 @@ def test_grad_cam_targets():
     model, images = tiny_model().eval(), tiny_images()
     predicted = model(images).argmax(dim=1)
     torch.testing.assert_close(vl.grad_cam(model, images), vl.grad_cam(model, images, predicted))
-    torch.testing.assert_close(vl.grad_cam(model, images, 2), vl.grad_cam(model, images, torch.tensor([2, 2, 2])))
-    torch.testing.assert_close(vl.grad_cam(model, images, 2)[1:2], vl.grad_cam(model, images[1:2], 2), **CLOSE)
+    torch.testing.assert_close(
+        vl.grad_cam(model, images, 2), vl.grad_cam(model, images, torch.tensor([2, 2, 2]))
+    )
+    torch.testing.assert_close(
+        vl.grad_cam(model, images, 2)[1:2], vl.grad_cam(model, images[1:2], 2), **CLOSE
+    )
 
 
 def test_grad_cam_works_for_post_norm():
@@ -122,9 +126,17 @@ def test_grad_cam_leaves_no_trace(context):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("target, message", [
-    (4, "from 0 to 3, got"), (-1, "from 0 to 3, got"), ([0, 1], "3 classes"), (torch.zeros(3), "float32"),
-    (torch.zeros(3, 4).long(), r"\(3, 4\)"), (True, "bool")])
+@pytest.mark.parametrize(
+    "target, message",
+    [
+        (4, "from 0 to 3, got"),
+        (-1, "from 0 to 3, got"),
+        ([0, 1], "3 classes"),
+        (torch.zeros(3), "float32"),
+        (torch.zeros(3, 4).long(), r"\(3, 4\)"),
+        (True, "bool"),
+    ],
+)
 def test_grad_cam_refuses_targets(target, message):
     model = tiny_model().train()
     with pytest.raises(ValueError, match=message):
@@ -167,18 +179,27 @@ def test_distance_of_looking_at_oneself_is_zero_and_of_cls_alone_finite():
 
 def test_entropy_lies_between_one_token_and_all():
     assert vl.attention_entropy(torch.eye(5).expand(2, 1, 3, 5, 5)).equal(torch.zeros(2, 3))
-    torch.testing.assert_close(vl.attention_entropy(torch.full((1, 2, 1, 5, 5), 0.2)), torch.full((1, 1), math.log2(5)))
+    torch.testing.assert_close(
+        vl.attention_entropy(torch.full((1, 2, 1, 5, 5), 0.2)), torch.full((1, 1), math.log2(5))
+    )
     entropy = vl.attention_entropy(random_maps())
     assert entropy.shape == (3, 2) and (entropy > 0).all() and (entropy < math.log2(5)).all()
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize("probe", PROBES)
-@pytest.mark.parametrize("maps, message", [
-    (torch.zeros(2, 2, 5, 5), r"\(L, B, h, T, T\), got"), (torch.zeros(1, 1, 1, 5, 4), r"\(L, B, h, T, T\), got"),
-    (torch.zeros(0, 1, 1, 5, 5), r"\(L, B, h, T, T\), got"), (torch.ones(1, 1, 1, 1, 1).long(), "int64"),
-    (random_maps().log(), "sum to 1"), (random_maps()[..., 1:, 1:], "sum to 1"),
-    (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1")])
+@pytest.mark.parametrize(
+    "maps, message",
+    [
+        (torch.zeros(2, 2, 5, 5), r"\(L, B, h, T, T\), got"),
+        (torch.zeros(1, 1, 1, 5, 4), r"\(L, B, h, T, T\), got"),
+        (torch.zeros(0, 1, 1, 5, 5), r"\(L, B, h, T, T\), got"),
+        (torch.ones(1, 1, 1, 1, 1).long(), "int64"),
+        (random_maps().log(), "sum to 1"),
+        (random_maps()[..., 1:, 1:], "sum to 1"),
+        (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1"),
+    ],
+)
 def test_probes_refuse_what_are_not_attention_maps(probe, maps, message):
     with pytest.raises(ValueError, match=message):
         probe(maps)

@@ -11,8 +11,15 @@ from vitlib.data import DRAWN10_CLASSES, Dataset, load_drawn10
 from vitlib.studies import STUDIES, report, run_study
 from vitlib.train import recipe
 
-TINY = {"epochs": 1, "batch_size": 8, "model.embed_dim": 12, "model.depth": 1, "model.num_heads": 3,
-        "model.patch_size": 8, "precision": "fp32"}
+TINY = {
+    "epochs": 1,
+    "batch_size": 8,
+    "model.embed_dim": 12,
+    "model.depth": 1,
+    "model.num_heads": 3,
+    "model.patch_size": 8,
+    "precision": "fp32",
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +45,9 @@ def test_every_variant_is_a_model_that_can_be_built(name, scale):
 def test_results_hold_every_run_and_its_summary(data, tmp_path):
     result = run(data, tmp_path, seeds=(0, 1))
     assert result["finished"]
-    assert [(r["seed"], r["variant"]) for r in result["runs"]] == [(s, v) for s in (0, 1)
-                                                                   for v in STUDIES["stems"].variants]
+    assert [(r["seed"], r["variant"]) for r in result["runs"]] == [
+        (s, v) for s in (0, 1) for v in STUDIES["stems"].variants
+    ]
     assert result == json.loads((tmp_path / "stems.json").read_text())
     for variant, summary in result["summary"].items():
         scores = [r["final"]["val_accuracy"] for r in result["runs"] if r["variant"] == variant]
@@ -73,13 +81,16 @@ def test_a_study_without_results_says_so(tmp_path):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("call, message", [
-    (dict(name="stem"), "unknown study 'stem'; choose one of positions"),
-    (dict(scale="half"), "quick or full, got 'half'"),
-    (dict(seeds=()), "one or more different numbers"),
-    (dict(seeds=(1, 1)), r"got \(1, 1\)"),
-    (dict(layers=3), "unknown recipe field 'layers'"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (dict(name="stem"), "unknown study 'stem'; choose one of positions"),
+        (dict(scale="half"), "quick or full, got 'half'"),
+        (dict(seeds=()), "one or more different numbers"),
+        (dict(seeds=(1, 1)), r"got \(1, 1\)"),
+        (dict(layers=3), "unknown recipe field 'layers'"),
+    ],
+)
 def test_refusals(data, tmp_path, call, message):
     with pytest.raises(ValueError, match=message):
         run_study(**{"name": "stems", **call}, data=data, n_val=20, out=tmp_path, progress=False)

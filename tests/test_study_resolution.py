@@ -61,7 +61,9 @@ def test_methods_know_their_places_or_not(name):
 
 def test_one_line_swapped_first_and_mean_beside_slow_ones():
     table, new = torch.randn(1, 17, 8), (3, 5)
-    line = F.interpolate(table[:, 1:].mT[:, :, None], size=(1, 15), mode="bicubic", antialias=True)[:, :, 0].mT
+    line = F.interpolate(table[:, 1:].mT[:, :, None], size=(1, 15), mode="bicubic", antialias=True)[
+        :, :, 0
+    ].mT
     torch.testing.assert_close(METHODS["one line"](table, new, OLD)[:, 1:], line)
     assert torch.equal(METHODS["swapped"](table, new, OLD), vl.resample_pos_embed(table, (5, 3), OLD))
     assert torch.equal(METHODS["swapped"](table, (6, 6), OLD), METHODS["bicubic"](table, (6, 6), OLD))
@@ -88,8 +90,9 @@ def test_sampled_patches_are_patches_of_the_image(pictures, grid):
     rows, cols = ([min(max(round((i + 0.5) * 16 / n - 2), 0), 12) for i in range(n)] for n in grid)
     for i, row in enumerate(rows):
         for j, col in enumerate(cols):
-            assert torch.equal(sampled[..., 4 * i:4 * i + 4, 4 * j:4 * j + 4],
-                               images[..., row:row + 4, col:col + 4])
+            assert torch.equal(
+                sampled[..., 4 * i : 4 * i + 4, 4 * j : 4 * j + 4], images[..., row : row + 4, col : col + 4]
+            )
     assert grid != (4, 4) or torch.equal(sampled, images)
 
 
@@ -117,8 +120,11 @@ def test_run_has_the_format(model, pictures, monkeypatch):
     images, labels = pictures
     data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
     seeds = {"tiny": 0, "tiny-s1": 1}
-    monkeypatch.setattr(resolution, "load_pretrained",
-                        lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": seeds[name]}))
+    monkeypatch.setattr(
+        resolution,
+        "load_pretrained",
+        lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": seeds[name]}),
+    )
     monkeypatch.setattr(resolution, "SIZES", ((12, 12), (12, 20)))
     monkeypatch.setattr(resolution, "MORE_SIZES", ((20, 20),))
     result = resolution.run(device="cpu", progress=False, models=list(seeds), data=[data], command="x")
@@ -130,20 +136,27 @@ def test_run_has_the_format(model, pictures, monkeypatch):
     for run in result["runs"]:
         final = run["final"]
         assert run["group"] == "tiny" and run["seed"] == seeds[run["model"]] and final["n"] == 30
-        assert final["se"] == pytest.approx((final["accuracy"] * (1 - final["accuracy"]) / 30) ** 0.5, abs=1e-5)
+        assert final["se"] == pytest.approx(
+            (final["accuracy"] * (1 - final["accuracy"]) / 30) ** 0.5, abs=1e-5
+        )
     one = {run["variant"]: run["final"] for run in result["runs"]}
     assert one["swapped 12x12"] == one["bicubic 12x12"]
     assert one["first N 12x20"]["change"] == pytest.approx(
-        one["first N 12x20"]["accuracy"] - one["bicubic 12x20"]["accuracy"], abs=1e-5)
-    assert result["summary"]["tiny: mean 12x20"] == {"mean": pytest.approx(one["mean 12x20"]["accuracy"], abs=1e-5),
-                                                     "sd": 0.0, "n": 2}
+        one["first N 12x20"]["accuracy"] - one["bicubic 12x20"]["accuracy"], abs=1e-5
+    )
+    assert result["summary"]["tiny: mean 12x20"] == {
+        "mean": pytest.approx(one["mean 12x20"]["accuracy"], abs=1e-5),
+        "sd": 0.0,
+        "n": 2,
+    }
 
 
 def test_quick_reads_fewer_images_than_full(model, pictures, monkeypatch):
     images, labels = pictures
     data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
-    monkeypatch.setattr(resolution, "load_pretrained",
-                        lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": 0}))
+    monkeypatch.setattr(
+        resolution, "load_pretrained", lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": 0})
+    )
     for name, value in (("SIZES", ()), ("MORE_SIZES", ()), ("_QUICK", 20)):
         monkeypatch.setattr(resolution, name, value)
     for scale, n in (("quick", 20), ("full", 30)):
@@ -168,8 +181,11 @@ def test_refusals(model, pictures):
         read_at(model, images, labels, "cubic")
     with pytest.raises(ValueError, match="14"):
         read_at(model, resize_images(images, (14, 16)), labels)
-    with pytest.raises(ValueError, match=r"expected a table of shape \(1, 16, 12\) for images of 12 x 20, "
-                                         r"got \(1, 17, 12\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected a table of shape \(1, 16, 12\) for images of 12 x 20, "
+        r"got \(1, 17, 12\)",
+    ):
         with_table(model, (12, 20), model.pos_embed.table())
     bag = vl.VisionTransformer(vl.ViTConfig(img_size=16, embed_dim=12, depth=1, pos_embed="none"))
     with pytest.raises(ValueError, match='expected a model with pos_embed="learned", got "none"'):

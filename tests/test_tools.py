@@ -385,7 +385,9 @@ def test_every_drawing_of_the_map_has_every_part_once(lit, shape):
     svg = drawing(lit, shape)
     parts = with_class(svg, "part")
     assert sorted(part.get("data-part") for part in parts) == list(draw_map.BY_NUMBER)
-    assert all(part.tag.endswith("}a") and part.get("href").startswith(part.get("data-part")) for part in parts)
+    assert all(
+        part.tag.endswith("}a") and part.get("href").startswith(part.get("data-part")) for part in parts
+    )
     assert [part.get("data-part") for part in with_class(svg, "lit")] == [lit] * bool(lit)
     assert len(with_class(svg, "pill-text")) == bool(lit), "the words say it too, not the colour alone"
 
@@ -442,7 +444,9 @@ def test_the_stand_alone_map_is_the_same_drawing(tmp_path):
     from xml.etree import ElementTree
 
     def words(svg) -> list[str]:
-        return ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith(("}text", "}title"))]
+        return [
+            "".join(element.itertext()) for element in svg.iter() if element.tag.endswith(("}text", "}title"))
+        ]
 
     path = ROOT / "book/_static/figures/map.svg"
     assert words(ElementTree.parse(path).getroot()) == words(drawing(address=lambda part: None)), (

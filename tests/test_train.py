@@ -19,11 +19,34 @@ from vitlib.train import RECIPES, Stopped, pick_precision, recipe
 
 module = vl.train
 
-TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0, drop_rate=0.1,
-                    drop_path_rate=0.2, global_pool="avg")
+TINY = vl.ViTConfig(
+    img_size=8,
+    num_classes=4,
+    embed_dim=12,
+    depth=2,
+    num_heads=2,
+    mlp_ratio=2.0,
+    drop_rate=0.1,
+    drop_path_rate=0.2,
+    global_pool="avg",
+)
 # everything random is on: dropout, DropPath, crops, flips, RandAugment, Mixup, CutMix, erasing
-RANDOM = vl.Recipe("random", TINY, epochs=3, batch_size=16, lr=3e-3, crop=2, randaugment=1, mixup=0.8, cutmix=1.0,
-                   erasing=0.3, mix_off=0.3, label_smoothing=0.1, ema_decay=0.9, precision="fp32")
+RANDOM = vl.Recipe(
+    "random",
+    TINY,
+    epochs=3,
+    batch_size=16,
+    lr=3e-3,
+    crop=2,
+    randaugment=1,
+    mixup=0.8,
+    cutmix=1.0,
+    erasing=0.3,
+    mix_off=0.3,
+    label_smoothing=0.1,
+    ema_decay=0.9,
+    precision="fp32",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +82,9 @@ def assert_equal_weights(a: dict, b: dict) -> None:
 
 
 def curves(result: dict) -> list[dict]:
-    return [{k: v for k, v in row.items() if k not in ("seconds", "images_per_s")} for row in result["epochs"]]
+    return [
+        {k: v for k, v in row.items() if k not in ("seconds", "images_per_s")} for row in result["epochs"]
+    ]
 
 
 # ------------------------------------------------------------------------------------------------- learning
@@ -67,8 +92,16 @@ def curves(result: dict) -> list[dict]:
 
 def test_it_learns_a_small_batch_by_heart():
     images, labels = toy(16)
-    easy = vl.Recipe("easy", replace(TINY, drop_rate=0.0, drop_path_rate=0.0), epochs=80, batch_size=16, lr=1e-2,
-                     crop=0, flip=False, precision="fp32")
+    easy = vl.Recipe(
+        "easy",
+        replace(TINY, drop_rate=0.0, drop_path_rate=0.0),
+        epochs=80,
+        batch_size=16,
+        lr=1e-2,
+        crop=0,
+        flip=False,
+        precision="fp32",
+    )
     result = vl.train_model(easy, images, labels, progress=False)
     scores = vl.evaluate(result["model"], images, labels)
     assert scores["accuracy"] == 1.0 and scores["loss"] < 0.05
@@ -78,8 +111,16 @@ def test_the_result_tells_what_happened(tmp_path):
     images, labels = toy()
     result = run(val=(images[:20], labels[:20]), out=tmp_path, label="toy", command="pytest")
     assert [row["epoch"] for row in result["epochs"]] == [1, 2, 3] and result["finished"]
-    assert set(result["epochs"][0]) == {"epoch", "lr", "train_loss", "train_accuracy", "val_loss", "val_accuracy",
-                                        "images_per_s", "seconds"}
+    assert set(result["epochs"][0]) == {
+        "epoch",
+        "lr",
+        "train_loss",
+        "train_accuracy",
+        "val_loss",
+        "val_accuracy",
+        "images_per_s",
+        "seconds",
+    }
     assert sum(row["seconds"] for row in result["epochs"]) <= result["seconds"] + 0.01
     log = json.loads((tmp_path / "log.json").read_text())
     assert log == {key: value for key, value in result.items() if key != "model"}
@@ -162,13 +203,19 @@ print(deaths)
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL") or sys.platform == "darwin", reason="needs fork and kill -9")
+@pytest.mark.skipif(
+    not hasattr(signal, "SIGKILL") or sys.platform == "darwin", reason="needs fork and kill -9"
+)
 def test_kill_9_at_random_moments_changes_no_bit(tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
     folder = tmp_path / "run"
-    done = subprocess.run([sys.executable, script, Path(__file__).parent, folder, "7"], capture_output=True, text=True,
-                          timeout=240)
+    done = subprocess.run(
+        [sys.executable, script, Path(__file__).parent, folder, "7"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 2  # the deaths in the middle of a write, at least
     survived, undisturbed = run(out=folder), run()  # the first only reads the finished checkpoint
@@ -263,11 +310,14 @@ def test_leftovers_of_a_killed_write_are_cleared(tmp_path):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("change", "message"), [
-    (dict(recipe=replace(RANDOM, lr=1.0)), r"recipe.lr was 0.003, now 1.0"),
-    (dict(recipe=replace(RANDOM, model=replace(TINY, depth=1))), r"recipe.model.depth was 2, now 1"),
-    (dict(label="other"), r"data.label was '', now 'other'"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(recipe=replace(RANDOM, lr=1.0)), r"recipe.lr was 0.003, now 1.0"),
+        (dict(recipe=replace(RANDOM, model=replace(TINY, depth=1))), r"recipe.model.depth was 2, now 1"),
+        (dict(label="other"), r"data.label was '', now 'other'"),
+    ],
+)
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, message):
     run(out=tmp_path)
     kept = (tmp_path / "checkpoint.pt").read_bytes()
@@ -322,44 +372,56 @@ def test_a_folder_that_cannot_be_made_is_found_before_training(tmp_path, monkeyp
 @pytest.mark.errors
 def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
     wild = replace(RANDOM, optimizer="sgd", lr=1e30, clip_norm=0.0, warmup=0.0)
-    with pytest.raises(FloatingPointError, match=r"the loss became (nan|inf) by step \d+ of 12 \(lr 1e\+30, fp32\)"):
+    with pytest.raises(
+        FloatingPointError, match=r"the loss became (nan|inf) by step \d+ of 12 \(lr 1e\+30, fp32\)"
+    ):
         run(wild, out=tmp_path)
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("images", "labels", "message"), [
-    (toy()[0].float(), toy()[1], r"expected uint8 images \(n, 3, 8, 8\), got torch.float32"),
-    (toy()[0][:, :1], toy()[1], r"got torch.uint8 \(72, 1, 8, 8\)"),
-    (toy()[0], toy()[1][:-1], r"integer label for each, got 72 images and torch.int64 labels \(71,\)"),
-    (toy()[0][:0], toy()[1][:0], "at least one image"),
-    (toy()[0], toy()[1].float(), "got 72 images and torch.float32 labels"),
-    (toy()[0], toy()[1] + 1, r"expected labels in \[0, 4\), got 1 to 4"),
-])
+@pytest.mark.parametrize(
+    ("images", "labels", "message"),
+    [
+        (toy()[0].float(), toy()[1], r"expected uint8 images \(n, 3, 8, 8\), got torch.float32"),
+        (toy()[0][:, :1], toy()[1], r"got torch.uint8 \(72, 1, 8, 8\)"),
+        (toy()[0], toy()[1][:-1], r"integer label for each, got 72 images and torch.int64 labels \(71,\)"),
+        (toy()[0][:0], toy()[1][:0], "at least one image"),
+        (toy()[0], toy()[1].float(), "got 72 images and torch.float32 labels"),
+        (toy()[0], toy()[1] + 1, r"expected labels in \[0, 4\), got 1 to 4"),
+    ],
+)
 def test_data_that_do_not_fit_are_refused(images, labels, message):
     with pytest.raises(ValueError, match=message):
         vl.train_model(RANDOM, images, labels, progress=False)
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("fields", "message"), [
-    (dict(epochs=0), "epochs must be a positive integer, got 0"),
-    (dict(batch_size=1.5), "batch_size must be a positive integer, got 1.5"),
-    (dict(lr=0.0), "lr must be a positive number, got 0.0"),
-    (dict(lr=float("nan")), "lr must be a positive number, got nan"),
-    (dict(weight_decay=-1), "weight_decay must be 0 or more, got -1"),
-    (dict(label_smoothing=1.0), r"label_smoothing must be in \[0, 1\), got 1.0"),
-    (dict(mix_off=2), r"mix_off must be in \[0, 1\], got 2"),
-    (dict(precision="fp16"), "precision must be auto, fp32 or bf16, got 'fp16'"),
-])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (dict(epochs=0), "epochs must be a positive integer, got 0"),
+        (dict(batch_size=1.5), "batch_size must be a positive integer, got 1.5"),
+        (dict(lr=0.0), "lr must be a positive number, got 0.0"),
+        (dict(lr=float("nan")), "lr must be a positive number, got nan"),
+        (dict(weight_decay=-1), "weight_decay must be 0 or more, got -1"),
+        (dict(label_smoothing=1.0), r"label_smoothing must be in \[0, 1\), got 1.0"),
+        (dict(mix_off=2), r"mix_off must be in \[0, 1\], got 2"),
+        (dict(precision="fp16"), "precision must be auto, fp32 or bf16, got 'fp16'"),
+    ],
+)
 def test_recipes_refuse_bad_numbers(fields, message):
     with pytest.raises(ValueError, match=message):
         vl.Recipe(**fields)
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("fields", "message"), [
-    (dict(schedule="step"), "schedule 'step' is unknown"), (dict(optimizer="lion"), "optimizer 'lion' is unknown"),
-])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (dict(schedule="step"), "schedule 'step' is unknown"),
+        (dict(optimizer="lion"), "optimizer 'lion' is unknown"),
+    ],
+)
 def test_unknown_words_are_reported_before_the_first_step(fields, message):
     with pytest.raises(ValueError, match=message):
         run(replace(RANDOM, **fields))
@@ -376,8 +438,14 @@ def test_every_preset_has_its_name_and_a_model_for_32_pixels(name):
 
 def test_modern_is_the_recipe_of_the_book():
     r = recipe("modern", "full")
-    assert (r.optimizer, r.weight_decay, r.clip_norm, r.warmup, r.schedule, r.final_lr) == \
-        ("adamw", 0.05, 1.0, 0.05, "cosine", 1e-5)
+    assert (r.optimizer, r.weight_decay, r.clip_norm, r.warmup, r.schedule, r.final_lr) == (
+        "adamw",
+        0.05,
+        1.0,
+        0.05,
+        "cosine",
+        1e-5,
+    )
     assert (r.mixup, r.cutmix, r.label_smoothing, r.mix_off, r.randaugment) == (0.8, 1.0, 0.1, 0.4, 2)
     assert (r.model.global_pool, r.model.drop_path_rate, r.model.drop_rate) == ("avg", 0.1, 0.0)
     assert (r.epochs, r.batch_size) == (300, 512) and 0 < r.ema_decay < 1
@@ -386,11 +454,14 @@ def test_modern_is_the_recipe_of_the_book():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("args", "message"), [
-    (("fancy",), "unknown preset 'fancy'; choose one of plain, paper"),
-    (("laptop", "full"), "preset 'laptop' has no scale 'full'"),
-    (("modern", "huge"), "preset 'modern' has no scale 'huge'"),
-])
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("fancy",), "unknown preset 'fancy'; choose one of plain, paper"),
+        (("laptop", "full"), "preset 'laptop' has no scale 'full'"),
+        (("modern", "huge"), "preset 'modern' has no scale 'huge'"),
+    ],
+)
 def test_unknown_presets_and_scales(args, message):
     with pytest.raises(ValueError, match=message):
         recipe(*args)
@@ -398,10 +469,15 @@ def test_unknown_presets_and_scales(args, message):
         recipe("modern", depth=3)
 
 
-@pytest.mark.parametrize(("width", "flags", "expected"), [
-    (48, "avx512_bf16 amx_bf16", "fp32"), (66, "avx512_bf16 amx_bf16", "bf16"), (192, "avx512_bf16", "fp32"),
-    (192, "avx2", "fp32"),
-])
+@pytest.mark.parametrize(
+    ("width", "flags", "expected"),
+    [
+        (48, "avx512_bf16 amx_bf16", "fp32"),
+        (66, "avx512_bf16 amx_bf16", "bf16"),
+        (192, "avx512_bf16", "fp32"),
+        (192, "avx2", "fp32"),
+    ],
+)
 def test_bf16_only_where_it_pays(monkeypatch, width, flags, expected):
     monkeypatch.setattr(module, "cpuinfo", lambda: flags)
     assert pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected

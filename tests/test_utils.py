@@ -50,12 +50,15 @@ def test_counts_at_higher_resolution():
     assert vl.count_parameters(on_meta(cfg)) == 86_859_496
 
 
-@pytest.mark.parametrize(("fields", "count"), [
-    (dict(embed_dim=192, depth=6, mlp_ratio=2.0), 1_806_538),
-    (dict(embed_dim=192, depth=6, mlp_ratio=4.0), 2_693_578),
-    (dict(embed_dim=96, depth=4, mlp_ratio=2.0), 311_338),
-    (dict(embed_dim=192, depth=12, mlp_ratio=4.0), 5_362_762),
-])
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        (dict(embed_dim=192, depth=6, mlp_ratio=2.0), 1_806_538),
+        (dict(embed_dim=192, depth=6, mlp_ratio=4.0), 2_693_578),
+        (dict(embed_dim=96, depth=4, mlp_ratio=2.0), 311_338),
+        (dict(embed_dim=192, depth=12, mlp_ratio=4.0), 5_362_762),
+    ],
+)
 def test_counts_of_the_small_models(fields, count):
     assert vl.count_parameters(on_meta(vl.ViTConfig(**fields))) == count
 
@@ -67,7 +70,10 @@ def test_macs_agree_with_a_profiler():
 
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(torch.zeros(1, 3, 16, 32))
-    assert counter.get_total_flops() in (2 * vl.count_macs(cfg), 2 * vl.count_macs(cfg) - _attention_flops(cfg))
+    assert counter.get_total_flops() in (
+        2 * vl.count_macs(cfg),
+        2 * vl.count_macs(cfg) - _attention_flops(cfg),
+    )
 
 
 def _attention_flops(cfg: vl.ViTConfig) -> int:

@@ -60,17 +60,35 @@ def images_for(cfg: vl.ViTConfig, B: int = 3) -> torch.Tensor:
 
 # --- timm ------------------------------------------------------------------------------------------------------
 
+
 def timms(timm, cfg: vl.ViTConfig, **options):
     return timm.models.vision_transformer.VisionTransformer(
-        img_size=cfg.img_size, patch_size=cfg.patch_size, in_chans=cfg.in_chans, num_classes=cfg.num_classes,
-        embed_dim=cfg.embed_dim, depth=cfg.depth, num_heads=cfg.num_heads, mlp_ratio=cfg.mlp_ratio,
-        qkv_bias=cfg.qkv_bias, init_values=cfg.layer_scale, **options).eval()
+        img_size=cfg.img_size,
+        patch_size=cfg.patch_size,
+        in_chans=cfg.in_chans,
+        num_classes=cfg.num_classes,
+        embed_dim=cfg.embed_dim,
+        depth=cfg.depth,
+        num_heads=cfg.num_heads,
+        mlp_ratio=cfg.mlp_ratio,
+        qkv_bias=cfg.qkv_bias,
+        init_values=cfg.layer_scale,
+        **options,
+    ).eval()
 
 
-@pytest.mark.parametrize("cfg", [
-    TINY, replace(TINY, img_size=(8, 24)), replace(TINY, img_size=(24, 16), in_chans=1, num_classes=3),
-    replace(TINY, qkv_bias=False), replace(TINY, depth=4, num_heads=3, mlp_ratio=4.0), replace(TINY, layer_scale=0.1),
-    vl.ViTConfig.preset("vit-ti/16", img_size=(64, 96), num_classes=7)])
+@pytest.mark.parametrize(
+    "cfg",
+    [
+        TINY,
+        replace(TINY, img_size=(8, 24)),
+        replace(TINY, img_size=(24, 16), in_chans=1, num_classes=3),
+        replace(TINY, qkv_bias=False),
+        replace(TINY, depth=4, num_heads=3, mlp_ratio=4.0),
+        replace(TINY, layer_scale=0.1),
+        vl.ViTConfig.preset("vit-ti/16", img_size=(64, 96), num_classes=7),
+    ],
+)
 def test_timms_weights_load_and_give_its_logits(timm, cfg):
     theirs, ours = timms(timm, cfg), make(cfg, seed=1)
     for p in theirs.parameters():  # biases, CLS and norms as well: a fresh model has zeros and ones there
@@ -113,6 +131,7 @@ def test_timms_model_at_another_size(timm):
 
 
 # --- every variant ----------------------------------------------------------------------------------------------
+
 
 @every_variant
 def test_shapes(cfg):
@@ -163,7 +182,10 @@ def test_copies_and_files_are_the_same_model(cfg):
 def test_meta_device(cfg):
     with torch.device("meta"):
         model = vl.VisionTransformer(cfg)
-        assert model(torch.empty(2, cfg.in_chans, *cfg.image_shape)).shape == (2, cfg.num_classes or cfg.embed_dim)
+        assert model(torch.empty(2, cfg.in_chans, *cfg.image_shape)).shape == (
+            2,
+            cfg.num_classes or cfg.embed_dim,
+        )
     assert all(t.is_meta for t in (*model.parameters(), *model.buffers()))
     assert vl.count_parameters(model) == vl.count_parameters(make(cfg))
 
@@ -188,6 +210,7 @@ def test_attention_maps_are_what_forward_uses(cfg):
         def forward(tokens, bias=None):
             mixed = weights @ attn.project(tokens)[2]  # (B, h, T, d)
             return attn.proj(mixed.transpose(1, 2).flatten(2))
+
         return forward
 
     for block, weights in zip(model.blocks, maps, strict=True):
@@ -207,7 +230,9 @@ def test_another_image_size(cfg):
     fresh = make(other.cfg)
     fresh.load_state_dict(other.state_dict(), strict=True)
     assert torch.equal(fresh(images_for(other.cfg)), other(images_for(other.cfg)))
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())  # a copy, not a change
+    assert all(
+        torch.equal(value, before[name]) for name, value in model.state_dict().items()
+    )  # a copy, not a change
 
 
 def test_another_image_size_resamples_the_positions():
@@ -219,6 +244,7 @@ def test_another_image_size_resamples_the_positions():
 
 
 # --- positions and order ----------------------------------------------------------------------------------------
+
 
 def shuffle_patches(images: torch.Tensor, order: torch.Tensor, P: int) -> torch.Tensor:
     return vl.unpatchify(vl.patchify(images, P)[:, order], P, tuple(images.shape[2:]))
@@ -233,17 +259,22 @@ def test_without_positions_patches_are_a_set(order, pool, norm_order):
     with torch.no_grad():
         torch.testing.assert_close(model(shuffled), model(x), rtol=1e-4, atol=1e-4)  # invariant
         tokens = model.forward_features(x)[:, 1:]
-        torch.testing.assert_close(model.forward_features(shuffled)[:, 1:], tokens[:, order], rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            model.forward_features(shuffled)[:, 1:], tokens[:, order], rtol=1e-4, atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("kind", ["learned", "learned2d", "sincos2d", "relative"])
 def test_with_positions_order_matters(kind):
     model, x = make(replace(TINY, pos_embed=kind), lively=True), images_for(TINY)
-    shuffled = shuffle_patches(x, torch.randperm(16, generator=torch.Generator().manual_seed(3)), TINY.patch_size)
+    shuffled = shuffle_patches(
+        x, torch.randperm(16, generator=torch.Generator().manual_seed(3)), TINY.patch_size
+    )
     assert (model(shuffled) - model(x)).abs().max() > 1e-2
 
 
 # --- parts ------------------------------------------------------------------------------------------------------
+
 
 def test_embed_is_equation_1():
     model, x = make(TINY, lively=True), images_for(TINY)
@@ -299,6 +330,7 @@ def test_attention_maps_by_hooks():
 
 # --- the start of training --------------------------------------------------------------------------------------
 
+
 @every_variant
 def test_the_first_loss_is_log_k(cfg):
     model = make(replace(cfg, num_classes=10))
@@ -336,14 +368,27 @@ def test_it_learns_four_images_by_heart(variant):
 
 # --- what it refuses --------------------------------------------------------------------------------------------
 
+
 @pytest.mark.errors
-@pytest.mark.parametrize(("images", "message"), [
-    (torch.zeros(3, 16, 16), r"expected images of shape \(B, 3, 16, 16\), got \(3, 16, 16\); add the batch axis"),
-    (torch.zeros(2, 16, 16, 3), r"got \(2, 16, 16, 3\); move the channels first with images.permute\(0, 3, 1, 2\)"),
-    (torch.zeros(2, 3, 32, 32), r"got \(2, 3, 32, 32\); resize the images, or use model.with_img_size"),
-    (torch.zeros(2, 1, 16, 16), r"got \(2, 1, 16, 16\); the model takes 3 channels"),
-    (torch.zeros(2, 3, 16, 16, dtype=torch.uint8), "expected standardised float images, got torch.uint8; use vl.norm"),
-])
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (
+            torch.zeros(3, 16, 16),
+            r"expected images of shape \(B, 3, 16, 16\), got \(3, 16, 16\); add the batch axis",
+        ),
+        (
+            torch.zeros(2, 16, 16, 3),
+            r"got \(2, 16, 16, 3\); move the channels first with images.permute\(0, 3, 1, 2\)",
+        ),
+        (torch.zeros(2, 3, 32, 32), r"got \(2, 3, 32, 32\); resize the images, or use model.with_img_size"),
+        (torch.zeros(2, 1, 16, 16), r"got \(2, 1, 16, 16\); the model takes 3 channels"),
+        (
+            torch.zeros(2, 3, 16, 16, dtype=torch.uint8),
+            "expected standardised float images, got torch.uint8; use vl.norm",
+        ),
+    ],
+)
 @pytest.mark.parametrize("method", ["forward", "embed", "forward_features", "attention_maps"])
 def test_wrong_images_are_refused_everywhere(images, message, method):
     with pytest.raises(ValueError, match=message):

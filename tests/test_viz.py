@@ -18,8 +18,11 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
 from matplotlib.colors import to_rgb, to_rgba  # noqa: E402
 
-RUN = {"epochs": [{"epoch": i, "train_loss": 2 / i, "val_loss": 2.2 / i, "val_accuracy": 1 - 1 / i}
-                  for i in range(1, 4)]}
+RUN = {
+    "epochs": [
+        {"epoch": i, "train_loss": 2 / i, "val_loss": 2.2 / i, "val_accuracy": 1 - 1 / i} for i in range(1, 4)
+    ]
+}
 NUMBERS = torch.arange(10, 34).reshape(4, 6)
 NAMES = ("cat", "dog", "automobile")
 
@@ -47,19 +50,42 @@ FIGURES = {  # what draws it, how many axes it has
     "heat maps": (lambda: viz.heat_maps(rand(3, 8, 8), titles="abc", label="weight"), 4),
     "a heat map": (lambda: viz.heat_maps(rand(4, 5) - 0.5, values=".1f", limits=(-1, 1)), 2),
     "tall heat maps": (lambda: viz.heat_maps([rand(9, 2), rand(5, 2)]), 3),
-    "lines": (lambda: viz.plot_lines({"a": ([1, 2, 4], [3, 4, 5], [1, 1, 1]), "b": [3.0, 4.0, 5.1]}, "x", "y"), 1),
-    "log lines": (lambda: viz.plot_lines({"a": ([16, 4e3, 2e6], [1, 1e4, 3e9])}, "x", "y", title="t", logx=True,
-                                         logy=True, labels="legend"), 1),
+    "lines": (
+        lambda: viz.plot_lines({"a": ([1, 2, 4], [3, 4, 5], [1, 1, 1]), "b": [3.0, 4.0, 5.1]}, "x", "y"),
+        1,
+    ),
+    "log lines": (
+        lambda: viz.plot_lines(
+            {"a": ([16, 4e3, 2e6], [1, 1e4, 3e9])}, "x", "y", title="t", logx=True, logy=True, labels="legend"
+        ),
+        1,
+    ),
     "curves": (lambda: viz.learning_curves({"plain": RUN, "modern": RUN}), 2),
-    "predictions": (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, (RIGHT + rand(4).round().long()) % 3,
-                                                 NAMES), 4),
+    "predictions": (
+        lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, (RIGHT + rand(4).round().long()) % 3, NAMES),
+        4,
+    ),
     "guesses": (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, None, NAMES, cols=2), 4),
-    "confusion": (lambda: viz.confusion_matrix(torch.arange(90) % 10, torch.arange(90) % 9,
-                                               ("automobile",) * 10), 1),
+    "confusion": (
+        lambda: viz.confusion_matrix(torch.arange(90) % 10, torch.arange(90) % 9, ("automobile",) * 10),
+        1,
+    ),
     "counts": (lambda: viz.confusion_matrix([[0, 0, 0], [1, 2, 3], [4, 5, 6000]], None, NAMES), 1),
-    "shapes": (lambda: viz.shape_flow({name: {"images": (1, 3, 224, 224), "attention weights": (1, 16, 257, 257),
-                                              "tokens": (1, 257, 1280), "logits": (1, 1000)}
-                                       for name in ("ViT-H/14", "small")}, ["attention weights", "tokens"]), 1),
+    "shapes": (
+        lambda: viz.shape_flow(
+            {
+                name: {
+                    "images": (1, 3, 224, 224),
+                    "attention weights": (1, 16, 257, 257),
+                    "tokens": (1, 257, 1280),
+                    "logits": (1, 1000),
+                }
+                for name in ("ViT-H/14", "small")
+            },
+            ["attention weights", "tokens"],
+        ),
+        1,
+    ),
     "one model's shapes": (lambda: viz.shape_flow({"ViT": {"images": (1, 3, 8, 8)}}), 1),
     "overlay": (lambda: viz.attention_overlay(rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2.0), 4),
     "overlay of a large image": (lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)), 2),
@@ -114,9 +140,15 @@ def test_letters_are_large_dark_inside_and_apart(drawn):
 
 def contrast(colour) -> float:
     """With the card, as WCAG 2 defines it."""
+
     def luminance(name):
         rgb = np.array(to_rgb(name))
-        return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+        return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ (
+            0.2126,
+            0.7152,
+            0.0722,
+        )
+
     return (luminance(viz.CARD) + 0.05) / (luminance(colour) + 0.05)
 
 
@@ -128,10 +160,14 @@ def test_letters_colours_can_be_read():
 # How figures are shown
 
 
-CELLS = ["import torch, vitlib as vl\nfrom vitlib import viz", "viz.show_images(torch.rand(3, 8, 8))",
-         "import matplotlib.pyplot as plt\nviz.use_style()",
-         "fig = viz.plot_lines({'a': [1, 2]}, 'x', 'y')\nfig", "fig = viz.show_images(torch.rand(3, 8, 8))",
-         "plt.subplots(); None"]
+CELLS = [
+    "import torch, vitlib as vl\nfrom vitlib import viz",
+    "viz.show_images(torch.rand(3, 8, 8))",
+    "import matplotlib.pyplot as plt\nviz.use_style()",
+    "fig = viz.plot_lines({'a': [1, 2]}, 'x', 'y')\nfig",
+    "fig = viz.show_images(torch.rand(3, 8, 8))",
+    "plt.subplots(); None",
+]
 
 
 def test_a_notebook_shows_each_figure_once():
@@ -139,19 +175,25 @@ def test_a_notebook_shows_each_figure_once():
     pytest.importorskip("ipykernel")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-    images = [[output for output in cell.outputs if "image/png" in output.get("data", {})]
-              for cell in notebook.cells]
+    images = [
+        [output for output in cell.outputs if "image/png" in output.get("data", {})]
+        for cell in notebook.cells
+    ]
     assert [len(outputs) for outputs in images] == [0, 1, 0, 1, 0, 1]
     for (output,) in (images[1], images[3]):
         png = base64.b64decode(output["data"]["image/png"])
-        width = int.from_bytes(png[16:20], "big")  # the whole card, nothing cropped: twice sharp in 700 pixels
+        width = int.from_bytes(
+            png[16:20], "big"
+        )  # the whole card, nothing cropped: twice sharp in 700 pixels
         assert width == int(viz.WIDTH * viz.DPI)
         assert output["metadata"]["image/png"]["width"] == round(viz.WIDTH * 96)
 
 
 def test_importing_vitlib_leaves_matplotlib_alone_and_viz_leaves_pyplot_alone():
-    code = ("import sys, vitlib; assert 'matplotlib' not in sys.modules; import vitlib.viz; "
-            "assert 'matplotlib.pyplot' not in sys.modules")
+    code = (
+        "import sys, vitlib; assert 'matplotlib' not in sys.modules; import vitlib.viz; "
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -181,7 +223,9 @@ def test_confusion_counts_rows_as_truths():
     counts = [[1, 2, 0], [0, 1, 0], [1, 0, 0]]
     for fig in (viz.confusion_matrix(labels, preds, NAMES), viz.confusion_matrix(counts, None, NAMES)):
         (ax,) = fig.axes
-        written = {text.get_position()[::-1]: int(text.get_text()) for text in ax.texts if text.get_text().isdigit()}
+        written = {
+            text.get_position()[::-1]: int(text.get_text()) for text in ax.texts if text.get_text().isdigit()
+        }
         assert written == {(i, j): counts[i][j] for i in range(3) for j in range(3) if counts[i][j]}
         assert ax.get_title() == "40.0 % of 5 right"
 
@@ -190,7 +234,16 @@ def test_a_shape_says_how_many_numbers_it_holds():
     flow = {"images": (2, 3, 8, 8), "logits": (2, 10)}
     (ax,) = viz.shape_flow({"ViT": flow}, ["logits"], repeated="often").axes
     written = [text.get_text() for text in ax.texts]
-    assert [w for w in written if w] == ["often", "images", "logits", "ViT", "(2, 3, 8, 8)", "384", "(2, 10)", "20"]
+    assert [w for w in written if w] == [
+        "often",
+        "images",
+        "logits",
+        "ViT",
+        "(2, 3, 8, 8)",
+        "384",
+        "(2, 10)",
+        "20",
+    ]
 
 
 def test_spotlight_is_bright_where_the_weight_is():
@@ -198,7 +251,9 @@ def test_spotlight_is_bright_where_the_weight_is():
     fig = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2)
     lit = fig.axes[1].images[0].get_array()
     assert lit[-1, -1, 0] == pytest.approx(0.55) and lit[0, 0, 0] == pytest.approx(0.1)
-    sharper = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2, gamma=3.0).axes[1].images[0]
+    sharper = (
+        viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2, gamma=3.0).axes[1].images[0]
+    )
     assert sharper.get_array().mean() < lit.mean()
 
 
@@ -222,66 +277,78 @@ def test_every_series_has_its_own_marker_and_line():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("call, message", [
-    (lambda: viz.show_images(rand(8, 8)), r"\(3, H, W\) or \(n, 3, H, W\), got \(8, 8\)"),
-    (lambda: viz.show_images(rand(8, 8, 3)), "move the channels"),
-    (lambda: viz.show_images(rand(0, 3, 8, 8)), "got"),
-    (lambda: viz.show_images(rand(3, 8, 8).long()), "int64"),
-    (lambda: viz.show_images(rand(3, 8, 8) - 0.5), "vl.denormalize"),
-    (lambda: viz.show_images(rand(3, 8, 8) * 255), "divide by 255"),
-    (lambda: viz.show_images(rand(3, 8, 8) * torch.nan), r"\[0, 1\]"),
-    (lambda: viz.show_images(rand(2, 3, 8, 8), titles=["one"]), "expected 2 titles"),
-    (lambda: viz.show_images(rand(2, 3, 8, 8), cols=0), "cols must be"),
-    (lambda: viz.show_patches(rand(3, 9, 8), 4), "9 x 8 is not a multiple of patch_size 4; try 8 x 8"),
-    (lambda: viz.show_patches(rand(3, 8, 8), 0), "patch_size must be"),
-    (lambda: viz.show_patches(rand(2, 3, 8, 8), 4), "expected one image"),
-    (lambda: viz.show_patches(rand(6, 48), 4), "square number"),
-    (lambda: viz.show_patches(rand(3, 32, 128), 4, numbers=True), "up to 16"),
-    (lambda: viz.show_tokens(rand(3, 8, 8), 4, first=0), "first >= 1"),
-    (lambda: viz.show_tokens(rand(3, 8, 8), 4, first=15, last=6), "at most 20"),
-    (lambda: viz.number_grid(NUMBERS[None], NUMBERS, 2), r"expected an image \(H, W\)"),
-    (lambda: viz.number_grid(torch.arange(81).reshape(9, 9), NUMBERS, 3), "at most 8 x 8"),
-    (lambda: viz.number_grid(NUMBERS, NUMBERS, 4), "image width 6"),
-    (lambda: viz.number_grid(NUMBERS, NUMBERS + 1, 2), "hold no others"),
-    (lambda: viz.number_grid(NUMBERS // 2, NUMBERS // 2, 2), "without equal numbers"),
-    (lambda: viz.heat_maps([]), r"expected finite matrices \(R, C\), got shape \(0,\)"),
-    (lambda: viz.heat_maps(rand(2, 3, 4, 5)), r"got shape \(3, 4, 5\)"),
-    (lambda: viz.heat_maps(rand(3, 4) * torch.nan), "NaN"),
-    (lambda: viz.heat_maps(rand(2, 3, 4), titles="a"), "expected 2 titles"),
-    (lambda: viz.heat_maps(rand(4, 40), values=".3f"), "do not fit"),
-    (lambda: viz.shape_flow({}), "expected one or two models with the same stages in the same order, got {}"),
-    (lambda: viz.shape_flow({"a": {"x": (1,)}, "b": {"y": (1,)}}), "'a': .'x'., 'b': .'y'."),
-    (lambda: viz.shape_flow({"a": {"x": (1,), "y": (1,), "z": (1,)}}, ["x", "z"]), "follow one another in .*, got"),
-    (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
-    (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),
-    (lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
-    (lambda: viz.plot_lines({"a": []}, "x", "y"), "series 'a'"),
-    (lambda: viz.plot_lines({"a": [0, 1]}, "x", "y", logy=True), "y > 0, got 0"),
-    (lambda: viz.plot_lines({"a": [1]}, "x", "y", labels="box"), "'box'"),
-    (lambda: viz.learning_curves({}), "got 0"),
-    (lambda: viz.learning_curves({"a": {"epochs": []}}), r"results\['a'\]"),
-    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT, ("a", "b")), r"\(4, 2\).*got \(4, 3\)"),
-    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS.log(), RIGHT, NAMES), "softmax"),
-    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT[:2], NAMES), "labels as 4 integers"),
-    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT.float(), NAMES), "float32"),
-    (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT + 3, NAMES), "from 0 to 2"),
-    (lambda: viz.confusion_matrix(RIGHT, RIGHT[:2], NAMES), "preds as 4"),
-    (lambda: viz.confusion_matrix(RIGHT, RIGHT, NAMES * 5), "2 to 12 classes, got 15"),
-    (lambda: viz.confusion_matrix([[1, 2], [3, 4]], None, NAMES), r"\(3, 3\).*got \(2, 2\)"),
-    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(17)), "expected 4 x 4 = 16 patches, got 17"),
-    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(17), (4, 4)), "CLS"),
-    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16) - 1), "0 or more"),
-    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), gamma=0), "gamma"),
-    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), floor=2), "floor"),
-    (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), titles="ab"), "1 titles"),
-    (lambda: viz.attention_overlay(rand(2, 3, 8, 8), maps(16)), "one image"),
-    (lambda: viz.attention_grid(rand(3, 8, 8), maps(2, 1, 3, 5, 5)), r"maps\[:, i\]"),
-    (lambda: viz.attention_grid(rand(3, 8, 8), maps(2, 3, 5, 5), query=5), "from 0 \\(CLS\\) to 4, got 5"),
-    (lambda: viz.show_attention_from_patch(rand(3, 8, 8), maps(2, 1, 5, 5), 0), r"maps\[-1, 0\]"),
-    (lambda: viz.show_attention_from_patch(rand(3, 8, 8), maps(5, 5), 4), "from 0 to 3, got 4"),
-    (lambda: viz.similarity_maps(rand(2, 5, 6)), r"pos_embed.table\(\)"),
-    (lambda: viz.similarity_maps(rand(1, 6, 6)), "2 x 2 = 4 patches, got 5"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: viz.show_images(rand(8, 8)), r"\(3, H, W\) or \(n, 3, H, W\), got \(8, 8\)"),
+        (lambda: viz.show_images(rand(8, 8, 3)), "move the channels"),
+        (lambda: viz.show_images(rand(0, 3, 8, 8)), "got"),
+        (lambda: viz.show_images(rand(3, 8, 8).long()), "int64"),
+        (lambda: viz.show_images(rand(3, 8, 8) - 0.5), "vl.denormalize"),
+        (lambda: viz.show_images(rand(3, 8, 8) * 255), "divide by 255"),
+        (lambda: viz.show_images(rand(3, 8, 8) * torch.nan), r"\[0, 1\]"),
+        (lambda: viz.show_images(rand(2, 3, 8, 8), titles=["one"]), "expected 2 titles"),
+        (lambda: viz.show_images(rand(2, 3, 8, 8), cols=0), "cols must be"),
+        (lambda: viz.show_patches(rand(3, 9, 8), 4), "9 x 8 is not a multiple of patch_size 4; try 8 x 8"),
+        (lambda: viz.show_patches(rand(3, 8, 8), 0), "patch_size must be"),
+        (lambda: viz.show_patches(rand(2, 3, 8, 8), 4), "expected one image"),
+        (lambda: viz.show_patches(rand(6, 48), 4), "square number"),
+        (lambda: viz.show_patches(rand(3, 32, 128), 4, numbers=True), "up to 16"),
+        (lambda: viz.show_tokens(rand(3, 8, 8), 4, first=0), "first >= 1"),
+        (lambda: viz.show_tokens(rand(3, 8, 8), 4, first=15, last=6), "at most 20"),
+        (lambda: viz.number_grid(NUMBERS[None], NUMBERS, 2), r"expected an image \(H, W\)"),
+        (lambda: viz.number_grid(torch.arange(81).reshape(9, 9), NUMBERS, 3), "at most 8 x 8"),
+        (lambda: viz.number_grid(NUMBERS, NUMBERS, 4), "image width 6"),
+        (lambda: viz.number_grid(NUMBERS, NUMBERS + 1, 2), "hold no others"),
+        (lambda: viz.number_grid(NUMBERS // 2, NUMBERS // 2, 2), "without equal numbers"),
+        (lambda: viz.heat_maps([]), r"expected finite matrices \(R, C\), got shape \(0,\)"),
+        (lambda: viz.heat_maps(rand(2, 3, 4, 5)), r"got shape \(3, 4, 5\)"),
+        (lambda: viz.heat_maps(rand(3, 4) * torch.nan), "NaN"),
+        (lambda: viz.heat_maps(rand(2, 3, 4), titles="a"), "expected 2 titles"),
+        (lambda: viz.heat_maps(rand(4, 40), values=".3f"), "do not fit"),
+        (
+            lambda: viz.shape_flow({}),
+            "expected one or two models with the same stages in the same order, got {}",
+        ),
+        (lambda: viz.shape_flow({"a": {"x": (1,)}, "b": {"y": (1,)}}), "'a': .'x'., 'b': .'y'."),
+        (
+            lambda: viz.shape_flow({"a": {"x": (1,), "y": (1,), "z": (1,)}}, ["x", "z"]),
+            "follow one another in .*, got",
+        ),
+        (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
+        (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),
+        (lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
+        (lambda: viz.plot_lines({"a": []}, "x", "y"), "series 'a'"),
+        (lambda: viz.plot_lines({"a": [0, 1]}, "x", "y", logy=True), "y > 0, got 0"),
+        (lambda: viz.plot_lines({"a": [1]}, "x", "y", labels="box"), "'box'"),
+        (lambda: viz.learning_curves({}), "got 0"),
+        (lambda: viz.learning_curves({"a": {"epochs": []}}), r"results\['a'\]"),
+        (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT, ("a", "b")), r"\(4, 2\).*got \(4, 3\)"),
+        (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS.log(), RIGHT, NAMES), "softmax"),
+        (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT[:2], NAMES), "labels as 4 integers"),
+        (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT.float(), NAMES), "float32"),
+        (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT + 3, NAMES), "from 0 to 2"),
+        (lambda: viz.confusion_matrix(RIGHT, RIGHT[:2], NAMES), "preds as 4"),
+        (lambda: viz.confusion_matrix(RIGHT, RIGHT, NAMES * 5), "2 to 12 classes, got 15"),
+        (lambda: viz.confusion_matrix([[1, 2], [3, 4]], None, NAMES), r"\(3, 3\).*got \(2, 2\)"),
+        (lambda: viz.attention_overlay(rand(3, 8, 8), maps(17)), "expected 4 x 4 = 16 patches, got 17"),
+        (lambda: viz.attention_overlay(rand(3, 8, 8), maps(17), (4, 4)), "CLS"),
+        (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16) - 1), "0 or more"),
+        (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), gamma=0), "gamma"),
+        (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), floor=2), "floor"),
+        (lambda: viz.attention_overlay(rand(3, 8, 8), maps(16), titles="ab"), "1 titles"),
+        (lambda: viz.attention_overlay(rand(2, 3, 8, 8), maps(16)), "one image"),
+        (lambda: viz.attention_grid(rand(3, 8, 8), maps(2, 1, 3, 5, 5)), r"maps\[:, i\]"),
+        (
+            lambda: viz.attention_grid(rand(3, 8, 8), maps(2, 3, 5, 5), query=5),
+            "from 0 \\(CLS\\) to 4, got 5",
+        ),
+        (lambda: viz.show_attention_from_patch(rand(3, 8, 8), maps(2, 1, 5, 5), 0), r"maps\[-1, 0\]"),
+        (lambda: viz.show_attention_from_patch(rand(3, 8, 8), maps(5, 5), 4), "from 0 to 3, got 4"),
+        (lambda: viz.similarity_maps(rand(2, 5, 6)), r"pos_embed.table\(\)"),
+        (lambda: viz.similarity_maps(rand(1, 6, 6)), "2 x 2 = 4 patches, got 5"),
+    ],
+)
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         call()

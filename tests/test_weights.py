@@ -24,16 +24,28 @@ def saved(folder, name="tiny", cfg=TINY, seed=0) -> vl.VisionTransformer:
     return model
 
 
-@pytest.mark.parametrize("cfg", [TINY, replace(TINY, img_size=(8, 16), pos_embed="relative", layer_scale=0.1),
-                                 replace(TINY, pos_embed="sincos2d", norm_order="post", head="mlp")])
+@pytest.mark.parametrize(
+    "cfg",
+    [
+        TINY,
+        replace(TINY, img_size=(8, 16), pos_embed="relative", layer_scale=0.1),
+        replace(TINY, pos_embed="sincos2d", norm_order="post", head="mlp"),
+    ],
+)
 def test_round_trip(tmp_path, cfg):
     model = saved(tmp_path / "new folder", cfg=cfg).eval()
     loaded, card = vl.load_pretrained("tiny", tmp_path / "new folder")
     assert loaded.cfg == cfg and not loaded.training
-    assert card == {"name": "tiny", "final": {"test_accuracy": 0.5}, "config": json.loads(json.dumps(asdict(cfg)))}
+    assert card == {
+        "name": "tiny",
+        "final": {"test_accuracy": 0.5},
+        "config": json.loads(json.dumps(asdict(cfg))),
+    }
     assert all(p.dtype == torch.float32 for p in loaded.parameters())
     expected = vl.VisionTransformer(cfg).eval()
-    expected.load_state_dict({k: v.half().float() for k, v in model.state_dict().items()})  # what float16 leaves
+    expected.load_state_dict(
+        {k: v.half().float() for k, v in model.state_dict().items()}
+    )  # what float16 leaves
     assert all(torch.equal(loaded.state_dict()[k], v) for k, v in expected.state_dict().items())
     x = torch.randn(2, 3, *cfg.image_shape)
     assert torch.equal(loaded(x), expected(x))
@@ -104,7 +116,9 @@ def test_a_card_needs_a_name(tmp_path, name):
 def test_a_diverged_model_is_not_saved(tmp_path, value):
     model = vl.VisionTransformer(TINY)
     torch.nn.init.constant_(model.head.bias, value)
-    with pytest.raises(ValueError, match="head.bias holds numbers beyond float16's 65504, or NaN; the model has"):
+    with pytest.raises(
+        ValueError, match="head.bias holds numbers beyond float16's 65504, or NaN; the model has"
+    ):
         vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
     assert not os.listdir(tmp_path)
 
@@ -126,6 +140,7 @@ def forget(key):
         state = load_file(path)
         del state[key]
         save_file(state, path)
+
     return damage
 
 
@@ -138,31 +153,58 @@ def reshape_the_head(path):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("damage", [cut, empty, scramble_the_header, forget("head.weight"), forget("pos_embed"),
-                                    add_a_key, reshape_the_head])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        cut,
+        empty,
+        scramble_the_header,
+        forget("head.weight"),
+        forget("pos_embed"),
+        add_a_key,
+        reshape_the_head,
+    ],
+)
 def test_damaged_weights(tmp_path, damage):
     saved(tmp_path)
     damage(tmp_path / "tiny.safetensors")
-    with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"):
+    with pytest.raises(
+        ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"
+    ):
         vl.load_pretrained("tiny", tmp_path)
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("text", [None, "", '{"config": {', "[]", "{}", '{"config": {"depth": 0}}',
-                                  '{"config": {"colour": 1}}', '{"config": {"depth": 3}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        '{"config": {',
+        "[]",
+        "{}",
+        '{"config": {"depth": 0}}',
+        '{"config": {"colour": 1}}',
+        '{"config": {"depth": 3}}',
+    ],
+)
 def test_damaged_cards(tmp_path, text):
     saved(tmp_path)
     if text is None:
         (tmp_path / "tiny.json").unlink()
     else:
         (tmp_path / "tiny.json").write_text(text)
-    with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"):
+    with pytest.raises(
+        ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"
+    ):
         vl.load_pretrained("tiny", tmp_path)
 
 
 # --- other libraries' weights -----------------------------------------------------------------------------------
 
-FOREIGN = vl.ViTConfig(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0, num_classes=5)
+FOREIGN = vl.ViTConfig(
+    img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0, num_classes=5
+)
 
 
 def lively(cfg=FOREIGN, seed=0) -> vl.VisionTransformer:
@@ -188,22 +230,34 @@ def blocks(model, norms, attention, mlp, join=".", ends=("weight", "bias"), bloc
 
 def torchvisions(model, mlp=("mlp.0", "mlp.3")):
     def attention(a):
-        return {"self_attention.in_proj_weight": a.qkv.weight, "self_attention.in_proj_bias": a.qkv.bias,
-                "self_attention.out_proj.weight": a.proj.weight, "self_attention.out_proj.bias": a.proj.bias}
+        return {
+            "self_attention.in_proj_weight": a.qkv.weight,
+            "self_attention.in_proj_bias": a.qkv.bias,
+            "self_attention.out_proj.weight": a.proj.weight,
+            "self_attention.out_proj.bias": a.proj.bias,
+        }
 
     s = model.state_dict()
-    return {"class_token": s["cls_token"], "conv_proj.weight": s["patch_embed.proj.weight"],
-            "conv_proj.bias": s["patch_embed.proj.bias"], "encoder.pos_embedding": s["pos_embed"],
-            **blocks(model, ("ln_1", "ln_2"), attention, mlp,
-                     block="encoder.layers.encoder_layer_{}"),
-            "encoder.ln.weight": s["norm.weight"], "encoder.ln.bias": s["norm.bias"],
-            "heads.head.weight": s["head.weight"], "heads.head.bias": s["head.bias"]}
+    return {
+        "class_token": s["cls_token"],
+        "conv_proj.weight": s["patch_embed.proj.weight"],
+        "conv_proj.bias": s["patch_embed.proj.bias"],
+        "encoder.pos_embedding": s["pos_embed"],
+        **blocks(model, ("ln_1", "ln_2"), attention, mlp, block="encoder.layers.encoder_layer_{}"),
+        "encoder.ln.weight": s["norm.weight"],
+        "encoder.ln.bias": s["norm.bias"],
+        "heads.head.weight": s["head.weight"],
+        "heads.head.bias": s["head.bias"],
+    }
 
 
 def transformers_names(model, version=4, prefix="vit."):
     def attention(a):
-        names = (("attention.attention.query", "attention.attention.key", "attention.attention.value") if version == 4
-                 else ("attention.q_proj", "attention.k_proj", "attention.v_proj"))
+        names = (
+            ("attention.attention.query", "attention.attention.key", "attention.attention.value")
+            if version == 4
+            else ("attention.q_proj", "attention.k_proj", "attention.v_proj")
+        )
         out = {}
         for n, w, b in zip(names, a.qkv.weight.chunk(3), a.qkv.bias.chunk(3), strict=True):
             out |= {f"{n}.weight": w, f"{n}.bias": b}
@@ -212,42 +266,70 @@ def transformers_names(model, version=4, prefix="vit."):
 
     s = model.state_dict()
     mlp = ("intermediate.dense", "output.dense") if version == 4 else ("mlp.fc1", "mlp.fc2")
-    body = {"embeddings.cls_token": s["cls_token"], "embeddings.position_embeddings": s["pos_embed"],
-            "embeddings.patch_embeddings.projection.weight": s["patch_embed.proj.weight"],
-            "embeddings.patch_embeddings.projection.bias": s["patch_embed.proj.bias"],
-            **blocks(model, ("layernorm_before", "layernorm_after"), attention, mlp,
-                     block="encoder.layer.{}" if version == 4 else "layers.{}"),
-            "layernorm.weight": s["norm.weight"], "layernorm.bias": s["norm.bias"]}
+    body = {
+        "embeddings.cls_token": s["cls_token"],
+        "embeddings.position_embeddings": s["pos_embed"],
+        "embeddings.patch_embeddings.projection.weight": s["patch_embed.proj.weight"],
+        "embeddings.patch_embeddings.projection.bias": s["patch_embed.proj.bias"],
+        **blocks(
+            model,
+            ("layernorm_before", "layernorm_after"),
+            attention,
+            mlp,
+            block="encoder.layer.{}" if version == 4 else "layers.{}",
+        ),
+        "layernorm.weight": s["norm.weight"],
+        "layernorm.bias": s["norm.bias"],
+    }
     return {prefix + key: value for key, value in body.items()} | {
-        "classifier.weight": s["head.weight"], "classifier.bias": s["head.bias"]}
+        "classifier.weight": s["head.weight"],
+        "classifier.bias": s["head.bias"],
+    }
 
 
 def googles(model, kind="paper"):
     """NumPy arrays as Flax lays them out: inputs before outputs, heads on an axis of their own."""
     h = model.cfg.num_heads
-    first, second, layer = ((1, 2, 3) if kind == "paper" else (0, 1, 0))
+    first, second, layer = (1, 2, 3) if kind == "paper" else (0, 1, 0)
 
     def attention(a):
         out, at = {}, f"MultiHeadDotProductAttention_{first}/"
-        for n, w, b in zip(("query", "key", "value"), a.qkv.weight.chunk(3), a.qkv.bias.chunk(3), strict=True):
+        for n, w, b in zip(
+            ("query", "key", "value"), a.qkv.weight.chunk(3), a.qkv.bias.chunk(3), strict=True
+        ):
             out |= {f"{at}{n}/kernel": w.T.unflatten(1, (h, -1)), f"{at}{n}/bias": b.unflatten(0, (h, -1))}
         return out | {f"{at}out/kernel": a.proj.weight.T.unflatten(0, (h, -1)), f"{at}out/bias": a.proj.bias}
 
     s = model.state_dict()
-    out = blocks(model, ("LayerNorm_0", f"LayerNorm_{second}"), attention,
-                 (f"MlpBlock_{layer}/Dense_0", f"MlpBlock_{layer}/Dense_1"), "/", ("kernel", "bias"),
-                 "Transformer/encoderblock_{}")
+    out = blocks(
+        model,
+        ("LayerNorm_0", f"LayerNorm_{second}"),
+        attention,
+        (f"MlpBlock_{layer}/Dense_0", f"MlpBlock_{layer}/Dense_1"),
+        "/",
+        ("kernel", "bias"),
+        "Transformer/encoderblock_{}",
+    )
     out = {key.replace("kernel", "scale") if "LayerNorm" in key else key: value for key, value in out.items()}
     out = {key: value.T if "Dense" in key and value.ndim == 2 else value for key, value in out.items()}
     if kind == "scanned":
         names = {key.replace("encoderblock_0", "encoderblock") for key in out if "encoderblock_0" in key}
-        out = {name: torch.stack([out[name.replace("encoderblock", f"encoderblock_{i}")]
-                                  for i in range(model.cfg.depth)]) for name in names}
-    out |= {"cls": s["cls_token"], "embedding/kernel": s["patch_embed.proj.weight"].permute(2, 3, 1, 0),
-            "embedding/bias": s["patch_embed.proj.bias"], "Transformer/encoder_norm/scale": s["norm.weight"],
-            "Transformer/encoder_norm/bias": s["norm.bias"], "head/kernel": s["head.weight"].T,
-            "head/bias": s["head.bias"],
-            "Transformer/posembed_input/pos_embedding" if kind == "paper" else "pos_embedding": s["pos_embed"]}
+        out = {
+            name: torch.stack(
+                [out[name.replace("encoderblock", f"encoderblock_{i}")] for i in range(model.cfg.depth)]
+            )
+            for name in names
+        }
+    out |= {
+        "cls": s["cls_token"],
+        "embedding/kernel": s["patch_embed.proj.weight"].permute(2, 3, 1, 0),
+        "embedding/bias": s["patch_embed.proj.bias"],
+        "Transformer/encoder_norm/scale": s["norm.weight"],
+        "Transformer/encoder_norm/bias": s["norm.bias"],
+        "head/kernel": s["head.weight"].T,
+        "head/bias": s["head.bias"],
+        "Transformer/posembed_input/pos_embedding" if kind == "paper" else "pos_embedding": s["pos_embed"],
+    }
     prefix = "" if kind == "paper" else "params/"
     return {prefix + key: value.detach().numpy().copy() for key, value in out.items()}
 
@@ -267,15 +349,19 @@ MAKERS = {
     "Google": ("Google", googles),
     "big_vision": ("Google", lambda m: googles(m, "big_vision")),
     "big_vision, scanned": ("Google", lambda m: googles(m, "scanned")),
-    "compiled and parallel": ("timm", lambda m: {f"module._orig_mod.{k}": v for k, v in m.state_dict().items()}),
+    "compiled and parallel": (
+        "timm",
+        lambda m: {f"module._orig_mod.{k}": v for k, v in m.state_dict().items()},
+    ),
     "a training checkpoint": ("timm", lambda m: {"epoch": 3, "state_dict": m.state_dict(), "optimizer": {}}),
 }
 every_library = pytest.mark.parametrize(("library", "make"), MAKERS.values(), ids=MAKERS)
 
 
 @every_library
-@pytest.mark.parametrize("cfg", [FOREIGN, replace(FOREIGN, img_size=(8, 24), in_chans=1, depth=11)],
-                         ids=["square", "rectangle"])
+@pytest.mark.parametrize(
+    "cfg", [FOREIGN, replace(FOREIGN, img_size=(8, 24), in_chans=1, depth=11)], ids=["square", "rectangle"]
+)
 def test_every_librarys_names_load_and_give_the_same_model(library, make, cfg):
     theirs, ours = lively(cfg), lively(cfg, seed=1)
     assert vl.load_weights(ours, make(theirs)) == library
@@ -293,7 +379,8 @@ def test_converting_gives_timms_names(library, make):
 
 def test_real_timm(timm):
     theirs = timm.models.vision_transformer.VisionTransformer(
-        img_size=16, patch_size=4, num_classes=5, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0).eval()
+        img_size=16, patch_size=4, num_classes=5, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0
+    ).eval()
     for p in theirs.parameters():
         torch.nn.init.normal_(p, std=0.1)
     ours, x = lively(), torch.randn(2, 3, 16, 16)
@@ -301,8 +388,15 @@ def test_real_timm(timm):
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
     # positions for patches only, as in DeiT III: CLS gets zeros
     theirs = timm.models.vision_transformer.VisionTransformer(
-        img_size=16, patch_size=4, num_classes=5, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0,
-        no_embed_class=True).eval()
+        img_size=16,
+        patch_size=4,
+        num_classes=5,
+        embed_dim=24,
+        depth=2,
+        num_heads=3,
+        mlp_ratio=2.0,
+        no_embed_class=True,
+    ).eval()
     vl.load_weights(ours, theirs.state_dict())
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
 
@@ -310,9 +404,17 @@ def test_real_timm(timm):
 def test_real_transformers(tmp_path):
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    theirs = transformers.ViTForImageClassification(transformers.ViTConfig(
-        image_size=16, patch_size=4, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=48,
-        num_labels=5)).eval()
+    theirs = transformers.ViTForImageClassification(
+        transformers.ViTConfig(
+            image_size=16,
+            patch_size=4,
+            hidden_size=24,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            intermediate_size=48,
+            num_labels=5,
+        )
+    ).eval()
     for p in theirs.parameters():
         torch.nn.init.normal_(p, std=0.2)
     theirs.save_pretrained(tmp_path)
@@ -320,7 +422,9 @@ def test_real_transformers(tmp_path):
     for source in (theirs.state_dict(), tmp_path / "model.safetensors"):
         ours = lively()
         assert vl.load_weights(ours, source) == "transformers"
-        torch.testing.assert_close(ours(x), theirs(pixel_values=x).logits, rtol=1e-4, atol=1e-4)  # another epsilon
+        torch.testing.assert_close(
+            ours(x), theirs(pixel_values=x).logits, rtol=1e-4, atol=1e-4
+        )  # another epsilon
 
 
 def test_real_torchvision():
@@ -328,8 +432,9 @@ def test_real_torchvision():
         from torchvision.models import VisionTransformer
     except Exception:
         pytest.skip("torchvision is not installed, or built for another torch")
-    theirs = VisionTransformer(image_size=16, patch_size=4, num_layers=2, num_heads=3, hidden_dim=24, mlp_dim=48,
-                               num_classes=5).eval()
+    theirs = VisionTransformer(
+        image_size=16, patch_size=4, num_layers=2, num_heads=3, hidden_dim=24, mlp_dim=48, num_classes=5
+    ).eval()
     for p in theirs.parameters():
         torch.nn.init.normal_(p, std=0.1)
     ours, x = lively(), torch.randn(2, 3, 16, 16)
@@ -352,8 +457,10 @@ def test_files(tmp_path, suffix):
 
 def test_a_full_dino_checkpoint_gives_its_teacher(tmp_path):
     student, teacher, ours = lively(seed=1), lively(seed=2), lively(seed=3)
-    named = {name: {f"{at}{key}" if not key.startswith("head.") else key: value for key, value in dinos(m).items()}
-             for name, m, at in (("student", student, "module.backbone."), ("teacher", teacher, "backbone."))}
+    named = {
+        name: {f"{at}{key}" if not key.startswith("head.") else key: value for key, value in dinos(m).items()}
+        for name, m, at in (("student", student, "module.backbone."), ("teacher", teacher, "backbone."))
+    }
     torch.save({**named, "epoch": 99, "args": argparse.Namespace(arch="vit_small")}, tmp_path / "dino.pth")
     head = ours.head.weight.clone()
     assert vl.load_weights(ours, tmp_path / "dino.pth", load_head=False) == "timm"
@@ -379,8 +486,12 @@ def test_the_papers_hidden_layer_before_the_head():
     theirs, ours = lively(replace(FOREIGN, head="mlp")), lively(replace(FOREIGN, head="mlp"), seed=1)
     body = {key: value for key, value in theirs.state_dict().items() if not key.startswith("head.")}
     hidden, last = theirs.head[0], theirs.head[2]
-    state = body | {"pre_logits.fc.weight": hidden.weight, "pre_logits.fc.bias": hidden.bias,
-                    "head.weight": last.weight, "head.bias": last.bias}
+    state = body | {
+        "pre_logits.fc.weight": hidden.weight,
+        "pre_logits.fc.bias": hidden.bias,
+        "head.weight": last.weight,
+        "head.bias": last.bias,
+    }
     vl.load_weights(ours, state)
     x = torch.randn(2, 3, 16, 16)
     assert torch.equal(ours(x), theirs(x))
@@ -389,13 +500,18 @@ def test_the_papers_hidden_layer_before_the_head():
 def test_positions_are_resampled_to_the_models_grid():
     theirs, ours = lively(), lively(replace(FOREIGN, img_size=(24, 32)), seed=1)
     vl.load_weights(ours, torchvisions(theirs))
-    assert torch.equal(ours.state_dict()["pos_embed"], vl.resample_pos_embed(theirs.state_dict()["pos_embed"], (6, 8)))
+    assert torch.equal(
+        ours.state_dict()["pos_embed"], vl.resample_pos_embed(theirs.state_dict()["pos_embed"], (6, 8))
+    )
     x = torch.randn(1, 3, 24, 32)
     assert torch.equal(ours(x), theirs.with_img_size((24, 32))(x))
 
 
 def test_a_rectangles_positions_need_their_grid():
-    theirs, ours = lively(replace(FOREIGN, img_size=(8, 24))), lively(replace(FOREIGN, img_size=(24, 8)), seed=1)
+    theirs, ours = (
+        lively(replace(FOREIGN, img_size=(8, 24))),
+        lively(replace(FOREIGN, img_size=(24, 8)), seed=1),
+    )
     vl.load_weights(ours, theirs.state_dict(), old_grid=(2, 6))  # as many places, in another order
     expected = vl.resample_pos_embed(theirs.state_dict()["pos_embed"], (6, 2), (2, 6))
     assert torch.equal(ours.state_dict()["pos_embed"], expected)
@@ -417,26 +533,73 @@ def without(key):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("change", "model", "message"), [
-    (without("norm.bias"), {}, r"the weights \(timm\) do not fit the model: missing: norm.bias; make the model with"),
-    (lambda s: s | {"dist_token": torch.zeros(1, 1, 24)}, {}, "left over: dist_token; .* weights, rename what"),
-    (lambda s: s | {f"fc_norm{i}": torch.zeros(1) for i in range(6)}, {}, "left over: fc_norm0, .* and 2 more"),
-    (without("head.weight"), {}, "missing: head.weight; .* pass load_head=False to keep the model's own head"),
-    (lambda s: s, {"num_classes": 7}, "num_classes 5, the model has 7; .*, or pass load_head=False"),
-    (lambda s: s, {"num_classes": 0}, "left over: head.bias, head.weight; .*, or pass load_head=False"),
-    (lambda s: s, {"depth": 3}, "depth 2, the model has 3; make the model with the sizes of the weights$"),
-    (lambda s: s, {"embed_dim": 48, "patch_size": 8}, "embed_dim 24, the model has 48; patch_size 4, the model has 8"),
-    (lambda s: s, {"mlp_ratio": 4.0}, r"of another shape: blocks.0.mlp.fc1.bias \(48,\), the model's is \(96,\)"),
-    (lambda s: s | {"pos_embed": torch.zeros(1, 16)}, {}, r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)"),
-    (lambda s: s | {"pos_embed": torch.zeros(1, 12, 24)}, {}, "11 patch positions are not a square grid"),
-    (lambda s: s | {"module.norm.bias": s["norm.bias"]}, {}, "expected one norm.bias, got two under different names"),
-    (lambda s: s | {"epoch": 3}, {}, "expected numbers only, got epoch beside them; leave that out"),
-    (lambda s: {}, {}, "expected weights, or a checkpoint that holds them under teacher, .*; got nothing"),
-    (lambda s: {"weights": s}, {}, "expected weights, or a checkpoint .*; got weights"),
-    (lambda s: {"conv1.weight": torch.zeros(1)}, {}, "expected a ViT's weights under the names of torchvision, .* "
-                                                     "got conv1.weight; rename them, then use model.load_state_dict"),
-    (lambda s: 3, {}, r"expected a state dict or a path, got int; pass model.state_dict\(\)"),
-])
+@pytest.mark.parametrize(
+    ("change", "model", "message"),
+    [
+        (
+            without("norm.bias"),
+            {},
+            r"the weights \(timm\) do not fit the model: missing: norm.bias; make the model with",
+        ),
+        (
+            lambda s: s | {"dist_token": torch.zeros(1, 1, 24)},
+            {},
+            "left over: dist_token; .* weights, rename what",
+        ),
+        (
+            lambda s: s | {f"fc_norm{i}": torch.zeros(1) for i in range(6)},
+            {},
+            "left over: fc_norm0, .* and 2 more",
+        ),
+        (
+            without("head.weight"),
+            {},
+            "missing: head.weight; .* pass load_head=False to keep the model's own head",
+        ),
+        (lambda s: s, {"num_classes": 7}, "num_classes 5, the model has 7; .*, or pass load_head=False"),
+        (lambda s: s, {"num_classes": 0}, "left over: head.bias, head.weight; .*, or pass load_head=False"),
+        (
+            lambda s: s,
+            {"depth": 3},
+            "depth 2, the model has 3; make the model with the sizes of the weights$",
+        ),
+        (
+            lambda s: s,
+            {"embed_dim": 48, "patch_size": 8},
+            "embed_dim 24, the model has 48; patch_size 4, the model has 8",
+        ),
+        (
+            lambda s: s,
+            {"mlp_ratio": 4.0},
+            r"of another shape: blocks.0.mlp.fc1.bias \(48,\), the model's is \(96,\)",
+        ),
+        (
+            lambda s: s | {"pos_embed": torch.zeros(1, 16)},
+            {},
+            r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)",
+        ),
+        (lambda s: s | {"pos_embed": torch.zeros(1, 12, 24)}, {}, "11 patch positions are not a square grid"),
+        (
+            lambda s: s | {"module.norm.bias": s["norm.bias"]},
+            {},
+            "expected one norm.bias, got two under different names",
+        ),
+        (lambda s: s | {"epoch": 3}, {}, "expected numbers only, got epoch beside them; leave that out"),
+        (
+            lambda s: {},
+            {},
+            "expected weights, or a checkpoint that holds them under teacher, .*; got nothing",
+        ),
+        (lambda s: {"weights": s}, {}, "expected weights, or a checkpoint .*; got weights"),
+        (
+            lambda s: {"conv1.weight": torch.zeros(1)},
+            {},
+            "expected a ViT's weights under the names of torchvision, .* "
+            "got conv1.weight; rename them, then use model.load_state_dict",
+        ),
+        (lambda s: 3, {}, r"expected a state dict or a path, got int; pass model.state_dict\(\)"),
+    ],
+)
 def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message):
     ours = lively(replace(FOREIGN, **model), seed=1)
     before = {key: value.clone() for key, value in ours.state_dict().items()}
@@ -473,10 +636,16 @@ def test_a_file_never_runs_code(tmp_path, monkeypatch, suffix):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("name", "message"), [
-    ("weights.ckpt", "expected a file that ends in .safetensors, .npz, .pt, .pth, .bin, got .*weights.ckpt$"),
-    ("missing.npz", "got .*missing.npz, which is not there"),
-])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "weights.ckpt",
+            "expected a file that ends in .safetensors, .npz, .pt, .pth, .bin, got .*weights.ckpt$",
+        ),
+        ("missing.npz", "got .*missing.npz, which is not there"),
+    ],
+)
 def test_a_path_of_no_use(tmp_path, name, message):
     (tmp_path / "weights.ckpt").write_bytes(b"")
     with pytest.raises(ValueError, match=message):

@@ -167,7 +167,10 @@ def run_notebooks() -> bool:
         for done, job in enumerate(as_completed(jobs), 1):
             seconds, memory, traceback = job.result()
             verdict = "FAILED" if traceback else "ok"
-            print(f"  [{done}/{len(todo)}] {jobs[job].name:32s} {seconds:6.1f} s  {memory}  {verdict}", flush=True)
+            print(
+                f"  [{done}/{len(todo)}] {jobs[job].name:32s} {seconds:6.1f} s  {memory}  {verdict}",
+                flush=True,
+            )
             if traceback:
                 failures.append((jobs[job], traceback))
     for path, traceback in failures:

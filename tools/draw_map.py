@@ -123,7 +123,9 @@ def scene(pixels: int = 160) -> Scene:
     E = torch.randn(patches.shape[1], ROWS, generator=generator) / patches.shape[1] ** 0.5
     tokens = (patches - patches.mean(0)) @ E  # (N, ROWS)
     cls = torch.randn(1, ROWS, generator=generator)
-    places = vl.sincos_2d((GRID, GRID), 8)[:, [0, 1, 2, 4, 5, 6]]  # (N, ROWS): sines and cosines of column and row
+    places = vl.sincos_2d((GRID, GRID), 8)[
+        :, [0, 1, 2, 4, 5, 6]
+    ]  # (N, ROWS): sines and cosines of column and row
     tokens = torch.cat([cls, tokens / tokens.std()])  # (1+N, ROWS)
     (row, col), side = divmod(EYE, GRID), pixels // GRID
     coarse = cv2.resize(photo[row * side :, col * side :][:side, :side], (4, 4), interpolation=cv2.INTER_AREA)
@@ -202,7 +204,9 @@ class Canvas:
             self.rect(x, y + i * h, w, h - 0.6, "low" if value < 0 else "high", fill_opacity=f"{deep:.2f}")
 
     @contextmanager
-    def part(self, number: str, x, y, w, h, rx=8.0, pill: tuple[float, float] | None = None, frame: bool = False):
+    def part(
+        self, number: str, x, y, w, h, rx=8.0, pill: tuple[float, float] | None = None, frame: bool = False
+    ):
         """What is drawn inside belongs to this part: it is a link to its chapter, and lit if the reader is there.
 
         ``pill`` is where the words "you are here" go, if not under the part; a ``frame`` has nothing inside.
@@ -407,7 +411,15 @@ def regrid(c: Canvas, x, y, size) -> None:
         for n in range(grid * grid):
             row, col = divmod(n, grid)
             deep = 0.15 + 0.75 * (row + col) / (2 * grid - 2)
-            c.rect(left + col * cell, y + row * cell, cell - 1.2, cell - 1.2, "low", 1.5, fill_opacity=f"{deep:.2f}")
+            c.rect(
+                left + col * cell,
+                y + row * cell,
+                cell - 1.2,
+                cell - 1.2,
+                "low",
+                1.5,
+                fill_opacity=f"{deep:.2f}",
+            )
     c.line((x + size + 3, y + size / 2), (x + size + 21, y + size / 2))
 
 
@@ -560,7 +572,14 @@ def full_wide(c: Canvas) -> float:
     c.line((657, 912), (657, 944), style="flow back")
     with c.part("09", 20, 946, 720, 56):
         c.head("09", 34, 979)
-        c.text(726, 979, "cross-entropy with the label; its gradient goes back through every part", 13, "soft", "end")
+        c.text(
+            726,
+            979,
+            "cross-entropy with the label; its gradient goes back through every part",
+            13,
+            "soft",
+            "end",
+        )
     c.line((80, 945), (80, 923), style="flow back")
     return 1006
 

@@ -183,7 +183,14 @@ def patches(d: Drawing, scene: Scene, x: float, y: float, size: float, gap: floa
     for n in range(side * side):
         row, col = divmod(n, side)
         px, py, p = x + col * (cell + gap), y + row * (cell + gap), scene.patch
-        d.image(px, py, cell, cell, data_uri(scene.small[row * p : row * p + p, col * p : col * p + p]), pixels=True)
+        d.image(
+            px,
+            py,
+            cell,
+            cell,
+            data_uri(scene.small[row * p : row * p + p, col * p : col * p + p]),
+            pixels=True,
+        )
         if every or n in (0, 1, side - 1, side, side * side - 1):
             size = cell * (0.42 if every else 0.56)
             d.add(f'<text x="{px + cell / 2:g}" y="{py + cell * 0.66:g}" font-size="{size:g}" '

@@ -29,8 +29,10 @@ def cards(folder: Path = RESULTS) -> list[dict]:
     for card in found:
         if "test_accuracy" in card.get("final", {}):
             groups.setdefault(re.sub(r"-s\d+$", "", card["name"]), []).append(card)
-    runs = [{**group[0], "accuracies": [card["final"]["test_accuracy"] for card in group]}
-            for group in groups.values()]
+    runs = [
+        {**group[0], "accuracies": [card["final"]["test_accuracy"] for card in group]}
+        for group in groups.values()
+    ]
     place = {name: i for i, name in enumerate(ORDER)}
     return sorted(runs, key=lambda card: next((place[n] for n in ORDER if n in card["name"]), len(ORDER)))
 
@@ -90,7 +92,9 @@ def main() -> int:
         filled = fill(text, runs)
         if filled != text:
             page.write_text(filled, encoding="utf-8", newline="\n")
-        print(f"{page.relative_to(ROOT)}: {len(runs)} results, {'written' if filled != text else 'as they were'}")
+        print(
+            f"{page.relative_to(ROOT)}: {len(runs)} results, {'written' if filled != text else 'as they were'}"
+        )
     return 0
 
 

@@ -56,8 +56,10 @@ def main() -> None:
         },
         "core_seconds": round(time.process_time() - start, 1),
     }
-    print(f"ridge on pixels: {record['ridge']['test_accuracy']:.1%} of {len(test):,} test images; "
-          f"wrote {write_json(RESULTS / 'drawn10-difficulty.json', record)}")
+    print(
+        f"ridge on pixels: {record['ridge']['test_accuracy']:.1%} of {len(test):,} test images; "
+        f"wrote {write_json(RESULTS / 'drawn10-difficulty.json', record)}"
+    )
 
 
 if __name__ == "__main__":

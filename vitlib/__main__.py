@@ -46,7 +46,8 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescription
 
 def _parser(argv: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m vitlib", description="Patch by Patch: Vision Transformers you can run.",
+        prog="python -m vitlib",
+        description="Patch by Patch: Vision Transformers you can run.",
         epilog="example: python -m vitlib train --preset laptop",
     )
     from vitlib import __version__
@@ -55,7 +56,10 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     _configure_train(commands)
     _configure_study(commands)
-    for name, summary in (("data", "fetch and verify data sets"), ("bench", "measure speed beside other libraries")):
+    for name, summary in (
+        ("data", "fetch and verify data sets"),
+        ("bench", "measure speed beside other libraries"),
+    ):
         text = f"{summary.capitalize()}."
         sub = commands.add_parser(name, help=summary, description=text, formatter_class=_Formatter)
         if name in argv:  # the others are not even imported
@@ -67,28 +71,51 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
 
 def _configure_train(commands) -> None:
     p = commands.add_parser(
-        "train", help="train a model by one of the book's recipes", formatter_class=_Formatter,
+        "train",
+        help="train a model by one of the book's recipes",
+        formatter_class=_Formatter,
         description="Train a model by one of the book's recipes. Stopped or killed, the same command goes on\n"
-                    "where it was. At the end the run's folder holds log.json, checkpoint.pt, and the model in\n"
-                    "float16 with its card (<name>.safetensors, <name>.json).",
+        "where it was. At the end the run's folder holds log.json, checkpoint.pt, and the model in\n"
+        "float16 with its card (<name>.safetensors, <name>.json).",
         epilog="presets: plain, paper and modern are compared in chapter 9; laptop takes ten minutes on\n"
-               "two cores; drawn10 takes two minutes and needs no download.",
+        "two cores; drawn10 takes two minutes and needs no download.",
     )
     unset = argparse.SUPPRESS
-    p.add_argument("--preset", default="laptop", metavar="NAME", help="plain, paper, modern, laptop or drawn10")
-    p.add_argument("--data", choices=("auto", "cifar10", "drawn10"), default=unset,
-                   help="the data set; auto takes CIFAR-10 if it is there (default: the preset's)")
-    for name, kind, what in (("epochs", int, "passes over the training images"),
-                             ("lr", float, "peak learning rate"), ("batch-size", int, "images per step"),
-                             ("seed", int, "seed of everything random")):
-        p.add_argument(f"--{name}", type=kind, default=unset, metavar="N", help=f"{what} (default: the preset's)")
+    p.add_argument(
+        "--preset", default="laptop", metavar="NAME", help="plain, paper, modern, laptop or drawn10"
+    )
+    p.add_argument(
+        "--data",
+        choices=("auto", "cifar10", "drawn10"),
+        default=unset,
+        help="the data set; auto takes CIFAR-10 if it is there (default: the preset's)",
+    )
+    for name, kind, what in (
+        ("epochs", int, "passes over the training images"),
+        ("lr", float, "peak learning rate"),
+        ("batch-size", int, "images per step"),
+        ("seed", int, "seed of everything random"),
+    ):
+        p.add_argument(
+            f"--{name}", type=kind, default=unset, metavar="N", help=f"{what} (default: the preset's)"
+        )
     p.add_argument("--out", type=Path, default=unset, help="the run's folder (default: runs/<name>)")
     p.add_argument("--name", default=unset, help="the run's name (default: <data>-<preset>)")
-    p.add_argument("--validate", action="store_true",
-                   help="hold out a tenth of the training images to choose by, and leave the test set unread")
-    p.add_argument("--holdout", type=int, default=0, metavar="N",
-                   help="hold out N training images for the curves; the test set is still read once, at the end")
-    p.add_argument("--no-resume", action="store_true", help="start anew and overwrite the folder's checkpoint")
+    p.add_argument(
+        "--validate",
+        action="store_true",
+        help="hold out a tenth of the training images to choose by, and leave the test set unread",
+    )
+    p.add_argument(
+        "--holdout",
+        type=int,
+        default=0,
+        metavar="N",
+        help="hold out N training images for the curves; the test set is still read once, at the end",
+    )
+    p.add_argument(
+        "--no-resume", action="store_true", help="start anew and overwrite the folder's checkpoint"
+    )
     p.add_argument("--compile", action="store_true", help="use torch.compile: slow to start, then faster")
     _configure_runs(p)
     p.set_defaults(run=_train)
@@ -97,12 +124,21 @@ def _configure_train(commands) -> None:
 def _configure_runs(p: argparse.ArgumentParser) -> None:
     """What every command that trains can be told."""
     p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
-    p.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE",
-                   help="change other fields of the recipe or, as model.FIELD, of the model: "
-                        "--set mixup=0 model.depth=8")
+    p.add_argument(
+        "--set",
+        nargs="*",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="change other fields of the recipe or, as model.FIELD, of the model: "
+        "--set mixup=0 model.depth=8",
+    )
     p.add_argument("--limit", type=int, metavar="N", help="use the first N training images")
-    p.add_argument("--budget-minutes", type=float, metavar="M",
-                   help="stop cleanly after M minutes; the same command goes on")
+    p.add_argument(
+        "--budget-minutes",
+        type=float,
+        metavar="M",
+        help="stop cleanly after M minutes; the same command goes on",
+    )
     p.add_argument("--device", default="auto", choices=DEVICES, help="where to compute")
     p.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
 
@@ -124,46 +160,79 @@ def _train(args: argparse.Namespace) -> int:
     if held_out := args.holdout or (len(images) // 10 if args.validate else 0):
         (images, labels), val = split_validation(images, labels, held_out)
     shape = recipe.model
-    print(f"{recipe.name}: {shape.embed_dim} wide, {shape.depth} deep, {recipe.epochs} epochs of "
-          f"{len(images):,} images of {data.label}, in {out}", flush=True)
-    result = train_model(recipe, images, labels, val=val, out=out, label=data.label, device=args.device,
-                   resume=not args.no_resume, budget_minutes=args.budget_minutes,
-                   compile=args.compile, command=args.command_line)
+    print(
+        f"{recipe.name}: {shape.embed_dim} wide, {shape.depth} deep, {recipe.epochs} epochs of "
+        f"{len(images):,} images of {data.label}, in {out}",
+        flush=True,
+    )
+    result = train_model(
+        recipe,
+        images,
+        labels,
+        val=val,
+        out=out,
+        label=data.label,
+        device=args.device,
+        resume=not args.no_resume,
+        budget_minutes=args.budget_minutes,
+        compile=args.compile,
+        command=args.command_line,
+    )
     model = result.pop("model")
     if not result["finished"]:
-        print(f"the budget is used up after {len(result['epochs'])} of {recipe.epochs} epochs; "
-              "the same command goes on")
+        print(
+            f"the budget is used up after {len(result['epochs'])} of {recipe.epochs} epochs; "
+            "the same command goes on"
+        )
         return 0
     if args.validate:
         last = result["epochs"][-1]
-        print(f"held-out accuracy {last['val_accuracy']:.2%} after {result['seconds']:.0f} s; "
-              "the test set was not read")
+        print(
+            f"held-out accuracy {last['val_accuracy']:.2%} after {result['seconds']:.0f} s; "
+            "the test set was not read"
+        )
         final = {"val_accuracy": last["val_accuracy"], "val_loss": last["val_loss"], "n_val": len(val[0])}
     else:
         test = load_dataset(data.name, "test")
-        weights = save_pretrained(model, {**result, "final": {}}, out)  # the number belongs to the float16 weights
+        weights = save_pretrained(
+            model, {**result, "final": {}}, out
+        )  # the number belongs to the float16 weights
         scores = evaluate(_reload(weights, args.device), test.images, test.labels)
-        print(f"test accuracy {scores['accuracy']:.2%} on {data.label} after {result['seconds']:.0f} s of training")
+        print(
+            f"test accuracy {scores['accuracy']:.2%} on {data.label} after {result['seconds']:.0f} s of training"
+        )
         k = recipe.model.num_classes
         counts = torch.bincount(test.labels * k + scores["predictions"], minlength=k * k).view(k, k)
-        final = {"test_accuracy": scores["accuracy"], "test_loss": scores["loss"], "n_test": len(test.images),
-                 "confusion": counts.tolist()}  # rows are the labels, columns the predictions
+        final = {
+            "test_accuracy": scores["accuracy"],
+            "test_loss": scores["loss"],
+            "n_test": len(test.images),
+            "confusion": counts.tolist(),
+        }  # rows are the labels, columns the predictions
     print(f"wrote {save_pretrained(model, {**result, 'final': final}, out)}")
     return 0
 
 
 def _configure_study(commands) -> None:
     p = commands.add_parser(
-        "study", help="run the book's experiments", formatter_class=_Formatter,
+        "study",
+        help="run the book's experiments",
+        formatter_class=_Formatter,
         description="Run the book's experiments. Each asks one question, trains every variant with several seeds and\n"
-                    "judges them on held-out training images; the test set is not read. Stopped or killed, the same\n"
-                    "command goes on where it was and skips what is finished.",
+        "judges them on held-out training images; the test set is not read. Stopped or killed, the same\n"
+        "command goes on where it was and skips what is finished.",
         epilog="example: python -m vitlib study run positions --budget-minutes 30",
     )
-    p.add_argument("action", choices=("list", "run", "report"), help="report prints what was found, as a table")
+    p.add_argument(
+        "action", choices=("list", "run", "report"), help="report prints what was found, as a table"
+    )
     p.add_argument("name", nargs="?", help="the study")
-    p.add_argument("--data", default="auto", choices=("auto", "cifar10", "drawn10"),
-                   help="the data set; auto takes CIFAR-10 if it is there")
+    p.add_argument(
+        "--data",
+        default="auto",
+        choices=("auto", "cifar10", "drawn10"),
+        help="the data set; auto takes CIFAR-10 if it is there",
+    )
     p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
     p.add_argument("--out", type=Path, help="the folder of its runs (default: runs/study-<name>)")
     _configure_runs(p)
@@ -191,9 +260,18 @@ def _study(args: argparse.Namespace) -> int:
         print(f"wrote {write_json((args.out or Path('runs/study-resolution')) / 'resolution.json', result)}")
         return 0
     data = load_dataset(args.data, "train", n=args.limit)
-    result = run_study(args.name, data, scale=args.scale, seeds=args.seeds and tuple(args.seeds), out=args.out,
-                       n_val=min(5000, len(data.images) // 10), device=args.device,
-                       budget_minutes=args.budget_minutes, command=args.command_line, **_settings(args.set))
+    result = run_study(
+        args.name,
+        data,
+        scale=args.scale,
+        seeds=args.seeds and tuple(args.seeds),
+        out=args.out,
+        n_val=min(5000, len(data.images) // 10),
+        device=args.device,
+        budget_minutes=args.budget_minutes,
+        command=args.command_line,
+        **_settings(args.set),
+    )
     print(report(args.name, args.out))
     if not result["finished"]:
         print("the budget is used up; the same command goes on")
@@ -228,7 +306,9 @@ def _recipe(args: argparse.Namespace):
     """The preset with what the command line changes."""
     from vitlib.train import recipe
 
-    changes = {k: getattr(args, k) for k in ("data", "epochs", "lr", "batch_size", "seed") if hasattr(args, k)}
+    changes = {
+        k: getattr(args, k) for k in ("data", "epochs", "lr", "batch_size", "seed") if hasattr(args, k)
+    }
     return recipe(args.preset, args.scale, **{**changes, **_settings(args.set)})
 
 

@@ -39,14 +39,22 @@ class Attention(nn.Module):
     Source: Appendix A.
     """
 
-    def __init__(self, embed_dim: int, num_heads: int, qkv_bias: bool = True,
-                 attn_drop_rate: float = 0.0, drop_rate: float = 0.0) -> None:
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        qkv_bias: bool = True,
+        attn_drop_rate: float = 0.0,
+        drop_rate: float = 0.0,
+    ) -> None:
         super().__init__()
         if num_heads < 1:
             raise ValueError(f"num_heads must be 1 or more, got {num_heads}")
         if embed_dim % num_heads:
-            raise ValueError(f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; "
-                             f"try embed_dim {-(-embed_dim // num_heads) * num_heads}")
+            raise ValueError(
+                f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; "
+                f"try embed_dim {-(-embed_dim // num_heads) * num_heads}"
+            )
         self.num_heads = num_heads
         self.attn_drop_rate = attn_drop_rate
         self.qkv = nn.Linear(embed_dim, 3 * embed_dim, bias=qkv_bias)
@@ -63,13 +71,18 @@ class Attention(nn.Module):
         """
         width = self.qkv.in_features
         if x.ndim != 3 or x.shape[-1] != width:  # (T, D) would mix the numbers of a head in place of tokens
-            fix = "add the batch axis with x[None]" if tuple(x.shape[1:]) == (width,) else "is it embedded yet?"
+            fix = (
+                "add the batch axis with x[None]" if tuple(x.shape[1:]) == (width,) else "is it embedded yet?"
+            )
             raise ValueError(f"expected tokens of shape (B, T, {width}), got {tuple(x.shape)}; {fix}")
         parts = self.qkv(x).chunk(3, dim=-1)  # (B, T, 3D) -> three of (B, T, D)
-        return tuple(part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts)  # (B, h, T, d)
+        return tuple(
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts
+        )  # (B, h, T, d)
 
-    def forward(self, x: Float[Tensor, "B T D"],
-                bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B T D"]:
+    def forward(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
         """Mix the tokens.
 
         Args:
@@ -85,8 +98,9 @@ class Attention(nn.Module):
         mixed = _fused_attention(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)  # (B, h, T, d)
         return self.drop(self.proj(mixed.transpose(1, 2).flatten(2)))  # (B, T, h, d) -> (B, T, D)
 
-    def attention_weights(self, x: Float[Tensor, "B T D"],
-                          bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B h T T"]:
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B h T T"]:
         """The softmax weights that `forward` uses without forming them (dropout left out).
 
         Args:

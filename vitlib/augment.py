@@ -14,8 +14,17 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer, Shaped
 from torch import Generator, Tensor
 
-__all__ = ["augment_batch", "cutmix", "mixup", "rand_augment", "random_crop", "random_erasing", "random_flip",
-           "soft_targets", "to_float"]
+__all__ = [
+    "augment_batch",
+    "cutmix",
+    "mixup",
+    "rand_augment",
+    "random_crop",
+    "random_erasing",
+    "random_flip",
+    "soft_targets",
+    "to_float",
+]
 
 Images = Shaped[Tensor, "B C H W"]
 Floats = Float[Tensor, "B C H W"]
@@ -23,7 +32,12 @@ Targets = Float[Tensor, "B K"]
 
 
 def augment_batch(
-    images: Images, labels: Integer[Tensor, " B"], recipe, num_classes: int, generator: Generator, mix: bool = True
+    images: Images,
+    labels: Integer[Tensor, " B"],
+    recipe,
+    num_classes: int,
+    generator: Generator,
+    mix: bool = True,
 ) -> tuple[Floats, Targets]:
     """Apply a recipe's augmentation to a batch: crop, flip, RandAugment, erasing, then Mixup or CutMix.
 
@@ -246,8 +260,10 @@ def rand_augment(images: Images, generator: Generator, num_ops: int = 2, magnitu
     Source: Cubuk et al. (2020), with the ranges of timm's `rand-m9-mstd0.5`.
     """
     if num_ops < 1 or not 0 <= magnitude <= 10:
-        raise ValueError(f"expected num_ops >= 1 and magnitude in [0, 10], got {num_ops} and {magnitude}; "
-                         "2 and 9 are usual")
+        raise ValueError(
+            f"expected num_ops >= 1 and magnitude in [0, 10], got {num_ops} and {magnitude}; "
+            "2 and 9 are usual"
+        )
     images = to_float(images).clone()
     B, C, H, W = images.shape
     device = images.device
@@ -284,7 +300,9 @@ def _matrix(n: int, **entries: Tensor) -> Tensor:
 def _rotate(s: Tensor, aspect: float) -> Tensor:
     angle = s * math.pi / 6  # 30 degrees
     cos, sin = angle.cos(), angle.sin()
-    return _matrix(len(s), m00=cos, m01=-sin * aspect, m10=sin / aspect, m11=cos)  # square pixels on oblong images
+    return _matrix(
+        len(s), m00=cos, m01=-sin * aspect, m10=sin / aspect, m11=cos
+    )  # square pixels on oblong images
 
 
 def _grey(x: Tensor) -> Tensor:
@@ -332,7 +350,9 @@ def _equalize(x: Tensor, s: Tensor) -> Tensor:
 GEOMETRIC: dict[str, Callable[[Tensor, float], Tensor]] = {
     "shear_x": lambda s, aspect: _matrix(len(s), m01=0.3 * s * aspect),
     "shear_y": lambda s, aspect: _matrix(len(s), m10=0.3 * s / aspect),
-    "translate_x": lambda s, aspect: _matrix(len(s), m02=0.9 * s),  # coordinates span 2: up to 45 % of the side
+    "translate_x": lambda s, aspect: _matrix(
+        len(s), m02=0.9 * s
+    ),  # coordinates span 2: up to 45 % of the side
     "translate_y": lambda s, aspect: _matrix(len(s), m12=0.9 * s),
     "rotate": _rotate,
 }
@@ -350,8 +370,12 @@ PHOTOMETRIC: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 def _check(images: Tensor) -> None:
     if images.ndim != 4:
-        raise ValueError(f"expected images (B, C, H, W), got shape {tuple(images.shape)}; "
-                         "add a batch axis to a single image with images[None]")
+        raise ValueError(
+            f"expected images (B, C, H, W), got shape {tuple(images.shape)}; "
+            "add a batch axis to a single image with images[None]"
+        )
     if images.dtype != torch.uint8 and not images.is_floating_point():
-        raise ValueError(f"expected uint8 images, or floats in [0, 1], got {images.dtype}; "
-                         "convert integers in [0, 255] with images.to(torch.uint8)")
+        raise ValueError(
+            f"expected uint8 images, or floats in [0, 1], got {images.dtype}; "
+            "convert integers in [0, 255] with images.to(torch.uint8)"
+        )

@@ -84,8 +84,10 @@ class ViTConfig:
         if not isinstance(self.num_classes, int) or self.num_classes < 0:
             raise ValueError(f"num_classes must be 0 (no head) or more, got {self.num_classes!r}")
         if not _is_number(self.mlp_ratio) or not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
-            raise ValueError(f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
-                             "the paper takes 4.0")
+            raise ValueError(
+                f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
+                "the paper takes 4.0"
+            )
         if self.layer_scale is not None and not _is_number(self.layer_scale):
             raise ValueError(f"layer_scale must be a number or None, got {self.layer_scale!r}; 1e-5 is usual")
         if not _is_number(self.init_std) or not 0 <= self.init_std < float("inf"):
@@ -99,14 +101,20 @@ class ViTConfig:
         for side in sides:
             check_multiple("img_size", side, self.patch_size)
         if self.embed_dim % self.num_heads:
-            raise ValueError(f"embed_dim {self.embed_dim} is not a multiple of num_heads {self.num_heads}; "
-                             f"try embed_dim {-(-self.embed_dim // self.num_heads) * self.num_heads}")
+            raise ValueError(
+                f"embed_dim {self.embed_dim} is not a multiple of num_heads {self.num_heads}; "
+                f"try embed_dim {-(-self.embed_dim // self.num_heads) * self.num_heads}"
+            )
         if self.pos_embed in ("learned2d", "sincos2d") and self.embed_dim % 4:
-            raise ValueError(f"pos_embed {self.pos_embed!r} splits embed_dim in four; "
-                             f"{self.embed_dim} is not a multiple of 4")
+            raise ValueError(
+                f"pos_embed {self.pos_embed!r} splits embed_dim in four; "
+                f"{self.embed_dim} is not a multiple of 4"
+            )
         if self.patch_embed == "stem" and (self.patch_size < 2 or self.patch_size & (self.patch_size - 1)):
-            raise ValueError(f"patch_embed 'stem' halves the image per layer and needs patch_size 2, 4, 8, ...; "
-                             f"got {self.patch_size}")
+            raise ValueError(
+                f"patch_embed 'stem' halves the image per layer and needs patch_size 2, 4, 8, ...; "
+                f"got {self.patch_size}"
+            )
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -148,8 +156,14 @@ class ViTConfig:
             raise ValueError(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
         size, patch = name.removeprefix("vit-").split("/")
         depth, embed_dim, num_heads = SIZES[size]
-        config = cls(img_size=224, patch_size=int(patch), num_classes=1000,
-                     embed_dim=embed_dim, depth=depth, num_heads=num_heads)
+        config = cls(
+            img_size=224,
+            patch_size=int(patch),
+            num_classes=1000,
+            embed_dim=embed_dim,
+            depth=depth,
+            num_heads=num_heads,
+        )
         return replace(config, **overrides)
 
 

@@ -24,9 +24,22 @@ from torch import Tensor
 from vitlib.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, load_drawn10
 from vitlib.fetch import download, unpack
 
-__all__ = ["CIFAR10_CLASSES", "DRAWN10_CLASSES", "Dataset", "denormalize", "fetch_cifar10", "find_cifar10",
-           "load_cifar10", "load_dataset", "load_drawn10", "load_folder", "load_image", "normalize", "sample_image",
-           "split_validation"]
+__all__ = [
+    "CIFAR10_CLASSES",
+    "DRAWN10_CLASSES",
+    "Dataset",
+    "denormalize",
+    "fetch_cifar10",
+    "find_cifar10",
+    "load_cifar10",
+    "load_dataset",
+    "load_drawn10",
+    "load_folder",
+    "load_image",
+    "normalize",
+    "sample_image",
+    "split_validation",
+]
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CIFAR10_URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
@@ -76,8 +89,9 @@ def find_cifar10(root: str | Path | None = None) -> Path | None:
     return None
 
 
-def load_cifar10(split: str, root: str | Path | None = None) -> tuple[UInt8[Tensor, "n 3 32 32"],
-                                                                      Int64[Tensor, " n"]]:
+def load_cifar10(
+    split: str, root: str | Path | None = None
+) -> tuple[UInt8[Tensor, "n 3 32 32"], Int64[Tensor, " n"]]:
     """CIFAR-10 from its official binary files, already on disk.
 
     Args:
@@ -98,8 +112,10 @@ def load_cifar10(split: str, root: str | Path | None = None) -> tuple[UInt8[Tens
     folder = find_cifar10(root)
     if folder is None:
         places = " or ".join(str(place) for place in _places(root))
-        raise FileNotFoundError(f"no {_CIFAR10_FOLDER} in {places}; download it with {_FETCH}, or set VITLIB_DATA "
-                                f"to the folder that holds it (load_dataset('drawn10') needs no download)")
+        raise FileNotFoundError(
+            f"no {_CIFAR10_FOLDER} in {places}; download it with {_FETCH}, or set VITLIB_DATA "
+            f"to the folder that holds it (load_dataset('drawn10') needs no download)"
+        )
     records = np.concatenate([_read_batch(folder / name) for name in _CIFAR10_FILES[split]])
     labels = torch.from_numpy(records[:, 0].astype(np.int64))
     images = torch.from_numpy(records[:, 1:].copy())  # (n, 3072)
@@ -146,8 +162,14 @@ def _cifar10_label(folder: Path) -> str:
     return lines[0].strip() or "CIFAR-10"
 
 
-def fetch_cifar10(root: str | Path | None = None, urls: Sequence[str] | None = None, *,
-                  md5: str = CIFAR10_MD5, size: int = CIFAR10_BYTES, progress: bool = True) -> Path:
+def fetch_cifar10(
+    root: str | Path | None = None,
+    urls: Sequence[str] | None = None,
+    *,
+    md5: str = CIFAR10_MD5,
+    size: int = CIFAR10_BYTES,
+    progress: bool = True,
+) -> Path:
     """Downloads CIFAR-10's official binary archive and unpacks it, unless it is already there and whole.
 
     The university's host is slow: the 170 MB may take an hour. Stopped at any moment, the same call goes on.
@@ -179,8 +201,10 @@ def fetch_cifar10(root: str | Path | None = None, urls: Sequence[str] | None = N
     need = size + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
     free = shutil.disk_usage(next(p for p in (place, *place.absolute().parents) if p.exists())).free
     if free < need:
-        raise OSError(f"no space left: expected {need / 1e6:.0f} MB free in {place}, got {free / 1e6:.0f}; "
-                      f"make room, or choose another folder with --root")
+        raise OSError(
+            f"no space left: expected {need / 1e6:.0f} MB free in {place}, got {free / 1e6:.0f}; "
+            f"make room, or choose another folder with --root"
+        )
     download(_mirrors() if urls is None else urls, part, size, md5, progress)
     unpack(part, target, _check_cifar10)
     part.unlink()
@@ -201,8 +225,9 @@ def _check_cifar10(folder: Path) -> None:
 # --------------------------------------------------------------------------- data sets, ready for use
 
 
-def load_dataset(name: str = "auto", split: str = "train", n: int | None = None,
-                 root: str | Path | None = None) -> Dataset:
+def load_dataset(
+    name: str = "auto", split: str = "train", n: int | None = None, root: str | Path | None = None
+) -> Dataset:
     """CIFAR-10 or Drawn-10, with their names and label.
 
     Args:
@@ -228,8 +253,9 @@ def load_dataset(name: str = "auto", split: str = "train", n: int | None = None,
     return Dataset(images[:n], labels[:n], CIFAR10_CLASSES, _cifar10_label(find_cifar10(root)), "cifar10")
 
 
-def split_validation(images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"], n: int = 5000,
-                     seed: int = 0) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def split_validation(
+    images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"], n: int = 5000, seed: int = 0
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Holds n images out of a training set, each class in proportion.
 
     Choices (learning rates, epochs, recipes) are made on the part held out; the test set is read once.
@@ -266,8 +292,11 @@ def split_validation(images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"
     return (images[rest.to(here)], labels[rest]), (images[held.to(here)], labels[held])
 
 
-def normalize(images: Shaped[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5,
-              std: float | Sequence[float] = 0.5) -> Float[Tensor, "*B C H W"]:
+def normalize(
+    images: Shaped[Tensor, "*B C H W"],
+    mean: float | Sequence[float] = 0.5,
+    std: float | Sequence[float] = 0.5,
+) -> Float[Tensor, "*B C H W"]:
     """Standardises images for a model: (x - mean) / std, with x in [0, 1].
 
     Args:
@@ -292,16 +321,19 @@ def normalize(images: Shaped[Tensor, "*B C H W"], mean: float | Sequence[float] 
     elif images.device.type == "cpu" and images.numel():
         low, high = (v.item() for v in images.aminmax())
         if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
-            raise ValueError(f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; "
-                             f"divide 0-255 by 255, and do not normalise twice")
+            raise ValueError(
+                f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; "
+                f"divide 0-255 by 255, and do not normalise twice"
+            )
     mean, std = _per_channel("mean", mean, images), _per_channel("std", std, images)
     if (std <= 0).any():
         raise ValueError(f"expected std above 0, got {std.flatten().tolist()}")
     return (images - mean) / std
 
 
-def denormalize(images: Float[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5,
-                std: float | Sequence[float] = 0.5) -> Float[Tensor, "*B C H W"]:
+def denormalize(
+    images: Float[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5, std: float | Sequence[float] = 0.5
+) -> Float[Tensor, "*B C H W"]:
     """The inverse of `normalize`, for looking at what a model was given.
 
     Args:
@@ -324,8 +356,10 @@ def denormalize(images: Float[Tensor, "*B C H W"], mean: float | Sequence[float]
 def _check_images(images: Tensor) -> None:
     """Refuses what is not a uint8 or float tensor (..., C, H, W)."""
     if not isinstance(images, Tensor):
-        raise ValueError(f"expected a torch tensor (..., C, H, W), got {type(images).__name__}; turn a NumPy "
-                         f"image (H, W, C) into one with torch.from_numpy(image).permute(2, 0, 1)")
+        raise ValueError(
+            f"expected a torch tensor (..., C, H, W), got {type(images).__name__}; turn a NumPy "
+            f"image (H, W, C) into one with torch.from_numpy(image).permute(2, 0, 1)"
+        )
     shape = tuple(images.shape)
     if images.ndim < 3:
         raise ValueError(f"expected images (..., C, H, W), got {shape}; add the missing axes with x[None]")
@@ -397,8 +431,10 @@ def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) 
     encoded = np.frombuffer(path.read_bytes(), np.uint8)  # cv2.imread fails on some names under Windows
     bgr = cv2.imdecode(encoded, cv2.IMREAD_COLOR) if encoded.size else None
     if bgr is None:
-        raise ValueError(f"{path} is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file, got "
-                         f"{encoded.size:,} bytes that OpenCV cannot read; save it (HEIC too) as PNG")
+        raise ValueError(
+            f"{path} is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file, got "
+            f"{encoded.size:,} bytes that OpenCV cannot read; save it (HEIC too) as PNG"
+        )
     if encoded[:2].tobytes() != b"\xff\xd8":  # a JPEG is never transparent
         layers = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
         if layers is not None and layers.ndim == 3 and layers.shape[2] == 4 and layers.dtype == np.uint8:
@@ -444,8 +480,9 @@ def load_folder(path: str | Path, img_size: int | tuple[int, int] = 32) -> Datas
     return Dataset(torch.stack(images), torch.tensor(labels), classes, path.resolve().name, "folder")
 
 
-def sample_image(name: str = "astronaut",
-                 img_size: int | tuple[int, int] | None = None) -> UInt8[Tensor, "3 H W"]:
+def sample_image(
+    name: str = "astronaut", img_size: int | tuple[int, int] | None = None
+) -> UInt8[Tensor, "3 H W"]:
     """One of scikit-image's bundled photographs, all in the public domain; no download.
 
     Args:
@@ -508,11 +545,21 @@ def configure_parser(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: The subcommand's parser.
     """
-    parser.add_argument("action", nargs="?", default="verify", choices=("verify", "cifar10"),
-                        help="verify: say which data are here and whole; cifar10: download CIFAR-10")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        default="verify",
+        choices=("verify", "cifar10"),
+        help="verify: say which data are here and whole; cifar10: download CIFAR-10",
+    )
     parser.add_argument("--root", help="the folder for data, instead of $VITLIB_DATA or the cache folder")
-    parser.add_argument("--mirror", action="append", default=[], metavar="URL",
-                        help="an address of cifar-10-binary.tar.gz to try first; may be given again")
+    parser.add_argument(
+        "--mirror",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="an address of cifar-10-binary.tar.gz to try first; may be given again",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -32,9 +32,18 @@ class Block(nn.Module):
     Source: Equations 2 and 3.
     """
 
-    def __init__(self, embed_dim: int, num_heads: int, hidden_dim: int, qkv_bias: bool = True,
-                 drop_rate: float = 0.0, attn_drop_rate: float = 0.0, drop_path: float = 0.0,
-                 layer_scale: float | None = None, act: str = "gelu") -> None:
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        hidden_dim: int,
+        qkv_bias: bool = True,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        drop_path: float = 0.0,
+        layer_scale: float | None = None,
+        act: str = "gelu",
+    ) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(embed_dim, eps=EPS)
         self.attn = Attention(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
@@ -44,13 +53,15 @@ class Block(nn.Module):
         self.ls2 = nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
         self.drop_path = DropPath(drop_path)
 
-    def forward(self, x: Float[Tensor, "B T D"],
-                bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B T D"]:
+    def forward(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
         x = x + self.drop_path(self.ls1(self.attn(self.norm1(x), bias)))
         return x + self.drop_path(self.ls2(self.mlp(self.norm2(x))))
 
-    def attention_weights(self, x: Float[Tensor, "B T D"],
-                          bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B h T T"]:
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B h T T"]:
         """The weights this block's attention would use on `x`, given `bias`: (B, T, D) -> (B, h, T, T)."""
         return self.attn.attention_weights(self.norm1(x), bias)
 
@@ -61,13 +72,15 @@ class PostNormBlock(Block):
     Source: Vaswani et al. 2017 (arXiv 1706.03762). The paper's Section 3.1 chose pre-norm instead.
     """
 
-    def forward(self, x: Float[Tensor, "B T D"],
-                bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B T D"]:
+    def forward(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
         x = self.norm1(x + self.drop_path(self.ls1(self.attn(x, bias))))
         return self.norm2(x + self.drop_path(self.ls2(self.mlp(x))))
 
-    def attention_weights(self, x: Float[Tensor, "B T D"],
-                          bias: Float[Tensor, "#B h T T"] | None = None) -> Float[Tensor, "B h T T"]:
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B h T T"]:
         """The weights this block's attention would use on `x`, given `bias`: (B, T, D) -> (B, h, T, T)."""
         return self.attn.attention_weights(x, bias)
 

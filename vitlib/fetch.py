@@ -75,8 +75,9 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
     raise ConnectionError(f"could not download {name} (is there a network?): {'; '.join(reasons)}")
 
 
-def unpack(archive: str | Path, target: str | Path, check: Callable[[Path], object],
-           limit: int = 1 << 30) -> Path:
+def unpack(
+    archive: str | Path, target: str | Path, check: Callable[[Path], object], limit: int = 1 << 30
+) -> Path:
     """Unpacks a .tar.gz that holds one folder.
 
     Only plain files below a folder of the target's name are taken: one member that is a link or a device, or
@@ -136,8 +137,10 @@ def disk_error(error: OSError, path: Path) -> OSError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskError(f"no space left for {path}; make room, or choose another folder with --root")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-        return DiskError(f"cannot write {path} ({os.strerror(error.errno)}); choose a folder of your own "
-                         f"with --root or VITLIB_DATA")
+        return DiskError(
+            f"cannot write {path} ({os.strerror(error.errno)}); choose a folder of your own "
+            f"with --root or VITLIB_DATA"
+        )
     return error
 
 
@@ -146,8 +149,10 @@ def _safe_parts(member: tarfile.TarInfo, folder: str) -> tuple[str, ...]:
     parts = PurePosixPath(member.name).parts
     plain = all(part not in ("..", "/") and "\\" not in part and ":" not in part for part in parts)
     if not (plain and parts[:1] == (folder,) and (member.isfile() or member.isdir())):
-        raise ValueError(f"refused the archive: expected plain files in {folder}/, got {member.name!r}; "
-                         f"it is not the official one, download it again")
+        raise ValueError(
+            f"refused the archive: expected plain files in {folder}/, got {member.name!r}; "
+            f"it is not the official one, download it again"
+        )
     return parts
 
 

@@ -40,7 +40,9 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
         if p.requires_grad:
             (rest if p.ndim < 2 or any(part in name for part in NO_DECAY) else decay).append(p)
     if not decay and not rest:
-        raise ValueError("expected a model with trainable parameters, got none; call model.requires_grad_(True)")
+        raise ValueError(
+            "expected a model with trainable parameters, got none; call model.requires_grad_(True)"
+        )
     return [{"params": decay, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
 
 
@@ -104,7 +106,9 @@ def lr_at(
     if schedule not in SCHEDULES:
         raise ValueError(f"schedule {schedule!r} is unknown; choose one of {', '.join(SCHEDULES)}")
     if not 0 <= warmup < total:
-        raise ValueError(f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % of the run is usual")
+        raise ValueError(
+            f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % of the run is usual"
+        )
     if step < warmup:
         return base_lr * (step + 1) / warmup
     t = min(1.0, (step - warmup) / (total - warmup))  # 0 at the end of the warm-up, 1 at the end of the run

@@ -10,8 +10,16 @@ from torch import Tensor, nn
 
 from vitlib.config import check_multiple
 
-__all__ = ["PATCH_EMBEDS", "ConvPatchEmbed", "ConvStem", "LinearPatchEmbed", "OverlapPatchEmbed", "conv_to_linear",
-           "patchify", "unpatchify"]
+__all__ = [
+    "PATCH_EMBEDS",
+    "ConvPatchEmbed",
+    "ConvStem",
+    "LinearPatchEmbed",
+    "OverlapPatchEmbed",
+    "conv_to_linear",
+    "patchify",
+    "unpatchify",
+]
 
 
 def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tensor, "B N PPC"]:
@@ -40,16 +48,19 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tenso
 
 def _check_images(images: Tensor, patch_size: int) -> None:
     if images.ndim != 4:
-        raise ValueError(f"expected images of shape (B, C, H, W), got {tuple(images.shape)}; "
-                         "add the batch axis with images[None]")
+        raise ValueError(
+            f"expected images of shape (B, C, H, W), got {tuple(images.shape)}; "
+            "add the batch axis with images[None]"
+        )
     if not isinstance(patch_size, int) or patch_size < 1:
         raise ValueError(f"patch_size must be a positive integer, got {patch_size}")
     check_multiple("image height", images.shape[2], patch_size)
     check_multiple("image width", images.shape[3], patch_size)
 
 
-def unpatchify(patches: Shaped[Tensor, "B N PPC"], patch_size: int,
-               img_size: int | tuple[int, int]) -> Shaped[Tensor, "B C H W"]:
+def unpatchify(
+    patches: Shaped[Tensor, "B N PPC"], patch_size: int, img_size: int | tuple[int, int]
+) -> Shaped[Tensor, "B C H W"]:
     """Put flattened patches back together; the inverse of `patchify`.
 
     Args:
@@ -67,14 +78,18 @@ def unpatchify(patches: Shaped[Tensor, "B N PPC"], patch_size: int,
     """
     height, width = (img_size, img_size) if isinstance(img_size, int) else img_size
     if patches.ndim != 3 or patch_size < 1 or patches.shape[2] % patch_size**2:
-        raise ValueError(f"unpatchify expects patches of shape (B, N, P*P*C) with P = {patch_size}, "
-                         f"got {tuple(patches.shape)}")
+        raise ValueError(
+            f"unpatchify expects patches of shape (B, N, P*P*C) with P = {patch_size}, "
+            f"got {tuple(patches.shape)}"
+        )
     check_multiple("image height", height, patch_size)
     check_multiple("image width", width, patch_size)
     rows, cols = height // patch_size, width // patch_size
     if patches.shape[1] != rows * cols:
-        raise ValueError(f"an image of {height} x {width} has {rows * cols} patches of side {patch_size}, "
-                         f"got {patches.shape[1]}")
+        raise ValueError(
+            f"an image of {height} x {width} has {rows * cols} patches of side {patch_size}, "
+            f"got {patches.shape[1]}"
+        )
     return rearrange(patches, "b (h w) (p1 p2 c) -> b c (h p1) (w p2)", h=rows, p1=patch_size, p2=patch_size)
 
 
@@ -93,8 +108,10 @@ def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
     Source: Section 3.1 ("patch embedding projection E").
     """
     if weight.ndim != 4:
-        raise ValueError(f"expected a convolution's weight of shape (D, C, P, P), got {tuple(weight.shape)}; "
-                         "pass patch_embed.proj.weight")
+        raise ValueError(
+            f"expected a convolution's weight of shape (D, C, P, P), got {tuple(weight.shape)}; "
+            "pass patch_embed.proj.weight"
+        )
     return rearrange(weight, "d c p1 p2 -> d (p1 p2 c)")
 
 
@@ -169,7 +186,8 @@ class OverlapPatchEmbed(ConvPatchEmbed):
         super().__init__(patch_size, in_chans, embed_dim)
         margin = patch_size // 2
         self.proj = _init_projection(
-            nn.Conv2d(in_chans, embed_dim, patch_size + 2 * margin, stride=patch_size, padding=margin))
+            nn.Conv2d(in_chans, embed_dim, patch_size + 2 * margin, stride=patch_size, padding=margin)
+        )
 
 
 class ConvStem(nn.Module):
@@ -194,13 +212,19 @@ class ConvStem(nn.Module):
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
         if not isinstance(patch_size, int) or patch_size < 2 or patch_size & (patch_size - 1):
-            raise ValueError(f"a stem halves the image per layer and needs patch_size 2, 4, 8, ...; got {patch_size}")
+            raise ValueError(
+                f"a stem halves the image per layer and needs patch_size 2, 4, 8, ...; got {patch_size}"
+            )
         self.patch_size = patch_size
         halvings = int(math.log2(patch_size))
         widths = [in_chans] + [max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)]
         layers: list[nn.Module] = []
         for before, after in zip(widths, widths[1:], strict=False):
-            layers += [nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False), nn.GroupNorm(1, after), nn.ReLU()]
+            layers += [
+                nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
+                nn.GroupNorm(1, after),
+                nn.ReLU(),
+            ]
         self.stem = nn.Sequential(*layers)
         self.proj = _init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
@@ -209,4 +233,9 @@ class ConvStem(nn.Module):
         return self.proj(self.stem(images)).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, N, D)
 
 
-PATCH_EMBEDS = {"conv": ConvPatchEmbed, "linear": LinearPatchEmbed, "overlap": OverlapPatchEmbed, "stem": ConvStem}
+PATCH_EMBEDS = {
+    "conv": ConvPatchEmbed,
+    "linear": LinearPatchEmbed,
+    "overlap": OverlapPatchEmbed,
+    "stem": ConvStem,
+}

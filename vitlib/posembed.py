@@ -9,15 +9,27 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["POS_EMBEDS", "Learned2dPosEmbed", "LearnedPosEmbed", "NoPosEmbed", "RelativePosEmbed", "SinCos2dPosEmbed",
-           "resample_grid", "resample_pos_embed", "sincos_2d"]
+__all__ = [
+    "POS_EMBEDS",
+    "Learned2dPosEmbed",
+    "LearnedPosEmbed",
+    "NoPosEmbed",
+    "RelativePosEmbed",
+    "SinCos2dPosEmbed",
+    "resample_grid",
+    "resample_pos_embed",
+    "sincos_2d",
+]
 
 STD = 0.02  # of the initial embeddings, as in the paper's code
 
 
-def resample_pos_embed(pos_embed: Float[Tensor, "1 T D"], new_grid: tuple[int, int],
-                       old_grid: tuple[int, int] | None = None,
-                       num_prefix_tokens: int = 1) -> Float[Tensor, "1 S D"]:
+def resample_pos_embed(
+    pos_embed: Float[Tensor, "1 T D"],
+    new_grid: tuple[int, int],
+    old_grid: tuple[int, int] | None = None,
+    num_prefix_tokens: int = 1,
+) -> Float[Tensor, "1 S D"]:
     """Read position embeddings learned on one grid of patches at the places of another.
 
     The patch positions are laid out in 2-D and interpolated (bicubic, antialiased); prefix tokens
@@ -45,31 +57,41 @@ def resample_pos_embed(pos_embed: Float[Tensor, "1 T D"], new_grid: tuple[int, i
     if old_grid is None:
         side = math.isqrt(tokens)
         if side**2 != tokens:
-            raise ValueError(f"{tokens} patch positions are not a square grid; give old_grid=(rows, columns), "
-                             f"or check num_prefix_tokens={num_prefix_tokens}")
+            raise ValueError(
+                f"{tokens} patch positions are not a square grid; give old_grid=(rows, columns), "
+                f"or check num_prefix_tokens={num_prefix_tokens}"
+            )
         old_grid = side, side
     for name, grid in (("new_grid", new_grid), ("old_grid", old_grid)):
         if not isinstance(grid, tuple | list) or len(grid) != 2:
             raise ValueError(f"{name} must be (rows, columns), got {grid!r}")
     if old_grid[0] * old_grid[1] != tokens:
-        raise ValueError(f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} places, "
-                         f"but pos_embed has {tokens} patch positions")
+        raise ValueError(
+            f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} places, "
+            f"but pos_embed has {tokens} patch positions"
+        )
     if min(new_grid) < 1:
         raise ValueError(f"new_grid must have at least one row and one column, got {tuple(new_grid)}")
     prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
     patches = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
-    patches = resample_grid(patches, new_grid).flatten(2).transpose(1, 2)  # (1, D, rows', columns') -> (1, N', D)
+    patches = (
+        resample_grid(patches, new_grid).flatten(2).transpose(1, 2)
+    )  # (1, D, rows', columns') -> (1, N', D)
     return torch.cat([prefix, patches], dim=1)
 
 
-def resample_grid(grid: Float[Tensor, "B D rows cols"], size: tuple[int, int]) -> Float[Tensor, "B D rows2 cols2"]:
+def resample_grid(
+    grid: Float[Tensor, "B D rows cols"], size: tuple[int, int]
+) -> Float[Tensor, "B D rows2 cols2"]:
     """Bicubic, antialiased interpolation of `grid`, in float32: (B, D, rows, columns) -> (B, D, *size).
 
     Source: Section 3.2.
     """
     if tuple(grid.shape[-2:]) == tuple(size):
         return grid
-    if size[1] == 1 < size[0]:  # one column: torch's antialiased kernel repeats the first row; one row is right
+    if (
+        size[1] == 1 < size[0]
+    ):  # one column: torch's antialiased kernel repeats the first row; one row is right
         return resample_grid(grid.mT, (1, size[0])).mT
     return F.interpolate(grid.float(), size=tuple(size), mode="bicubic", antialias=True).to(grid.dtype)
 
@@ -233,5 +255,10 @@ class RelativePosEmbed(NoPosEmbed):
         super().resample(grid)
 
 
-POS_EMBEDS = {"none": NoPosEmbed, "learned": LearnedPosEmbed, "learned2d": Learned2dPosEmbed,
-              "sincos2d": SinCos2dPosEmbed, "relative": RelativePosEmbed}
+POS_EMBEDS = {
+    "none": NoPosEmbed,
+    "learned": LearnedPosEmbed,
+    "learned2d": Learned2dPosEmbed,
+    "sincos2d": SinCos2dPosEmbed,
+    "relative": RelativePosEmbed,
+}

@@ -45,8 +45,11 @@ def attention_rollout(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "B T T"
     return rollout
 
 
-def grad_cam(model: VisionTransformer, images: Float[Tensor, "B C H W"],
-             target: int | Sequence[int] | Int[Tensor, " B"] | None = None) -> Float[Tensor, "B H W"]:
+def grad_cam(
+    model: VisionTransformer,
+    images: Float[Tensor, "B C H W"],
+    target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
+) -> Float[Tensor, "B H W"]:
     """Which regions raise a class's logit: Grad-CAM on the tokens that the last attention reads.
 
     They are the last block's `norm1` output (of a post-norm model, its input). At the last block's
@@ -93,8 +96,9 @@ def grad_cam(model: VisionTransformer, images: Float[Tensor, "B C H W"],
 
 
 @torch.no_grad()
-def attention_distance(maps: Float[Tensor, "L B h T T"], grid: tuple[int, int],
-                       patch_size: int) -> Float[Tensor, "L h"]:
+def attention_distance(
+    maps: Float[Tensor, "L B h T T"], grid: tuple[int, int], patch_size: int
+) -> Float[Tensor, "L h"]:
     """How far, in pixels, each head looks on average: its receptive field's counterpart.
 
     CLS is left out as query and as key, and the rows over the patches are divided by their sums.
@@ -121,8 +125,10 @@ def attention_distance(maps: Float[Tensor, "L B h T T"], grid: tuple[int, int],
     if patch_size < 1:
         raise ValueError(f"patch_size must be a positive number of pixels, got {patch_size}")
     if rows * cols + 1 != maps.shape[-1]:
-        raise ValueError(f"a grid of {rows} x {cols} patches has {rows * cols + 1} tokens with CLS, "
-                         f"got maps of {maps.shape[-1]}; use model.cfg.grid")
+        raise ValueError(
+            f"a grid of {rows} x {cols} patches has {rows * cols + 1} tokens with CLS, "
+            f"got maps of {maps.shape[-1]}; use model.cfg.grid"
+        )
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).to(maps)  # (N, 2)
     pixels = patch_size * torch.cdist(places, places, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
     patches = maps[..., 1:, 1:]  # (L, B, h, N, N)
@@ -157,13 +163,17 @@ def attention_entropy(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "L h"]:
 def _check_maps(maps: Tensor) -> None:
     square = maps.ndim == 5 and maps.shape[-1] == maps.shape[-2]
     if not square or not maps.numel() or not maps.is_floating_point():
-        raise ValueError(f"expected float maps of shape (L, B, h, T, T), got {maps.dtype} {tuple(maps.shape)}; "
-                         "use model.attention_maps(images)")
+        raise ValueError(
+            f"expected float maps of shape (L, B, h, T, T), got {maps.dtype} {tuple(maps.shape)}; "
+            "use model.attention_maps(images)"
+        )
     sums = maps.sum(dim=-1, dtype=torch.float32)
     if not ((sums - 1).abs() < 1e-2).all():  # written so that NaN fails too
-        raise ValueError("expected weights whose rows sum to 1, got sums from "
-                         f"{sums.min():.3g} to {sums.max():.3g}; use model.attention_maps(images), "
-                         "no token cut off, no scores from before the softmax")
+        raise ValueError(
+            "expected weights whose rows sum to 1, got sums from "
+            f"{sums.min():.3g} to {sums.max():.3g}; use model.attention_maps(images), "
+            "no token cut off, no scores from before the softmax"
+        )
 
 
 def _targets(target: int | Sequence[int] | Tensor | None, logits: Tensor) -> Tensor:
@@ -174,8 +184,10 @@ def _targets(target: int | Sequence[int] | Tensor | None, logits: Tensor) -> Ten
     targets = torch.as_tensor(target, device=logits.device)
     targets = targets.expand(batch) if targets.ndim == 0 else targets
     if targets.is_floating_point() or targets.dtype == torch.bool or targets.shape != (batch,):
-        raise ValueError(f"target must be a class, {batch} classes (one for each image) or None, "
-                         f"got {targets.dtype} of shape {tuple(targets.shape)}")
+        raise ValueError(
+            f"target must be a class, {batch} classes (one for each image) or None, "
+            f"got {targets.dtype} of shape {tuple(targets.shape)}"
+        )
     if not ((targets >= 0) & (targets < classes)).all():
         raise ValueError(f"targets must be classes from 0 to {classes - 1}, got {targets.tolist()}")
     return targets.long()

@@ -106,8 +106,17 @@ class Recipe:
                 raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
         if not 0 < self.lr < math.inf:
             raise ValueError(f"lr must be a positive number, got {self.lr!r}; 1e-3 is a fair start")
-        for name in ("weight_decay", "clip_norm", "final_lr", "mixup", "cutmix", "crop", "randaugment",
-                     "magnitude", "seed"):
+        for name in (
+            "weight_decay",
+            "clip_norm",
+            "final_lr",
+            "mixup",
+            "cutmix",
+            "crop",
+            "randaugment",
+            "magnitude",
+            "seed",
+        ):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
         for name in ("warmup", "label_smoothing", "ema_decay"):
@@ -125,27 +134,65 @@ _MEDIUM = ViTConfig(embed_dim=96, depth=6, num_heads=3, mlp_ratio=2.0)  # 460k
 
 RECIPES = {
     # The baseline of many tutorials.
-    "plain": Recipe("plain", _MEDIUM, epochs=20, optimizer="adam", lr=1e-3, weight_decay=0.0,
-                    schedule="constant", warmup=0.0, clip_norm=0.0, crop=0),
+    "plain": Recipe(
+        "plain",
+        _MEDIUM,
+        epochs=20,
+        optimizer="adam",
+        lr=1e-3,
+        weight_decay=0.0,
+        schedule="constant",
+        warmup=0.0,
+        clip_norm=0.0,
+        crop=0,
+    ),
     # The paper's on ImageNet (Table 3), with dropout 0.1; decay 0.1 is decoupled, as in the authors' code.
-    "paper": Recipe("paper", replace(_MEDIUM, drop_rate=0.1), epochs=20, lr=1e-3, weight_decay=0.1,
-                    schedule="linear", warmup=0.1),
+    "paper": Recipe(
+        "paper",
+        replace(_MEDIUM, drop_rate=0.1),
+        epochs=20,
+        lr=1e-3,
+        weight_decay=0.1,
+        schedule="linear",
+        warmup=0.1,
+    ),
     # What came after the paper for training on few images (DeiT and its heirs). In twenty epochs Mixup,
     # CutMix and strong RandAugment cost more than they bring (results/recipe-choice.json); `_STRONG` is for 300.
-    "modern": Recipe("modern", replace(_MEDIUM, global_pool="avg"), epochs=20, lr=2e-3, final_lr=1e-5,
-                     label_smoothing=0.1, randaugment=1, magnitude=5.0, ema_decay=0.999),
+    "modern": Recipe(
+        "modern",
+        replace(_MEDIUM, global_pool="avg"),
+        epochs=20,
+        lr=2e-3,
+        final_lr=1e-5,
+        label_smoothing=0.1,
+        randaugment=1,
+        magnitude=5.0,
+        ema_decay=0.999,
+    ),
     # 65 % of the CIFAR-10 (JPEG q75) test images after four minutes on two cores with AMX, about ten on two without.
     "laptop": Recipe("laptop", _SMALL, data="cifar10", epochs=6, lr=2e-3, schedule="linear", warmup=0.15),
     # 86 % of the Drawn-10 test images after four core-minutes, two minutes on two cores.
-    "drawn10": Recipe("drawn10", _SMALL, data="drawn10", epochs=8, batch_size=64, lr=1.5e-3, schedule="linear",
-                      warmup=0.15, crop=0),
+    "drawn10": Recipe(
+        "drawn10",
+        _SMALL,
+        data="drawn10",
+        epochs=8,
+        batch_size=64,
+        lr=1.5e-3,
+        schedule="linear",
+        warmup=0.15,
+        crop=0,
+    ),
 }
 # scale "full", on a GPU: what each preset changes in its model (to 5.4M parameters) and in itself
 _LARGE = {"embed_dim": 192, "depth": 12, "num_heads": 3, "mlp_ratio": 4.0}
 _LONG = {"epochs": 300, "batch_size": 512, "lr": 1.5e-3}
 _STRONG = {"randaugment": 2, "magnitude": 9.0, "mixup": 0.8, "cutmix": 1.0, "mix_off": 0.4}
-_FULL = {"plain": (_LARGE, _LONG), "paper": (_LARGE, _LONG),
-         "modern": (_LARGE | {"drop_path_rate": 0.1}, _LONG | _STRONG)}
+_FULL = {
+    "plain": (_LARGE, _LONG),
+    "paper": (_LARGE, _LONG),
+    "modern": (_LARGE | {"drop_path_rate": 0.1}, _LONG | _STRONG),
+}
 
 
 def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
@@ -173,9 +220,13 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
             shape, changes = _FULL[name]
             base = replace(base, model=replace(base.model, **shape), **changes)
         elif scale != "quick":
-            raise ValueError(f"preset {name!r} has no scale {scale!r}; plain, paper and modern have quick and "
-                             "full, the others only quick")
-    shape = {key.removeprefix("model."): overrides.pop(key) for key in list(overrides) if key.startswith("model.")}
+            raise ValueError(
+                f"preset {name!r} has no scale {scale!r}; plain, paper and modern have quick and "
+                "full, the others only quick"
+            )
+    shape = {
+        key.removeprefix("model."): overrides.pop(key) for key in list(overrides) if key.startswith("model.")
+    }
     for what, changes, kind in (("recipe", overrides, Recipe), ("model", shape, ViTConfig)):
         known = [f.name for f in dataclasses.fields(kind)]
         if unknown := sorted(set(changes) - set(known)):
@@ -189,10 +240,20 @@ class Stopped(KeyboardInterrupt):
 
 
 def train_model(
-    recipe: Recipe, images: UInt8[Tensor, "n C H W"], labels: Integer[Tensor, " n"], *,
-    val: tuple[Tensor, Tensor] | None = None, out: str | Path | None = None, label: str = "",
-    device: str = "auto", resume: bool = True, progress: bool = True, budget_minutes: float | None = None,
-    checkpoint_seconds: float = 60.0, compile: bool = False, command: str = "",
+    recipe: Recipe,
+    images: UInt8[Tensor, "n C H W"],
+    labels: Integer[Tensor, " n"],
+    *,
+    val: tuple[Tensor, Tensor] | None = None,
+    out: str | Path | None = None,
+    label: str = "",
+    device: str = "auto",
+    resume: bool = True,
+    progress: bool = True,
+    budget_minutes: float | None = None,
+    checkpoint_seconds: float = 60.0,
+    compile: bool = False,
+    command: str = "",
 ) -> dict:
     """Train a `VisionTransformer` and return its history, with the model under "model".
 
@@ -259,14 +320,27 @@ class _Run:
         home = torch.device("cpu") if device.type == "mps" else device  # MPS has no float64
         self.sums = torch.zeros(2, dtype=torch.float64, device=home)  # loss and hits in this epoch
         plain = json.loads(json.dumps(dataclasses.asdict(recipe)))  # tuples become lists, as in a file
-        self.identity = {"recipe": plain,
-                         "data": {"label": label, "n": len(images), "checksum": _checksum(images, labels)}}
+        self.identity = {
+            "recipe": plain,
+            "data": {"label": label, "n": len(images), "checksum": _checksum(images, labels)},
+        }
         self.log = {
-            "name": recipe.name, "command": command, "vitlib_version": vitlib.__version__,
-            "torch_version": str(torch.__version__), "dataset": label, "hardware": describe_hardware(device),
-            "precision": self.precision, "seed": recipe.seed, "parameters": count_parameters(self.model),
-            "n_train": len(images), "n_val": 0 if val is None else len(val[0]), "seconds": 0.0,
-            "finished": False, "config": plain["model"], "recipe": plain, "epochs": [],
+            "name": recipe.name,
+            "command": command,
+            "vitlib_version": vitlib.__version__,
+            "torch_version": str(torch.__version__),
+            "dataset": label,
+            "hardware": describe_hardware(device),
+            "precision": self.precision,
+            "seed": recipe.seed,
+            "parameters": count_parameters(self.model),
+            "n_train": len(images),
+            "n_val": 0 if val is None else len(val[0]),
+            "seconds": 0.0,
+            "finished": False,
+            "config": plain["model"],
+            "recipe": plain,
+            "epochs": [],
         }
         lr_at(0, self.total, recipe.lr, self.warmup, recipe.schedule)  # reports an unknown schedule now
 
@@ -307,8 +381,14 @@ class _Run:
         generator = torch.Generator().manual_seed(seed)  # for the augmentation
         for group in self.optimizer.param_groups:
             group["lr"] = lr_at(s, self.total, r.lr, self.warmup, r.schedule, r.final_lr)
-        images, targets = augment_batch(self.images[index], self.labels[index], r, r.model.num_classes, generator,
-                                  mix=s < (1 - r.mix_off) * self.total)
+        images, targets = augment_batch(
+            self.images[index],
+            self.labels[index],
+            r,
+            r.model.num_classes,
+            generator,
+            mix=s < (1 - r.mix_off) * self.total,
+        )
         self.forward.train()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
             logits = self.forward(normalize(images))
@@ -337,7 +417,8 @@ class _Run:
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"the loss became {loss} by step {self.step} of {self.total} (lr {self.recipe.lr:g}, "
-                f"{self.precision}); try a third of the lr, or clip_norm 1, in a new folder")
+                f"{self.precision}); try a third of the lr, or clip_norm 1, in a new folder"
+            )
         return loss, accuracy
 
     def end_epoch(self, epoch: int, progress: bool) -> None:
@@ -345,8 +426,12 @@ class _Run:
         self.sums.zero_()
         before = sum(row["seconds"] for row in self.log["epochs"])
         rate = self.epoch_steps * self.batch_size / (self.tick() - before)
-        row = {"epoch": epoch + 1, "lr": self.optimizer.param_groups[0]["lr"], "train_loss": round(loss, 5),
-               "train_accuracy": round(accuracy, 5)}
+        row = {
+            "epoch": epoch + 1,
+            "lr": self.optimizer.param_groups[0]["lr"],
+            "train_loss": round(loss, 5),
+            "train_accuracy": round(accuracy, 5),
+        }
         line = f"epoch {epoch + 1:3d}/{self.recipe.epochs}  loss {loss:.3f}  accuracy {accuracy:.1%}"
         if self.val is not None:
             scores = evaluate(self.best, *self.val)
@@ -377,8 +462,10 @@ class _Run:
 
     def how_to_resume(self) -> str:
         kept = f"all is saved in {self.out}, and the same command or call goes on from there"
-        return (f"stopped at step {self.step} of {self.total}; "
-                f"{kept if self.out is not None else 'nothing was kept, because there is no out folder'}")
+        return (
+            f"stopped at step {self.step} of {self.total}; "
+            f"{kept if self.out is not None else 'nothing was kept, because there is no out folder'}"
+        )
 
     def save(self) -> None:
         self.saved = time.monotonic()
@@ -387,9 +474,15 @@ class _Run:
         if done := self.step % self.epoch_steps:
             self.means(done)  # a loss that is not a number is not worth saving
         self.tick()
-        state = {"identity": self.identity, "step": self.step, "sums": self.sums, "log": self.log,
-                 "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(),
-                 "ema": self.ema.state_dict() if self.ema else None}
+        state = {
+            "identity": self.identity,
+            "step": self.step,
+            "sums": self.sums,
+            "log": self.log,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "ema": self.ema.state_dict() if self.ema else None,
+        }
         buffer = io.BytesIO()
         torch.save(state, buffer)
         path = self.out / "checkpoint.pt"
@@ -398,8 +491,10 @@ class _Run:
             write_json(self.out / "log.json", self.log)
         except OSError as error:
             size = len(buffer.getvalue()) / 1e6
-            raise OSError(f"cannot write {path}, {size:.0f} MB ({error.strerror or error}); mend that and "
-                          "repeat the command or call: it goes on from the last checkpoint") from error
+            raise OSError(
+                f"cannot write {path}, {size:.0f} MB ({error.strerror or error}); mend that and "
+                "repeat the command or call: it goes on from the last checkpoint"
+            ) from error
 
     def load(self) -> None:
         path = None if self.out is None else self.out / "checkpoint.pt"
@@ -412,7 +507,9 @@ class _Run:
         except Exception as error:
             raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
         if differs := list(_differences(theirs, self.identity)):
-            raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")
+            raise ValueError(
+                f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}"
+            )
         for stale in self.out.glob(".*.partial"):  # left by a run that was killed while it wrote
             stale.unlink(missing_ok=True)
         self.step, self.sums, self.log = state["step"], state["sums"].to(self.sums), state["log"]
@@ -424,7 +521,9 @@ class _Run:
 
 
 def predict(
-    model: nn.Module, images: Shaped[Tensor, "n C H W"], device: str | torch.device | None = None,
+    model: nn.Module,
+    images: Shaped[Tensor, "n C H W"],
+    device: str | torch.device | None = None,
     batch_size: int = 500,
 ) -> Float[Tensor, "n K"]:
     """Class probabilities, with the model in eval mode and in the precision of its weights.
@@ -445,8 +544,11 @@ def predict(
 
 
 def evaluate(
-    model: nn.Module, images: Shaped[Tensor, "n C H W"], labels: Integer[Tensor, " n"],
-    device: str | torch.device | None = None, batch_size: int = 500,
+    model: nn.Module,
+    images: Shaped[Tensor, "n C H W"],
+    labels: Integer[Tensor, " n"],
+    device: str | torch.device | None = None,
+    batch_size: int = 500,
 ) -> dict:
     """Loss and accuracy on a data set.
 
@@ -467,8 +569,11 @@ def evaluate(
         raise ValueError(f"expected as many labels as images, got {len(labels)} and {len(images)}")
     logits, labels = _logits(model, images, device, batch_size), labels.cpu()
     predictions = logits.argmax(1)
-    return {"loss": F.cross_entropy(logits, labels).item(),
-            "accuracy": (predictions == labels).double().mean().item(), "predictions": predictions}
+    return {
+        "loss": F.cross_entropy(logits, labels).item(),
+        "accuracy": (predictions == labels).double().mean().item(),
+        "predictions": predictions,
+    }
 
 
 @torch.inference_mode()
@@ -522,8 +627,15 @@ def _bar(progress: bool, epoch: int, epochs: int, steps: int, done: int):
     from tqdm import tqdm
 
     hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    return tqdm(total=steps, initial=done, desc=f"epoch {epoch + 1}/{epochs}", unit="step", leave=False,
-                disable=hidden, mininterval=0.5)
+    return tqdm(
+        total=steps,
+        initial=done,
+        desc=f"epoch {epoch + 1}/{epochs}",
+        unit="step",
+        leave=False,
+        disable=hidden,
+        mininterval=0.5,
+    )
 
 
 def _seed(*parts: int | str) -> int:
@@ -534,15 +646,21 @@ def _seed(*parts: int | str) -> int:
 def _check_data(model: ViTConfig, images: Tensor, labels: Tensor) -> None:
     want = (model.in_chans, *model.image_shape)
     if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
-        raise ValueError(f"expected uint8 images (n, {', '.join(map(str, want))}), got {images.dtype} "
-                         f"{tuple(images.shape)}; give them as loaded, or change the recipe's model")
+        raise ValueError(
+            f"expected uint8 images (n, {', '.join(map(str, want))}), got {images.dtype} "
+            f"{tuple(images.shape)}; give them as loaded, or change the recipe's model"
+        )
     if len(images) == 0 or labels.shape != (len(images),) or labels.is_floating_point():
-        raise ValueError(f"expected at least one image and an integer label for each, got {len(images)} images "
-                         f"and {labels.dtype} labels {tuple(labels.shape)}")
+        raise ValueError(
+            f"expected at least one image and an integer label for each, got {len(images)} images "
+            f"and {labels.dtype} labels {tuple(labels.shape)}"
+        )
     low, high = labels.min().item(), labels.max().item()
     if low < 0 or high >= model.num_classes:
-        raise ValueError(f"expected labels in [0, {model.num_classes}), got {low} to {high}; "
-                         "set num_classes of the recipe's model")
+        raise ValueError(
+            f"expected labels in [0, {model.num_classes}), got {low} to {high}; "
+            "set num_classes of the recipe's model"
+        )
 
 
 def _checksum(images: Tensor, labels: Tensor) -> int:

@@ -16,8 +16,16 @@ from torch import nn
 
 from vitlib.config import ViTConfig
 
-__all__ = ["RESULTS", "count_macs", "count_parameters", "load_results", "pick_device", "seed_everything",
-           "write_atomic", "write_json"]
+__all__ = [
+    "RESULTS",
+    "count_macs",
+    "count_parameters",
+    "load_results",
+    "pick_device",
+    "seed_everything",
+    "write_atomic",
+    "write_json",
+]
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -43,9 +43,19 @@ class VisionTransformer(nn.Module):
         self.pos_drop = nn.Dropout(cfg.drop_rate)
         drop_paths = [cfg.drop_path_rate * i / max(1, cfg.depth - 1) for i in range(cfg.depth)]
         self.blocks = nn.ModuleList(
-            BLOCKS[cfg.norm_order](cfg.embed_dim, cfg.num_heads, cfg.hidden_dim, cfg.qkv_bias, cfg.drop_rate,
-                                   cfg.attn_drop_rate, drop_path, cfg.layer_scale, cfg.act)
-            for drop_path in drop_paths)
+            BLOCKS[cfg.norm_order](
+                cfg.embed_dim,
+                cfg.num_heads,
+                cfg.hidden_dim,
+                cfg.qkv_bias,
+                cfg.drop_rate,
+                cfg.attn_drop_rate,
+                drop_path,
+                cfg.layer_scale,
+                cfg.act,
+            )
+            for drop_path in drop_paths
+        )
         # the last post-norm block has normalised its output already
         self.norm = nn.LayerNorm(cfg.embed_dim, eps=EPS) if cfg.norm_order == "pre" else nn.Identity()
         self.head = _build_head(cfg)
@@ -86,8 +96,9 @@ class VisionTransformer(nn.Module):
         """
         return self.head(self.pool(self.forward_features(images)))
 
-    def attention_maps(self, images: Float[Tensor, "B C H W"],
-                       layers: list[int] | None = None) -> Float[Tensor, "L B h T T"]:
+    def attention_maps(
+        self, images: Float[Tensor, "B C H W"], layers: list[int] | None = None
+    ) -> Float[Tensor, "L B h T T"]:
         """The attention weights of each layer, computed anew; `forward` never forms them.
 
         Args:
@@ -143,9 +154,13 @@ class VisionTransformer(nn.Module):
                 fix = f"the model takes {expected[0]} channels"
             else:
                 fix = "resize the images, or use model.with_img_size(...)"
-            raise ValueError(f"expected images of shape (B, {', '.join(map(str, expected))}), got {got}; {fix}")
+            raise ValueError(
+                f"expected images of shape (B, {', '.join(map(str, expected))}), got {got}; {fix}"
+            )
         if not images.is_floating_point():
-            raise ValueError(f"expected standardised float images, got {images.dtype}; use vl.normalize(images)")
+            raise ValueError(
+                f"expected standardised float images, got {images.dtype}; use vl.normalize(images)"
+            )
 
 
 def _build_head(cfg: ViTConfig) -> nn.Module:

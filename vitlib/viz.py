@@ -25,9 +25,24 @@ from torch import Tensor
 from vitlib.config import check_multiple
 from vitlib.patches import unpatchify
 
-__all__ = ["PALETTE", "attention_grid", "attention_overlay", "confusion_matrix", "heat_maps",
-           "learning_curves", "number_grid", "plot_lines", "shape_flow", "show_attention_from_patch",
-           "show_images", "show_patches", "show_predictions", "show_tokens", "similarity_maps", "use_style"]
+__all__ = [
+    "PALETTE",
+    "attention_grid",
+    "attention_overlay",
+    "confusion_matrix",
+    "heat_maps",
+    "learning_curves",
+    "number_grid",
+    "plot_lines",
+    "shape_flow",
+    "show_attention_from_patch",
+    "show_images",
+    "show_patches",
+    "show_predictions",
+    "show_tokens",
+    "similarity_maps",
+    "use_style",
+]
 
 CARD, INK, FAINT = "#fbfcfd", "#23272e", "#d5dbe2"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)  # Okabe-Ito, no yellow
@@ -37,14 +52,38 @@ MARKERS, LINES = "osD^vPX", ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, 
 WIDTH, MARGIN, LETTER, DPI, SMALL = 7.2, 0.12, 0.088, 144, 10.5  # three in inches, dots per inch, points
 
 STYLE = {
-    "figure.facecolor": CARD, "figure.dpi": DPI, "savefig.facecolor": CARD, "savefig.dpi": DPI,
-    "figure.constrained_layout.use": True, "font.family": "DejaVu Sans", "font.size": 11.5,
-    "axes.facecolor": CARD, "axes.edgecolor": "#8a94a0", "axes.labelcolor": INK, "axes.titlesize": 11.5,
-    "axes.labelsize": 11.5, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "grid.color": "#e6eaee", "grid.linewidth": 0.8, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
-    "xtick.labelsize": SMALL, "ytick.labelsize": SMALL, "legend.fontsize": SMALL, "legend.frameon": False,
-    "xtick.major.size": 0, "ytick.major.size": 0, "xtick.minor.size": 0, "ytick.minor.size": 0,
-    "axes.axisbelow": True, "axes.titlepad": 4, "lines.linewidth": 2, "lines.markersize": 5.5,
+    "figure.facecolor": CARD,
+    "figure.dpi": DPI,
+    "savefig.facecolor": CARD,
+    "savefig.dpi": DPI,
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",
+    "font.size": 11.5,
+    "axes.facecolor": CARD,
+    "axes.edgecolor": "#8a94a0",
+    "axes.labelcolor": INK,
+    "axes.titlesize": 11.5,
+    "axes.labelsize": 11.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6eaee",
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "axes.axisbelow": True,
+    "axes.titlepad": 4,
+    "lines.linewidth": 2,
+    "lines.markersize": 5.5,
     "image.interpolation": "nearest",
 }
 
@@ -80,8 +119,9 @@ def use_style() -> None:
 
 
 @rc_context(STYLE)
-def show_images(images: Tensor | Sequence[Tensor], titles: Sequence[str] | None = None,
-                cols: int | None = None) -> Figure:
+def show_images(
+    images: Tensor | Sequence[Tensor], titles: Sequence[str] | None = None, cols: int | None = None
+) -> Figure:
     """Images side by side, every pixel a sharp square.
 
     Args:
@@ -156,11 +196,12 @@ def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, c
     tiles = _tiles(image, patch_size)
     tiles = tiles.reshape(-1, *tiles.shape[2:])  # (rows, cols, P, P, 3) -> (N, P, P, 3)
     if first < 1 or last < 0 or first + last > 20:
-        raise ValueError("expected first >= 1, last >= 0 and at most 20 patches together, "
-                         f"got first={first}, last={last}")
+        raise ValueError(
+            f"expected first >= 1, last >= 0 and at most 20 patches together, got first={first}, last={last}"
+        )
     shown = list(range(len(tiles)))
     if len(tiles) > first + last:
-        shown = [*shown[:first], None, *shown[len(tiles) - last:]]
+        shown = [*shown[:first], None, *shown[len(tiles) - last :]]
     width = len(shown) + cls
     fig, (ax,) = _panels(1, 1, 1.45 / width, most=1, side=min(WIDTH - 2 * MARGIN, 0.8 * width))
     if cls:
@@ -193,28 +234,44 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
         ValueError: If P does not divide the image, if it is larger than 8 x 8, or if the numbers differ.
     """
     if image.ndim != 2 or tokens.ndim != 2 or max(image.shape) > 8 or max(tokens.shape) > 16:
-        raise ValueError("expected an image (H, W) of at most 8 x 8 and tokens (N, K) of at most 16 x 16, got "
-                         f"{tuple(image.shape)} and {tuple(tokens.shape)}")
+        raise ValueError(
+            "expected an image (H, W) of at most 8 x 8 and tokens (N, K) of at most 16 x 16, got "
+            f"{tuple(image.shape)} and {tuple(tokens.shape)}"
+        )
     (height, width), (count, places) = image.shape, tokens.shape
     check_multiple("image height", height, patch_size)
     check_multiple("image width", width, patch_size)
     numbers = image.flatten().tolist()
     if len(set(numbers)) != len(numbers) or set(tokens.flatten().tolist()) - set(numbers):
         raise ValueError("expected an image without equal numbers, and tokens that hold no others")
-    home = {int(image[y, x]): y // patch_size * (width // patch_size) + x // patch_size
-            for y in range(height) for x in range(width)}
+    home = {
+        int(image[y, x]): y // patch_size * (width // patch_size) + x // patch_size
+        for y in range(height)
+        for x in range(width)
+    }
     left = width + 2.6  # where the table starts, in cells
     side = min(0.6, (WIDTH - 2 * MARGIN) / (left + places))
-    fig, (ax,) = _panels(1, 1, (max(height, count) + 0.8) / (left + places), most=1, side=side * (left + places))
+    fig, (ax,) = _panels(
+        1, 1, (max(height, count) + 0.8) / (left + places), most=1, side=side * (left + places)
+    )
     for grid, x0 in ((image, 0), (tokens, left)):
         top = (max(height, count) - len(grid)) / 2  # the lower of the two stands in the middle
         for y, row in enumerate(grid.tolist()):
             for x, value in enumerate(row):
                 patch = home[value]
-                ax.add_patch(Rectangle((x0 + x, top + y), 1, 1, facecolor=PALETTE[patch % 6] + "40", edgecolor=CARD))
+                ax.add_patch(
+                    Rectangle((x0 + x, top + y), 1, 1, facecolor=PALETTE[patch % 6] + "40", edgecolor=CARD)
+                )
                 ax.text(x0 + x + 0.56, top + y + 0.6, str(value), size=12.5, ha="center", va="center")
-                ax.text(x0 + x + 0.2, top + y + 0.26, chr(ord("A") + patch), size=SMALL, color=TEXT[patch % 6],
-                        ha="center", va="center")
+                ax.text(
+                    x0 + x + 0.2,
+                    top + y + 0.26,
+                    chr(ord("A") + patch),
+                    size=SMALL,
+                    color=TEXT[patch % 6],
+                    ha="center",
+                    va="center",
+                )
         step = (patch_size, patch_size) if x0 == 0 else (1, places)  # a line around each patch, each token
         for y in range(0, len(grid), step[0]):
             for x in range(0, grid.shape[1], step[1]):
@@ -230,9 +287,15 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
 
 
 @rc_context(STYLE)
-def heat_maps(maps: Tensor | Sequence, titles: Sequence[str] | None = None, *, label: str = "",
-              cols: int | None = None, values: str = "",
-              limits: tuple[float | int, float | int] | None = None) -> Figure:
+def heat_maps(
+    maps: Tensor | Sequence,
+    titles: Sequence[str] | None = None,
+    *,
+    label: str = "",
+    cols: int | None = None,
+    values: str = "",
+    limits: tuple[float | int, float | int] | None = None,
+) -> Figure:
     """Matrices as coloured squares on one scale: blue and red about 0 where a number is negative.
 
     Args:
@@ -254,7 +317,9 @@ def heat_maps(maps: Tensor | Sequence, titles: Sequence[str] | None = None, *, l
         arrays = [np.stack(arrays)]
     for array in arrays or [np.zeros(0)]:
         if array.ndim != 2 or not array.size or not np.isfinite(array).all():
-            raise ValueError(f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN")
+            raise ValueError(
+                f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN"
+            )
     titles = _as_many("titles", titles, len(arrays), "matrices")
     low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
     if signed := low < 0:
@@ -263,8 +328,10 @@ def heat_maps(maps: Tensor | Sequence, titles: Sequence[str] | None = None, *, l
     side = min(3.6, 4.6 / aspect, (WIDTH - 1.4) / (cols or min(5, len(arrays))))  # 1.4 inches for the scale
     room = side / max(array.shape[1] for array in arrays) / LETTER  # letters across a square
     if values and room < max(len(format(low, values)), len(format(high, values))):
-        raise ValueError(f"numbers of {values!r} do not fit squares of {room:.1f} letters; write fewer digits, "
-                         'use fewer cols, or values=""')
+        raise ValueError(
+            f"numbers of {values!r} do not fit squares of {room:.1f} letters; write fewer digits, "
+            'use fewer cols, or values=""'
+        )
     fig, axes = _panels(len(arrays), cols, aspect, titles, most=5, side=side)
     for ax, array, title in zip(axes, arrays, titles, strict=True):
         picture = ax.imshow(array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high)
@@ -273,8 +340,15 @@ def heat_maps(maps: Tensor | Sequence, titles: Sequence[str] | None = None, *, l
         for (row, col), value in np.ndenumerate(array) if values else ():
             red, green, blue, _ = picture.cmap(picture.norm(value))
             dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
-            ax.text(col, row, format(value, values), size=SMALL, color="white" if dark else INK, ha="center",
-                    va="center")
+            ax.text(
+                col,
+                row,
+                format(value, values),
+                size=SMALL,
+                color="white" if dark else INK,
+                ha="center",
+                va="center",
+            )
     bar = fig.colorbar(picture, ax=axes, shrink=0.8, aspect=20)
     bar.outline.set_visible(False)
     bar.set_label(label)
@@ -282,8 +356,17 @@ def heat_maps(maps: Tensor | Sequence, titles: Sequence[str] | None = None, *, l
 
 
 @rc_context(STYLE)
-def plot_lines(series: Mapping[str, Sequence], xlabel: str, ylabel: str, *, title: str = "",
-               logx: bool = False, logy: bool = False, labels: str = "direct", height: float = 3.8) -> Figure:
+def plot_lines(
+    series: Mapping[str, Sequence],
+    xlabel: str,
+    ylabel: str,
+    *,
+    title: str = "",
+    logx: bool = False,
+    logy: bool = False,
+    labels: str = "direct",
+    height: float = 3.8,
+) -> Figure:
     """Labelled curves that differ in colour, marker and line style.
 
     Args:
@@ -346,12 +429,15 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
     _check_count(results)
     for run, result in results.items():
         if not result.get("epochs"):
-            raise ValueError(f'results[{run!r}]: expected a list of epochs under "epochs", got '
-                             f'{result.get("epochs")!r}; pass what train_model returned, or a card')
+            raise ValueError(
+                f'results[{run!r}]: expected a list of epochs under "epochs", got '
+                f"{result.get('epochs')!r}; pass what train_model returned, or a card"
+            )
     splits = (("val", "held out", "-", 2.0), ("train", "training", "--", 1.4))
     fig, drawn = Card(3.9), set()
-    for ax, key, name, scale in zip(fig.subplots(1, 2), ("loss", "accuracy"), ("loss", "accuracy (%)"), (1, 100),
-                                    strict=True):
+    for ax, key, name, scale in zip(
+        fig.subplots(1, 2), ("loss", "accuracy"), ("loss", "accuracy (%)"), (1, 100), strict=True
+    ):
         ax.set_xlabel("epoch")
         ax.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
         _head(ax, name)
@@ -360,19 +446,33 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
                 rows = [row for row in result["epochs"] if row.get(f"{split}_{key}") is not None]
                 if rows:
                     drawn.add(label)
-                    ax.plot([row["epoch"] for row in rows], [scale * row[f"{split}_{key}"] for row in rows],
-                            color=PALETTE[i], linestyle=line, linewidth=width, marker=MARKERS[i],
-                            markevery=max(1, len(rows) // 6), markeredgecolor=CARD, markeredgewidth=0.6)
-    handles = [Line2D([], [], color=PALETTE[i], marker=MARKERS[i], label=run) for i, run in enumerate(results)]
-    handles += [Line2D([], [], color=INK, linestyle=line, linewidth=width, label=label)
-                for _, label, line, width in splits if label in drawn]
+                    ax.plot(
+                        [row["epoch"] for row in rows],
+                        [scale * row[f"{split}_{key}"] for row in rows],
+                        color=PALETTE[i],
+                        linestyle=line,
+                        linewidth=width,
+                        marker=MARKERS[i],
+                        markevery=max(1, len(rows) // 6),
+                        markeredgecolor=CARD,
+                        markeredgewidth=0.6,
+                    )
+    handles = [
+        Line2D([], [], color=PALETTE[i], marker=MARKERS[i], label=run) for i, run in enumerate(results)
+    ]
+    handles += [
+        Line2D([], [], color=INK, linestyle=line, linewidth=width, label=label)
+        for _, label, line, width in splits
+        if label in drawn
+    ]
     _legend(fig, handles)
     return fig
 
 
 @rc_context(STYLE)
-def show_predictions(images: Tensor, probs: Tensor, labels: Tensor | None, classes: Sequence[str],
-                     cols: int | None = None) -> Figure:
+def show_predictions(
+    images: Tensor, probs: Tensor, labels: Tensor | None, classes: Sequence[str], cols: int | None = None
+) -> Figure:
     """What a model took images for: a green frame and a tick, or a red frame, a cross and the truth.
 
     Args:
@@ -391,12 +491,15 @@ def show_predictions(images: Tensor, probs: Tensor, labels: Tensor | None, class
     arrays, probs = _images(images), torch.as_tensor(probs).detach().cpu().float()
     n, k = len(arrays), len(classes)
     if probs.shape != (n, k):
-        raise ValueError(f"expected probs of shape ({n}, {k}) for {n} images and {k} classes, "
-                         f"got {tuple(probs.shape)}")
+        raise ValueError(
+            f"expected probs of shape ({n}, {k}) for {n} images and {k} classes, got {tuple(probs.shape)}"
+        )
     sums = probs.sum(dim=1)
     if not ((sums - 1).abs() < 1e-2).all():
-        raise ValueError(f"expected probs whose rows sum to 1, got sums from {sums.min():.3g} to "
-                         f"{sums.max():.3g}; use logits.softmax(dim=1)")
+        raise ValueError(
+            f"expected probs whose rows sum to 1, got sums from {sums.min():.3g} to "
+            f"{sums.max():.3g}; use logits.softmax(dim=1)"
+        )
     shares, preds = probs.max(dim=1)
     truths = [None] * n if labels is None else _classes("labels", labels, n, k)
     heads, feet, colours = [], [], []
@@ -438,8 +541,10 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     if preds is None:
         counts = np.asarray(labels)
         if counts.shape != (k, k) or counts.min() < 0:
-            raise ValueError(f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more, "
-                             f"got {counts.shape}; pass labels and preds, both (n,)")
+            raise ValueError(
+                f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more, "
+                f"got {counts.shape}; pass labels and preds, both (n,)"
+            )
     else:
         n = len(labels)
         pairs = _classes("labels", labels, n, k) * k + _classes("preds", preds, n, k)
@@ -464,7 +569,9 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     ax.grid(which="minor", color=CARD, linewidth=2)
     ax.spines[:].set_visible(False)
     right = ax.secondary_yaxis("right")
-    right.set_yticks(range(k), [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)])
+    right.set_yticks(
+        range(k), [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)]
+    )
     right.spines[:].set_visible(False)
     total = counts.sum()
     ax.set_title(f"{100 * np.trace(counts) / max(1, total):.1f} % of {total:,} right", weight="bold")
@@ -473,8 +580,12 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
 
 
 @rc_context(STYLE)
-def shape_flow(flows: Mapping[str, Mapping[str, Sequence[int]]], inside: Sequence[str] = (), *,
-               repeated: str = "in every block") -> Figure:
+def shape_flow(
+    flows: Mapping[str, Mapping[str, Sequence[int]]],
+    inside: Sequence[str] = (),
+    *,
+    repeated: str = "in every block",
+) -> Figure:
     """The shapes that tensors take on their way through models, stage under stage, models side by side.
 
     Args:
@@ -491,12 +602,16 @@ def shape_flow(flows: Mapping[str, Mapping[str, Sequence[int]]], inside: Sequenc
     """
     stages = list(next(iter(flows.values()), {}))
     if not 1 <= len(flows) <= 2 or not stages or any(list(flow) != stages for flow in flows.values()):
-        raise ValueError("expected one or two models with the same stages in the same order, got "
-                         f"{ {name: list(flow) for name, flow in flows.items()} }")
+        raise ValueError(
+            "expected one or two models with the same stages in the same order, got "
+            f"{ {name: list(flow) for name, flow in flows.items()} }"
+        )
     first = stages.index(inside[0]) if len(inside) and inside[0] in stages else 0
-    if list(inside) != stages[first:first + len(inside)]:
+    if list(inside) != stages[first : first + len(inside)]:
         raise ValueError(f"inside must name stages that follow one another in {stages}, got {list(inside)}")
-    rows = {stage: i + (len(inside) > 0 and i >= first) for i, stage in enumerate(stages)}  # a free row heads the band
+    rows = {
+        stage: i + (len(inside) > 0 and i >= first) for i, stage in enumerate(stages)
+    }  # a free row heads the band
     left = 0.3 + LETTER * max(map(len, stages))  # inches
     box, high, step = (WIDTH - 2 * MARGIN - left) / len(flows) - 0.12, 0.28, 0.42
     bottom = (max(rows.values()) + 1) * step
@@ -507,7 +622,9 @@ def shape_flow(flows: Mapping[str, Mapping[str, Sequence[int]]], inside: Sequenc
     ax.grid(False)
     if len(inside):
         top = rows[inside[0]] * step - step
-        ax.add_patch(Rectangle((0, top), WIDTH - 2 * MARGIN, (len(inside) + 1) * step, facecolor="#eceff3", lw=0))
+        ax.add_patch(
+            Rectangle((0, top), WIDTH - 2 * MARGIN, (len(inside) + 1) * step, facecolor="#eceff3", lw=0)
+        )
         ax.text(0.1, top + step / 2, repeated, size=SMALL, va="center", style="italic")
     for stage, row in rows.items():
         ax.text(left - 0.12, (row + 0.5) * step, stage, size=SMALL, ha="right", va="center")
@@ -516,20 +633,47 @@ def shape_flow(flows: Mapping[str, Mapping[str, Sequence[int]]], inside: Sequenc
         ax.text(x + box / 2, -0.15, name, weight="bold", color=TEXT[i], ha="center", va="center")
         for stage, shape in flow.items():
             y = (rows[stage] + 0.5) * step
-            ax.add_patch(Rectangle((x, y - high / 2), box, high, facecolor=PALETTE[i] + "1f", edgecolor=PALETTE[i]))
+            ax.add_patch(
+                Rectangle((x, y - high / 2), box, high, facecolor=PALETTE[i] + "1f", edgecolor=PALETTE[i])
+            )
             ax.text(x + 0.1, y, f"({', '.join(map(str, shape))})", size=SMALL, va="center")
-            ax.text(x + box - 0.1, y, f"{int(np.prod(shape)):,}", size=SMALL, ha="right", va="center", color="#5b6470")
+            ax.text(
+                x + box - 0.1,
+                y,
+                f"{int(np.prod(shape)):,}",
+                size=SMALL,
+                ha="right",
+                va="center",
+                color="#5b6470",
+            )
         for above, below in zip(stages, stages[1:], strict=False):
             start, end = ((rows[stage] + 0.5) * step for stage in (above, below))
-            ax.annotate("", (x + box / 2, end - high / 2), (x + box / 2, start + high / 2),
-                        arrowprops={"arrowstyle": "-|>", "color": PALETTE[i], "shrinkA": 0, "shrinkB": 0, "lw": 1,
-                                    "mutation_scale": 7})
+            ax.annotate(
+                "",
+                (x + box / 2, end - high / 2),
+                (x + box / 2, start + high / 2),
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "color": PALETTE[i],
+                    "shrinkA": 0,
+                    "shrinkB": 0,
+                    "lw": 1,
+                    "mutation_scale": 7,
+                },
+            )
     return fig
 
 
 @rc_context(STYLE)
-def attention_overlay(image: Tensor, weights: Tensor, grid: tuple[int, int] | None = None, *, gamma: float = 1.0,
-                      floor: float = 0.15, titles: Sequence[str] | None = None) -> Figure:
+def attention_overlay(
+    image: Tensor,
+    weights: Tensor,
+    grid: tuple[int, int] | None = None,
+    *,
+    gamma: float = 1.0,
+    floor: float = 0.15,
+    titles: Sequence[str] | None = None,
+) -> Figure:
     """An image, and beside it the same lit by attention: bright where the weight is large, dark elsewhere.
 
     The light at a pixel is (w / max w)^gamma, with w interpolated between the patches' centres. Without
@@ -566,8 +710,15 @@ def attention_overlay(image: Tensor, weights: Tensor, grid: tuple[int, int] | No
 
 
 @rc_context(STYLE)
-def attention_grid(image: Tensor, maps: Tensor, grid: tuple[int, int] | None = None, *, query: int = 0,
-                   gamma: float = 1.0, floor: float = 0.15) -> Figure:
+def attention_grid(
+    image: Tensor,
+    maps: Tensor,
+    grid: tuple[int, int] | None = None,
+    *,
+    query: int = 0,
+    gamma: float = 1.0,
+    floor: float = 0.15,
+) -> Figure:
     """One token's attention in every layer (from left to right) and head (from top to bottom).
 
     Args:
@@ -588,8 +739,9 @@ def attention_grid(image: Tensor, maps: Tensor, grid: tuple[int, int] | None = N
     """
     array, maps = _image(image), torch.as_tensor(maps)
     if maps.ndim != 4 or maps.shape[-1] != maps.shape[-2]:
-        raise ValueError(f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; "
-                         "take maps[:, i] for image i")
+        raise ValueError(
+            f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; take maps[:, i] for image i"
+        )
     layers, heads, tokens, _ = maps.shape
     if not 0 <= query < tokens:
         raise ValueError(f"query must be a token from 0 (CLS) to {tokens - 1}, got {query}")
@@ -604,9 +756,16 @@ def attention_grid(image: Tensor, maps: Tensor, grid: tuple[int, int] | None = N
 
 
 @rc_context(STYLE)
-def show_attention_from_patch(image: Tensor, maps: Tensor, patch: int, grid: tuple[int, int] | None = None, *,
-                              gamma: float = 1.0, floor: float = 0.15,
-                              titles: Sequence[str] | None = None) -> Figure:
+def show_attention_from_patch(
+    image: Tensor,
+    maps: Tensor,
+    patch: int,
+    grid: tuple[int, int] | None = None,
+    *,
+    gamma: float = 1.0,
+    floor: float = 0.15,
+    titles: Sequence[str] | None = None,
+) -> Figure:
     """What one patch attends to: the patch outlined in the image, and a spotlight for each map.
 
     Args:
@@ -627,8 +786,10 @@ def show_attention_from_patch(image: Tensor, maps: Tensor, patch: int, grid: tup
     """
     maps = torch.as_tensor(maps)
     if maps.ndim not in (2, 3) or maps.shape[-1] != maps.shape[-2]:
-        raise ValueError(f"expected maps of shape (T, T) or (k, T, T), got {tuple(maps.shape)}; "
-                         "take one layer of one image, maps[-1, 0]")
+        raise ValueError(
+            f"expected maps of shape (T, T) or (k, T, T), got {tuple(maps.shape)}; "
+            "take one layer of one image, maps[-1, 0]"
+        )
     patches = maps.shape[-1] - 1
     if not 0 <= patch < patches:
         raise ValueError(f"patch must be from 0 to {patches - 1}, got {patch}")
@@ -638,8 +799,17 @@ def show_attention_from_patch(image: Tensor, maps: Tensor, patch: int, grid: tup
         height, width = ax.images[0].get_array().shape[:2]
         corner = (patch % cols * width / cols - 0.5, patch // cols * height / rows - 0.5)
         for colour, thickness in ((INK, 3.6), ("white", 1.8)):  # seen on dark and on light pixels
-            ax.add_patch(Rectangle(corner, width / cols, height / rows, fill=False, edgecolor=colour,
-                                   linewidth=thickness, clip_on=False))
+            ax.add_patch(
+                Rectangle(
+                    corner,
+                    width / cols,
+                    height / rows,
+                    fill=False,
+                    edgecolor=colour,
+                    linewidth=thickness,
+                    clip_on=False,
+                )
+            )
     fig.axes[0].set_title(f"patch {patch}")
     return fig
 
@@ -664,11 +834,15 @@ def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> F
     if table.ndim == 3 and len(table) == 1:
         table = table[0, 1:]  # (1, 1+N, D) -> (N, D)
     if table.ndim != 2:
-        raise ValueError(f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; "
-                         "use model.pos_embed.table()")
+        raise ValueError(
+            f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; "
+            "use model.pos_embed.table()"
+        )
     rows, cols = _grid(len(table), grid)
     unit = F.normalize(table, dim=1)
-    maps = (unit @ unit.T).unflatten(1, (rows, cols)).unflatten(0, (rows, cols))  # (N, N) -> (rows, cols) twice
+    maps = (
+        (unit @ unit.T).unflatten(1, (rows, cols)).unflatten(0, (rows, cols))
+    )  # (N, N) -> (rows, cols) twice
     fig, ax = _sheet(maps[..., None], gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
     ax.set(xlabel="column of the patch", ylabel="row of the patch")
     picture = ax.images[0]
@@ -689,13 +863,24 @@ def _legend(fig: Card, handles: Sequence[Line2D]) -> None:
     """Names above the axes, in as few equal rows as there is room for."""
     widths = [0.62 + LETTER * len(str(line.get_label())) for line in handles]
     rows = -int(-sum(widths) // (WIDTH - 2 * MARGIN))
-    fig.legend(handles=list(handles), loc="outside upper left", ncols=-(-len(handles) // rows), columnspacing=1.2)
+    fig.legend(
+        handles=list(handles), loc="outside upper left", ncols=-(-len(handles) // rows), columnspacing=1.2
+    )
 
 
 def _draw_curves(ax, curves: Mapping[str, Sequence]) -> None:
     for i, (name, (x, y, *spread)) in enumerate(curves.items()):
-        ax.plot(x, y, label=name, color=PALETTE[i], marker=MARKERS[i], linestyle=LINES[i],
-                markevery=max(1, len(x) // 8), markeredgecolor=CARD, markeredgewidth=0.6)
+        ax.plot(
+            x,
+            y,
+            label=name,
+            color=PALETTE[i],
+            marker=MARKERS[i],
+            linestyle=LINES[i],
+            markevery=max(1, len(x) // 8),
+            markeredgecolor=CARD,
+            markeredgewidth=0.6,
+        )
         if spread:
             ax.fill_between(x, y - spread[0], y + spread[0], color=PALETTE[i], alpha=0.18, linewidth=0)
 
@@ -703,8 +888,10 @@ def _draw_curves(ax, curves: Mapping[str, Sequence]) -> None:
 def _label_ends(ax, curves: Mapping[str, Sequence], height: float) -> None:
     """Names beside the curves' ends, pushed apart where they would overlap."""
     ax.get_xlim(), ax.get_ylim()  # settles the limits, which the transforms need
-    ends = {name: (ax.transData + ax.transAxes.inverted()).transform((curve[0][-1], curve[1][-1]))
-            for name, curve in curves.items()}
+    ends = {
+        name: (ax.transData + ax.transAxes.inverted()).transform((curve[0][-1], curve[1][-1]))
+        for name, curve in curves.items()
+    }
     line = 1.35 * SMALL / 72 / (height - 1.1)  # one line of text, as a share of the axes' height
     names = sorted(ends, key=lambda name: ends[name][1])
     places = np.array([ends[name][1] for name in names])
@@ -715,9 +902,17 @@ def _label_ends(ax, curves: Mapping[str, Sequence], height: float) -> None:
             places[i], places[i + 1] = places[i] - shift, places[i + 1] + shift
     for name, place in zip(names, places, strict=True):
         i = list(curves).index(name)
-        ax.annotate(name, ends[name], (max(1.0, ends[name][0]) + 0.025, place), xycoords="axes fraction",
-                    size=SMALL, color=TEXT[i], va="center", annotation_clip=False,
-                    arrowprops={"arrowstyle": "-", "color": PALETTE[i], "lw": 0.8, "shrinkB": 4})
+        ax.annotate(
+            name,
+            ends[name],
+            (max(1.0, ends[name][0]) + 0.025, place),
+            xycoords="axes fraction",
+            size=SMALL,
+            color=TEXT[i],
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": PALETTE[i], "lw": 0.8, "shrinkB": 4},
+        )
 
 
 def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str, list[np.ndarray]]:
@@ -728,29 +923,39 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
         arrays = [np.asarray(part, dtype=float) for part in parts]
         shapes = {a.shape for a in arrays}
         if not 2 <= len(arrays) <= 3 or len(shapes) > 1 or arrays[0].ndim != 1 or not arrays[0].size:
-            raise ValueError(f"series {name!r}: expected y, (x, y) or (x, y, spread) of one length, "
-                             f"got shapes {[a.shape for a in arrays]}")
+            raise ValueError(
+                f"series {name!r}: expected y, (x, y) or (x, y, spread) of one length, "
+                f"got shapes {[a.shape for a in arrays]}"
+            )
         for log, what, array in ((logx, "x", arrays[0]), (logy, "y", arrays[1])):
             if log and not (array > 0).all():
-                raise ValueError(f"series {name!r}: a logarithmic axis needs {what} > 0, got "
-                                 f"{array.min():g}; leave such points out or use log{what}=False")
+                raise ValueError(
+                    f"series {name!r}: a logarithmic axis needs {what} > 0, got "
+                    f"{array.min():g}; leave such points out or use log{what}=False"
+                )
         curves[name] = arrays
     return curves
 
 
 def _check_count(series: Mapping) -> None:
     if not 1 <= len(series) <= len(PALETTE):
-        raise ValueError(f"expected 1 to {len(PALETTE)} curves, got {len(series)}; more cannot be told apart, "
-                         "so draw two figures")
+        raise ValueError(
+            f"expected 1 to {len(PALETTE)} curves, got {len(series)}; more cannot be told apart, "
+            "so draw two figures"
+        )
 
 
 def _classes(what: str, values: Tensor, n: int, k: int) -> np.ndarray:
     """Checked class numbers, (n,)."""
     array = np.asarray(values)
     if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"expected {what} as {n} integers, shape ({n},), got {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"expected {what} as {n} integers, shape ({n},), got {array.dtype} of shape {array.shape}"
+        )
     if n and not 0 <= array.min() <= array.max() < k:
-        raise ValueError(f"{what} must be from 0 to {k - 1}, got {array.min()} to {array.max()}; check `classes`")
+        raise ValueError(
+            f"{what} must be from 0 to {k - 1}, got {array.min()} to {array.max()}; check `classes`"
+        )
     return array
 
 
@@ -763,14 +968,22 @@ def _grid(n: int, grid: tuple[int, int] | None) -> tuple[int, int]:
     return rows, cols
 
 
-def _spotlights(image: np.ndarray, weights: Tensor, grid: tuple[int, int] | None, gamma: float,
-                floor: float, pixels: int = 256) -> list[np.ndarray]:
+def _spotlights(
+    image: np.ndarray,
+    weights: Tensor,
+    grid: tuple[int, int] | None,
+    gamma: float,
+    floor: float,
+    pixels: int = 256,
+) -> list[np.ndarray]:
     """The image lit by each of k rows of weights, about `pixels` high or wide, up to twice that."""
     weights = weights.detach().cpu().float()
     if weights.ndim not in (1, 2) or not (weights >= 0).all() or not weights.isfinite().all():
-        raise ValueError(f"expected weights of shape (N,) or (k, N), finite and 0 or more, "
-                         f"got shape {tuple(weights.shape)} with values from {weights.min():.3g} to "
-                         f"{weights.max():.3g}; use attention weights, not scores")
+        raise ValueError(
+            f"expected weights of shape (N,) or (k, N), finite and 0 or more, "
+            f"got shape {tuple(weights.shape)} with values from {weights.min():.3g} to "
+            f"{weights.max():.3g}; use attention weights, not scores"
+        )
     if not 0 < gamma < float("inf") or not 0 <= floor <= 1:
         raise ValueError(f"expected gamma above 0 and floor in [0, 1], got gamma={gamma}, floor={floor}")
     rows, cols = _grid(weights.shape[-1], grid)
@@ -799,8 +1012,16 @@ def _plain(value: float, _position: int = 0) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
 
 
-def _panels(n: int, cols: int | None, aspect: float, texts: Sequence[str] = (), *, most: int,
-            side: float = 2.6, below: int = 0):
+def _panels(
+    n: int,
+    cols: int | None,
+    aspect: float,
+    texts: Sequence[str] = (),
+    *,
+    most: int,
+    side: float = 2.6,
+    below: int = 0,
+):
     """A card with n bare axes in rows, as wide as their longest text and at most `side` inches."""
     lines = max((text.count("\n") + 1 for text in texts if text), default=0)
     longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
@@ -828,7 +1049,9 @@ def _sheet(maps: Tensor, gap: int, side: float = 9.0, right: float = 0.0, **styl
     """A card with one axes that holds (rows, cols, H, W, channels) as a table of pictures, numbered from 0."""
     rows, cols, height, width, _ = maps.shape
     sheet = F.pad(maps, (0, 0, 0, gap, 0, gap), value=float("nan"))  # (rows, cols, H+gap, W+gap, channels)
-    sheet = sheet.transpose(1, 2).flatten(2, 3).flatten(0, 1)[:-gap, :-gap]  # (rows*(H+gap), cols*(W+gap), ...)
+    sheet = (
+        sheet.transpose(1, 2).flatten(2, 3).flatten(0, 1)[:-gap, :-gap]
+    )  # (rows*(H+gap), cols*(W+gap), ...)
     aspect = len(sheet) / sheet.shape[1]
     tall = min(aspect * (WIDTH - 2 * MARGIN - 0.75 - right), aspect * side * cols, 6.4)
     fig = Card(max(tall, 1.4) + 0.55 + 2 * MARGIN if right else tall + 0.35 + 2 * MARGIN)
@@ -847,8 +1070,16 @@ def _tile(ax, tile: np.ndarray, x: int, y: int, number: int | None = None) -> No
     if number is not None:
         dark = tile.mean() < 0.5
         box = {"boxstyle": "round,pad=0.12", "facecolor": INK if dark else "white", "alpha": 0.55, "lw": 0}
-        ax.text(x + 0.5, y + 0.5, str(number), size=SMALL, color="white" if dark else INK, bbox=box,
-                ha="center", va="center")
+        ax.text(
+            x + 0.5,
+            y + 0.5,
+            str(number),
+            size=SMALL,
+            color="white" if dark else INK,
+            bbox=box,
+            ha="center",
+            va="center",
+        )
 
 
 def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
@@ -858,14 +1089,18 @@ def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
     if getattr(image, "ndim", 0) == 2:
         side = round(len(image) ** 0.5)
         if side**2 != len(image):
-            raise ValueError(f"expected a square number of patches, got {len(image)}; for another grid use "
-                             "vl.unpatchify and pass the image")
+            raise ValueError(
+                f"expected a square number of patches, got {len(image)}; for another grid use "
+                "vl.unpatchify and pass the image"
+            )
         image = unpatchify(image[None], patch_size, side * patch_size)
     array = _image(image)
     height, width, channels = array.shape
     if height % patch_size or width % patch_size:
-        raise ValueError(f"image of {height} x {width} is not a multiple of patch_size {patch_size}; try "
-                         f"{height // patch_size * patch_size} x {width // patch_size * patch_size}")
+        raise ValueError(
+            f"image of {height} x {width} is not a multiple of patch_size {patch_size}; try "
+            f"{height // patch_size * patch_size} x {width // patch_size * patch_size}"
+        )
     tiles = array.reshape(height // patch_size, patch_size, -1, patch_size, channels)
     return tiles.swapaxes(1, 2)  # (rows, P, cols, P, 3) -> (rows, cols, P, P, 3)
 
@@ -879,13 +1114,16 @@ def _images(images: Tensor | Sequence[Tensor]) -> list[np.ndarray]:
     shape = tuple(array.shape)
     if array.ndim != 4 or shape[1] not in (1, 3) or not array.numel():
         fix = "move the channels before height and width" if shape[-1:] == (3,) else "check the axes"
-        raise ValueError("expected images of shape (3, H, W) or (n, 3, H, W), "
-                         f"got {tuple(images.shape)}; {fix}")
+        raise ValueError(
+            f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(images.shape)}; {fix}"
+        )
     if array.dtype == torch.uint8:
         array = array.float() / 255
     elif not array.is_floating_point():
-        raise ValueError(f"expected images of dtype uint8, or float in [0, 1], got {array.dtype}; "
-                         "use images.to(torch.uint8)")
+        raise ValueError(
+            f"expected images of dtype uint8, or float in [0, 1], got {array.dtype}; "
+            "use images.to(torch.uint8)"
+        )
     low, high = array.min().item(), array.max().item()
     if not (low >= -1e-3 and high <= 1 + 1e-3):
         standardised = low < 0 or high < 20

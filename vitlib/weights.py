@@ -45,15 +45,19 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
     """
     folder = Path(folder)
     if name not in list_pretrained(folder):
-        raise ValueError(f"no model called {name!r}; there are: {', '.join(list_pretrained(folder)) or 'none yet'}")
+        raise ValueError(
+            f"no model called {name!r}; there are: {', '.join(list_pretrained(folder)) or 'none yet'}"
+        )
     try:
         card = json.loads((folder / f"{name}.json").read_text())
         model = VisionTransformer(ViTConfig(**card["config"]))
         state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
         model.load_state_dict(state)
     except Exception as error:
-        raise ValueError(f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
-                         "reinstall vitlib, or train the model again") from error
+        raise ValueError(
+            f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
+            "reinstall vitlib, or train the model again"
+        ) from error
     return model.eval(), card
 
 
@@ -74,11 +78,15 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
     if not card.get("name"):
         raise ValueError('the card needs a "name", which names the files')
     folder = Path(folder)
-    state = {key: value.detach().to("cpu", torch.float16).contiguous() for key, value in model.state_dict().items()}
+    state = {
+        key: value.detach().to("cpu", torch.float16).contiguous() for key, value in model.state_dict().items()
+    }
     for key, value in state.items():
         if not value.isfinite().all():
-            raise ValueError(f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
-                             "train it again with a lower learning rate")
+            raise ValueError(
+                f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
+                "train it again with a lower learning rate"
+            )
     write_json(folder / f"{card['name']}.json", {**card, "config": asdict(model.cfg)})
     return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))
 
@@ -87,36 +95,81 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
 
 # how a library is known, and what it calls the parts that timm and vitlib call so: regular expressions, in this order
 LIBRARIES = {
-    "torchvision": (r"^conv_proj\.", {
-        r"^class_token$": "cls_token", r"^encoder\.pos_embedding$": "pos_embed", r"^conv_proj\.": "patch_embed.proj.",
-        r"^encoder\.layers\.encoder_layer_(\d+)\.": r"blocks.\1.", r"\.ln_(\d)\.": r".norm\1.",
-        r"\.self_attention\.in_proj_": ".attn.qkv.", r"\.self_attention\.out_proj\.": ".attn.proj.",
-        r"\.mlp\.(0|linear_1)\.": ".mlp.fc1.", r"\.mlp\.(3|linear_2)\.": ".mlp.fc2.",
-        r"^encoder\.ln\.": "norm.", r"^heads\.": ""}),
-    "transformers": (r"^embeddings\.patch_embeddings\.", {  # version 4's names, which files keep, and version 5's
-        r"^embeddings\.cls_token$": "cls_token", r"^embeddings\.position_embeddings$": "pos_embed",
-        r"^embeddings\.patch_embeddings\.projection\.": "patch_embed.proj.",
-        r"^(encoder\.layer|layers)\.(\d+)\.": r"blocks.\2.", r"\.layernorm_before\.": ".norm1.",
-        r"\.layernorm_after\.": ".norm2.", r"\.attention\.(attention\.)?([qkv])(uery|ey|alue|_proj)\.": r".attn.\2.",
-        r"\.attention\.(output\.dense|o_proj)\.": ".attn.proj.", r"\.intermediate\.dense\.": ".mlp.fc1.",
-        r"(\d)\.output\.dense\.": r"\1.mlp.fc2.", r"^layernorm\.": "norm.", r"^classifier\.": "head.",
-        r"^pooler\.dense\.": "pre_logits."}),
-    "Google": (r"^embedding\.kernel$", {  # the paper's own files, and big_vision's
-        r"^cls$": "cls_token", r"^(Transformer\.)?(posembed_input\.)?pos_embedding$": "pos_embed",
-        r"^embedding\.": "patch_embed.proj.", r"^Transformer\.encoderblock_(\d+)\.": r"blocks.\1.",
-        r"\.LayerNorm_0\.": ".norm1.", r"\.LayerNorm_[12]\.": ".norm2.",
-        r"\.MultiHeadDotProductAttention_\d\.": ".attn.", r"\.([qkv])(uery|ey|alue)\.": r".\1.", r"\.out\.": ".proj.",
-        r"\.MlpBlock_\d\.Dense_0\.": ".mlp.fc1.", r"\.MlpBlock_\d\.Dense_1\.": ".mlp.fc2.",
-        r"^Transformer\.encoder_norm\.": "norm.", r"\.(kernel|scale)$": ".weight"}),
-    "timm": (r"^blocks\.0\.", {r"^pre_logits\.fc\.": "pre_logits."}),  # DINO, DeiT, MAE and vitlib itself, too
+    "torchvision": (
+        r"^conv_proj\.",
+        {
+            r"^class_token$": "cls_token",
+            r"^encoder\.pos_embedding$": "pos_embed",
+            r"^conv_proj\.": "patch_embed.proj.",
+            r"^encoder\.layers\.encoder_layer_(\d+)\.": r"blocks.\1.",
+            r"\.ln_(\d)\.": r".norm\1.",
+            r"\.self_attention\.in_proj_": ".attn.qkv.",
+            r"\.self_attention\.out_proj\.": ".attn.proj.",
+            r"\.mlp\.(0|linear_1)\.": ".mlp.fc1.",
+            r"\.mlp\.(3|linear_2)\.": ".mlp.fc2.",
+            r"^encoder\.ln\.": "norm.",
+            r"^heads\.": "",
+        },
+    ),
+    "transformers": (
+        r"^embeddings\.patch_embeddings\.",
+        {  # version 4's names, which files keep, and version 5's
+            r"^embeddings\.cls_token$": "cls_token",
+            r"^embeddings\.position_embeddings$": "pos_embed",
+            r"^embeddings\.patch_embeddings\.projection\.": "patch_embed.proj.",
+            r"^(encoder\.layer|layers)\.(\d+)\.": r"blocks.\2.",
+            r"\.layernorm_before\.": ".norm1.",
+            r"\.layernorm_after\.": ".norm2.",
+            r"\.attention\.(attention\.)?([qkv])(uery|ey|alue|_proj)\.": r".attn.\2.",
+            r"\.attention\.(output\.dense|o_proj)\.": ".attn.proj.",
+            r"\.intermediate\.dense\.": ".mlp.fc1.",
+            r"(\d)\.output\.dense\.": r"\1.mlp.fc2.",
+            r"^layernorm\.": "norm.",
+            r"^classifier\.": "head.",
+            r"^pooler\.dense\.": "pre_logits.",
+        },
+    ),
+    "Google": (
+        r"^embedding\.kernel$",
+        {  # the paper's own files, and big_vision's
+            r"^cls$": "cls_token",
+            r"^(Transformer\.)?(posembed_input\.)?pos_embedding$": "pos_embed",
+            r"^embedding\.": "patch_embed.proj.",
+            r"^Transformer\.encoderblock_(\d+)\.": r"blocks.\1.",
+            r"\.LayerNorm_0\.": ".norm1.",
+            r"\.LayerNorm_[12]\.": ".norm2.",
+            r"\.MultiHeadDotProductAttention_\d\.": ".attn.",
+            r"\.([qkv])(uery|ey|alue)\.": r".\1.",
+            r"\.out\.": ".proj.",
+            r"\.MlpBlock_\d\.Dense_0\.": ".mlp.fc1.",
+            r"\.MlpBlock_\d\.Dense_1\.": ".mlp.fc2.",
+            r"^Transformer\.encoder_norm\.": "norm.",
+            r"\.(kernel|scale)$": ".weight",
+        },
+    ),
+    "timm": (
+        r"^blocks\.0\.",
+        {r"^pre_logits\.fc\.": "pre_logits."},
+    ),  # DINO, DeiT, MAE and vitlib itself, too
 }
-WRAPPERS = ("teacher", "state_dict_ema", "model_ema", "state_dict", "model")  # where training checkpoints keep weights
+WRAPPERS = (
+    "teacher",
+    "state_dict_ema",
+    "model_ema",
+    "state_dict",
+    "model",
+)  # where training checkpoints keep weights
 PREFIX = re.compile(r"^((module|_orig_mod|model|backbone|vit|opt\.target|params)\.)+")
 DINO_HEAD = re.compile(r"^head\.(mlp|last_layer)\.")  # for its training only
 
 
-def load_weights(model: VisionTransformer, source: str | Path | Mapping, *, load_head: bool = True,
-                 old_grid: tuple[int, int] | None = None) -> str:
+def load_weights(
+    model: VisionTransformer,
+    source: str | Path | Mapping,
+    *,
+    load_head: bool = True,
+    old_grid: tuple[int, int] | None = None,
+) -> str:
     """Load weights that another library made, in place; nothing is changed unless everything fits.
 
     The names of timm, DINO, DeiT, torchvision, transformers (4 and 5) and Google's .npz files (the paper's and
@@ -143,7 +196,9 @@ def load_weights(model: VisionTransformer, source: str | Path | Mapping, *, load
     state, library = convert_state_dict(_read(source) if isinstance(source, str | Path) else source)
     own = model.state_dict()
     if any(value.is_meta for value in own.values()):
-        raise ValueError("expected a model that holds numbers, got one on the meta device; make it on the CPU")
+        raise ValueError(
+            "expected a model that holds numbers, got one on the meta device; make it on the CPU"
+        )
     if not load_head:
         kept = {key: value for key, value in own.items() if key.startswith("head.")}
         state = {key: value for key, value in state.items() if not key.startswith("head.")} | kept
@@ -167,11 +222,18 @@ def convert_state_dict(state: Mapping) -> tuple[dict[str, Tensor], str]:
     Raises:
         ValueError: If the names are of no library known here.
     """
-    weights = [(PREFIX.sub("", key.replace("/", ".")), torch.as_tensor(value)) for key, value in _unwrap(state).items()]
-    known = [library for library, (sign, _) in LIBRARIES.items() if any(re.search(sign, key) for key, _ in weights)]
+    weights = [
+        (PREFIX.sub("", key.replace("/", ".")), torch.as_tensor(value))
+        for key, value in _unwrap(state).items()
+    ]
+    known = [
+        library for library, (sign, _) in LIBRARIES.items() if any(re.search(sign, key) for key, _ in weights)
+    ]
     if not known:
-        raise ValueError(f"expected a ViT's weights under the names of {', '.join(LIBRARIES)}, "
-                         f"got {_some(key for key, _ in weights)}; rename them, then use model.load_state_dict")
+        raise ValueError(
+            f"expected a ViT's weights under the names of {', '.join(LIBRARIES)}, "
+            f"got {_some(key for key, _ in weights)}; rename them, then use model.load_state_dict"
+        )
     library, converted = known[0], {}
     for key, value in _unstack(weights):
         if DINO_HEAD.match(key):
@@ -189,17 +251,23 @@ def _read(path: str | Path) -> Mapping:
     readers = {".safetensors": load_file, ".npz": lambda p: dict(np.load(p, allow_pickle=False))}
     readers |= dict.fromkeys((".pt", ".pth", ".bin"), _load_torch)
     if path.suffix not in readers or not path.is_file():
-        raise ValueError(f"expected a file that ends in {', '.join(readers)}, got {path}"
-                         + ("" if path.is_file() else ", which is not there"))
+        raise ValueError(
+            f"expected a file that ends in {', '.join(readers)}, got {path}"
+            + ("" if path.is_file() else ", which is not there")
+        )
     try:
         return readers[path.suffix](path)
     except Exception as error:
-        raise ValueError(f"{path} cannot be read without running code that it holds, or is damaged "
-                         f"({textwrap.shorten(str(error), 200)}); fetch it again, or as .safetensors") from error
+        raise ValueError(
+            f"{path} cannot be read without running code that it holds, or is damaged "
+            f"({textwrap.shorten(str(error), 200)}); fetch it again, or as .safetensors"
+        ) from error
 
 
 def _load_torch(path: Path) -> Mapping:
-    with torch.serialization.safe_globals([argparse.Namespace]):  # full DINO checkpoints carry their arguments
+    with torch.serialization.safe_globals(
+        [argparse.Namespace]
+    ):  # full DINO checkpoints carry their arguments
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
@@ -208,12 +276,16 @@ def _unwrap(state: Mapping) -> Mapping:
         return isinstance(value, Tensor) or isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
 
     if not isinstance(state, Mapping):
-        raise ValueError(f"expected a state dict or a path, got {type(state).__name__}; pass model.state_dict()")
+        raise ValueError(
+            f"expected a state dict or a path, got {type(state).__name__}; pass model.state_dict()"
+        )
     if not any(map(is_array, state.values())):
         inner = next((state[name] for name in WRAPPERS if isinstance(state.get(name), Mapping)), None)
         if inner is None:
-            raise ValueError(f"expected weights, or a checkpoint that holds them under {', '.join(WRAPPERS)}; "
-                             f"got {_some(state) or 'nothing'}")
+            raise ValueError(
+                f"expected weights, or a checkpoint that holds them under {', '.join(WRAPPERS)}; "
+                f"got {_some(state) or 'nothing'}"
+            )
         return _unwrap(inner)
     others = [key for key, value in state.items() if not is_array(value)]
     if others:
@@ -235,7 +307,9 @@ def _from_flax(key: str, value: Tensor) -> Tensor:
     if key == "patch_embed.proj.weight":
         return value.permute(3, 2, 0, 1)  # (P, P, C, D) -> (D, C, P, P)
     if re.search(r"attn\.[qkv]\.", key):
-        return value.flatten(-2).T if value.ndim == 3 else value.flatten()  # (D, h, d) -> (D, D); (h, d) -> (D,)
+        return (
+            value.flatten(-2).T if value.ndim == 3 else value.flatten()
+        )  # (D, h, d) -> (D, D); (h, d) -> (D,)
     if key.endswith("attn.proj.weight"):
         value = value.flatten(0, 1)  # (h, d, D) -> (D, D)
     return value.T if value.ndim == 2 else value
@@ -256,7 +330,9 @@ def _rename_head(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """A hidden layer before the head makes it an MLP head."""
     if not any(key.startswith("pre_logits.") for key in state):
         return state
-    return {re.sub("^pre_logits", "head.0", re.sub("^head", "head.2", key)): value for key, value in state.items()}
+    return {
+        re.sub("^pre_logits", "head.0", re.sub("^head", "head.2", key)): value for key, value in state.items()
+    }
 
 
 def _fit_pos_embed(pos_embed: Tensor, grid: tuple[int, int], old_grid: tuple[int, int] | None) -> Tensor:
@@ -269,16 +345,26 @@ def _fit_pos_embed(pos_embed: Tensor, grid: tuple[int, int], old_grid: tuple[int
 def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], cfg: ViTConfig, library: str) -> None:
     depth = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
     problems = [f"depth {depth}, the model has {cfg.depth}"] if depth != cfg.depth else []
-    other = [key for key in own.keys() & state.keys() if state[key].shape != own[key].shape
-             and not (key == "pos_embed" and state[key].ndim == 3 and state[key].shape[2] == own[key].shape[2])]
-    for name, key, axis in (("embed_dim", "cls_token", 2), ("patch_size", "patch_embed.proj.weight", -1),
-                            ("num_classes", "head.weight", 0)):
+    other = [
+        key
+        for key in own.keys() & state.keys()
+        if state[key].shape != own[key].shape
+        and not (key == "pos_embed" and state[key].ndim == 3 and state[key].shape[2] == own[key].shape[2])
+    ]
+    for name, key, axis in (
+        ("embed_dim", "cls_token", 2),
+        ("patch_size", "patch_embed.proj.weight", -1),
+        ("num_classes", "head.weight", 0),
+    ):
         if key in other:
             problems.append(f"{name} {state[key].shape[axis]}, the model has {getattr(cfg, name)}")
     if not problems:
         shapes = [f"{key} {tuple(state[key].shape)}, the model's is {tuple(own[key].shape)}" for key in other]
-        for what, found in (("missing", own.keys() - state.keys()), ("left over", state.keys() - own.keys()),
-                            ("of another shape", shapes)):
+        for what, found in (
+            ("missing", own.keys() - state.keys()),
+            ("left over", state.keys() - own.keys()),
+            ("of another shape", shapes),
+        ):
             problems += [f"{what}: {_some(found)}"] if found else []
     if problems:
         fix = "make the model with the sizes of the weights"

@@ -187,7 +187,12 @@ def our_studies() -> list[str]:
     return table(["Study", "Question", "Data", "Runs", "Time"], rows, "Runs|Time")
 
 
-TABLES = {"model-sizes": model_sizes, "our-models": our_models, "our-runs": our_runs, "our-studies": our_studies}
+TABLES = {
+    "model-sizes": model_sizes,
+    "our-models": our_models,
+    "our-runs": our_runs,
+    "our-studies": our_studies,
+}
 
 
 def make_table(name: str) -> list[str]:

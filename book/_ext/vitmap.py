@@ -76,7 +76,9 @@ def visit_map(writer, node) -> None:
         for shape in ("wide", "tall")
     )
     kind = "strip" if lit else "whole"
-    writer.body.append(f'<nav class="vit-map-place {kind}" aria-label="{label}">\n{"".join(drawings)}</nav>\n')
+    writer.body.append(
+        f'<nav class="vit-map-place {kind}" aria-label="{label}">\n{"".join(drawings)}</nav>\n'
+    )
     raise nodes.SkipNode
 
 

@@ -20,15 +20,23 @@ from vitlib.utils import load_results, write_json
 
 __all__ = ["STUDIES", "Claim", "Study", "report", "run_study"]
 
-_MODULES = (initialisation, positions, pooling, stems, recipes, mirroring, laptop, longest)
+_MODULES = (positions, pooling, stems, initialisation, recipes, mirroring, laptop, longest)
 STUDIES = {module.__name__.rpartition(".")[2]: module.STUDY for module in _MODULES}
 
 
 def run_study(
-    name: str, data: Dataset, *, scale: str = "quick", seeds: tuple[int, ...] | None = None,
+    name: str,
+    data: Dataset,
+    *,
+    scale: str = "quick",
+    seeds: tuple[int, ...] | None = None,
     out: str | Path | None = None,
-    n_val: int = 5000, device: str = "auto", budget_minutes: float | None = None, progress: bool = True,
-    command: str = "", **changes,
+    n_val: int = 5000,
+    device: str = "auto",
+    budget_minutes: float | None = None,
+    progress: bool = True,
+    command: str = "",
+    **changes,
 ) -> dict:
     """Train every variant with every seed, skipping what is finished, and write `<out>/<name>.json`.
 
@@ -64,28 +72,59 @@ def run_study(
     (images, labels), val = split_validation(data.images, data.labels, n_val)
     began, runs = time.monotonic(), []
     result = {
-        "name": name, "question": study.question, "source": study.source, "scale": scale, "command": command,
-        "vitlib_version": vitlib.__version__, "torch_version": str(torch.__version__), "dataset": data.label,
-        "n_train": len(images), "n_val": len(val[0]), "base": asdict(recipe(study.base, **shared)),
+        "name": name,
+        "question": study.question,
+        "source": study.source,
+        "scale": scale,
+        "command": command,
+        "vitlib_version": vitlib.__version__,
+        "torch_version": str(torch.__version__),
+        "dataset": data.label,
+        "n_train": len(images),
+        "n_val": len(val[0]),
+        "base": asdict(recipe(study.base, **shared)),
     }
     for seed, (variant, own) in itertools.product(seeds, study.variants.items()):
         left = None if budget_minutes is None else budget_minutes - (time.monotonic() - began) / 60
         if left is not None and left <= 0:
             break
         one = recipe(study.base, **{**shared, **own, "seed": seed, "name": f"{variant}-s{seed}"})
-        log = train_model(one, images, labels, val=val, out=out / one.name.replace(" ", "-"), label=data.label,
-                          device=device, budget_minutes=left, progress=progress, command=command)
+        log = train_model(
+            one,
+            images,
+            labels,
+            val=val,
+            out=out / one.name.replace(" ", "-"),
+            label=data.label,
+            device=device,
+            budget_minutes=left,
+            progress=progress,
+            command=command,
+        )
         if log["finished"]:
             last = log["epochs"][-1]
-            runs.append({
-                "variant": variant, "changes": own, "seed": seed, "parameters": log["parameters"],
-                "seconds": round(log["seconds"], 1), "hardware": log["hardware"], "precision": log["precision"],
-                "epochs": log["epochs"],
-                "final": {"val_accuracy": last["val_accuracy"], "val_loss": last["val_loss"],
-                          "first_val_accuracy": log["epochs"][0]["val_accuracy"]}})
+            runs.append(
+                {
+                    "variant": variant,
+                    "changes": own,
+                    "seed": seed,
+                    "parameters": log["parameters"],
+                    "seconds": round(log["seconds"], 1),
+                    "hardware": log["hardware"],
+                    "precision": log["precision"],
+                    "epochs": log["epochs"],
+                    "final": {
+                        "val_accuracy": last["val_accuracy"],
+                        "val_loss": last["val_loss"],
+                        "first_val_accuracy": log["epochs"][0]["val_accuracy"],
+                    },
+                }
+            )
             if progress:
-                print(f"{name}: {variant}, seed {seed}: {last['val_accuracy']:.2%} of the held-out images",
-                      flush=True)
+                print(
+                    f"{name}: {variant}, seed {seed}: {last['val_accuracy']:.2%} of the held-out images",
+                    flush=True,
+                )
             _write(out, result, runs, study, seeds)
     return _write(out, result, runs, study, seeds)
 
@@ -98,12 +137,16 @@ def _write(out: Path, result: dict, runs: list[dict], study: Study, seeds: tuple
         if scores:
             spread = statistics.stdev(scores) if len(scores) > 1 else None
             summary[variant] = {"mean": statistics.fmean(scores), "sd": spread, "n": len(scores)}
-    result = {**result, "hardware": sorted({run["hardware"] for run in runs}),
-              "precision": sorted({run["precision"] for run in runs}),
-              "seconds": round(sum(run["seconds"] for run in runs), 1),
-              "finished": len(runs) == len(study.variants) * len(seeds),
-              "runs": [{k: v for k, v in run.items() if k not in ("hardware", "precision")} for run in runs],
-              "summary": summary, "verdicts": {claim.says: claim.judge(runs) for claim in study.claims}}
+    result = {
+        **result,
+        "hardware": sorted({run["hardware"] for run in runs}),
+        "precision": sorted({run["precision"] for run in runs}),
+        "seconds": round(sum(run["seconds"] for run in runs), 1),
+        "finished": len(runs) == len(study.variants) * len(seeds),
+        "runs": [{k: v for k, v in run.items() if k not in ("hardware", "precision")} for run in runs],
+        "summary": summary,
+        "verdicts": {claim.says: claim.judge(runs) for claim in study.claims},
+    }
     write_json(out / f"{result['name']}.json", result)
     return result
 
@@ -117,8 +160,12 @@ def report(name: str, out: str | Path | None = None) -> str:
     path = Path(out or f"runs/study-{name}") / f"{name}.json"
     result = json.loads(path.read_text(encoding="utf-8")) if path.exists() else load_results(name)
     judged = f"{result['n_val']:,} held-out images" if result["n_val"] else "test images"
-    lines = [f"{result['question']} {result['dataset']}, {result['scale']} scale, {judged}.",
-             "", "| variant | accuracy | sd over seeds | seeds |", "|---|---|---|---|"]
+    lines = [
+        f"{result['question']} {result['dataset']}, {result['scale']} scale, {judged}.",
+        "",
+        "| variant | accuracy | sd over seeds | seeds |",
+        "|---|---|---|---|",
+    ]
     for variant, s in result["summary"].items():
         spread = "one seed" if s["sd"] is None else f"{100 * s['sd']:.2f}"
         lines.append(f"| {variant} | {s['mean']:.2%} | {spread} | {s['n']} |")

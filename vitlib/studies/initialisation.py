@@ -13,12 +13,23 @@ def _name(width: int, std: float) -> str:
 
 STUDY = Study(
     question="Which initial deviation of the blocks' matrices gives a head start, and which the best finish?",
-    variants={_name(width, std): {"model.embed_dim": width, "model.init_std": std}
-              for width, stds in _WIDTHS.items() for std in stds},
+    variants={
+        _name(width, std): {"model.embed_dim": width, "model.init_std": std}
+        for width, stds in _WIDTHS.items()
+        for std in stds
+    },
     claims=tuple(
-        Claim(f"at width {width}, {std:.3g} is ahead of 0.02 after {when}", "ours",
-              (_name(width, std),), (_name(width, 0.02),), margin=0.01, metric=metric)
-        for width, stds in _WIDTHS.items() for std in stds[1:]
-        for when, metric in (("the first epoch", "first_val_accuracy"), ("the last", "val_accuracy"))),
+        Claim(
+            f"at width {width}, {std:.3g} is ahead of 0.02 after {when}",
+            "ours",
+            (_name(width, std),),
+            (_name(width, 0.02),),
+            margin=0.01,
+            metric=metric,
+        )
+        for width, stds in _WIDTHS.items()
+        for std in stds[1:]
+        for when, metric in (("the first epoch", "first_val_accuracy"), ("the last", "val_accuracy"))
+    ),
     source="not in the paper; its code uses Xavier's rule",
 )

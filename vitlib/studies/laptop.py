@@ -9,11 +9,19 @@ from vitlib.train import RECIPES
 
 STUDY = Study(
     question="What is the best held-out accuracy within ten minutes on two cores, and how does it grow?",
-    variants={f"{epochs} epochs, {stem}": {"epochs": epochs, "model.patch_embed": stem}
-              for epochs in (6, 10, 16) for stem in ("conv", "stem")},
+    variants={
+        f"{epochs} epochs, {stem}": {"epochs": epochs, "model.patch_embed": stem}
+        for epochs in (6, 10, 16)
+        for stem in ("conv", "stem")
+    },
     claims=(
-        Claim("a convolutional stem is ahead after sixteen epochs", "ours", ("16 epochs, stem",), ("16 epochs, conv",),
-              margin=0.01),
+        Claim(
+            "a convolutional stem is ahead after sixteen epochs",
+            "ours",
+            ("16 epochs, stem",),
+            ("16 epochs, conv",),
+            margin=0.01,
+        ),
     ),
     base=replace(RECIPES["laptop"], precision="fp32"),
     source="not in the paper",

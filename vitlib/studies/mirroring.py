@@ -7,8 +7,6 @@ from vitlib.studies.study import Claim, Study
 STUDY = Study(
     question="What changes when no training picture is mirrored?",
     variants={"mirrored": {"flip": True}, "as they are": {"flip": False}},
-    claims=(
-        Claim("mirroring is ahead", "ours", ("mirrored",), ("as they are",), margin=0.01),
-    ),
+    claims=(Claim("mirroring is ahead", "ours", ("mirrored",), ("as they are",), margin=0.01),),
     source="not in the paper",
 )

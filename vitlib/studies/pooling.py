@@ -15,11 +15,20 @@ def _names(pool: str) -> tuple[str, ...]:
 
 STUDY = Study(
     question="Is the CLS token better than the mean of the patches, once each has its own learning rate?",
-    variants={f"{pool} lr={rate:g}": {"model.global_pool": pool, "lr": rate}
-              for pool in ("token", "avg") for rate in _RATES},
+    variants={
+        f"{pool} lr={rate:g}": {"model.global_pool": pool, "lr": rate}
+        for pool in ("token", "avg")
+        for rate in _RATES
+    },
     claims=(
-        Claim("CLS and GAP do equally well, each at its own learning rate", "Figure 9", _names("token"), _names("avg"),
-              margin=0.01, kind="equal"),
+        Claim(
+            "CLS and GAP do equally well, each at its own learning rate",
+            "Figure 9",
+            _names("token"),
+            _names("avg"),
+            margin=0.01,
+            kind="equal",
+        ),
     ),
     base=replace(QUICK, epochs=6),
     source="Figure 9",

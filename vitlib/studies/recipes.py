@@ -8,7 +8,15 @@ from vitlib.studies.study import Claim, Study
 from vitlib.train import RECIPES
 
 _RATES = (0.0005, 0.001, 0.002)
-_SHARED = ("model", "epochs", "batch_size", "seed", "name", "data", "precision")  # what every recipe has alike
+_SHARED = (
+    "model",
+    "epochs",
+    "batch_size",
+    "seed",
+    "name",
+    "data",
+    "precision",
+)  # what every recipe has alike
 
 
 def _changes(name: str) -> dict:
@@ -23,16 +31,46 @@ def _names(name: str) -> tuple[str, ...]:
 STUDY = Study(
     question="How far do the plain, the paper's and the modern recipe get with the same model, images and epochs?",
     variants={
-        **{f"{name}, {pool}, lr={rate:g}": _changes(name) | {"model.global_pool": pool, "lr": rate}
-           for rate in _RATES for name in ("plain", "paper", "modern") for pool in ("token", "avg")},
-        **{f"modern without {what}, avg, lr=0.002": _changes("modern") | {"model.global_pool": "avg", "lr": 0.002} | off
-           for what, off in (("RandAugment", {"randaugment": 0}), ("averaging", {"ema_decay": 0.0}),
-                             ("smoothing", {"label_smoothing": 0.0}), ("crops", {"crop": 0}))},
+        **{
+            f"{name}, {pool}, lr={rate:g}": _changes(name) | {"model.global_pool": pool, "lr": rate}
+            for rate in _RATES
+            for name in ("plain", "paper", "modern")
+            for pool in ("token", "avg")
+        },
+        **{
+            f"modern without {what}, avg, lr=0.002": _changes("modern")
+            | {"model.global_pool": "avg", "lr": 0.002}
+            | off
+            for what, off in (
+                ("RandAugment", {"randaugment": 0}),
+                ("averaging", {"ema_decay": 0.0}),
+                ("smoothing", {"label_smoothing": 0.0}),
+                ("crops", {"crop": 0}),
+            )
+        },
     },
     claims=(
-        Claim("the modern recipe is ahead of the plain one", "ours", _names("modern"), _names("plain"), margin=0.01),
-        Claim("the modern recipe is ahead of the paper's", "ours", _names("modern"), _names("paper"), margin=0.01),
-        Claim("the paper's recipe is ahead of the plain one", "ours", _names("paper"), _names("plain"), margin=0.01),
+        Claim(
+            "the modern recipe is ahead of the plain one",
+            "ours",
+            _names("modern"),
+            _names("plain"),
+            margin=0.01,
+        ),
+        Claim(
+            "the modern recipe is ahead of the paper's",
+            "ours",
+            _names("modern"),
+            _names("paper"),
+            margin=0.01,
+        ),
+        Claim(
+            "the paper's recipe is ahead of the plain one",
+            "ours",
+            _names("paper"),
+            _names("plain"),
+            margin=0.01,
+        ),
     ),
     base=replace(RECIPES["plain"], epochs=12, precision="fp32"),
     source="Table 3, made small",

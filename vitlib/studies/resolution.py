@@ -23,12 +23,31 @@ from vitlib.utils import describe_hardware, pick_device
 from vitlib.vit import VisionTransformer
 from vitlib.weights import load_pretrained
 
-__all__ = ["METHODS", "MODELS", "QUESTION", "SIZES", "read_at", "resize_images", "run", "sample_patches", "with_table"]
+__all__ = [
+    "METHODS",
+    "MODELS",
+    "QUESTION",
+    "SIZES",
+    "read_at",
+    "resize_images",
+    "run",
+    "sample_patches",
+    "with_table",
+]
 
 QUESTION = "What does a trained model keep at another image size, and how must its positions be carried over?"
-MODELS = {"drawn10": ("drawn10-token", "drawn10-token-s1", "drawn10-token-s2"),
-          "cifar10": ("cifar10-plain", "cifar10-modern")}
-SIZES = ((24, 24), (40, 40), (48, 48), (24, 40), (40, 32), (48, 32))  # (rows, columns) in pixels, by every method
+MODELS = {
+    "drawn10": ("drawn10-token", "drawn10-token-s1", "drawn10-token-s2"),
+    "cifar10": ("cifar10-plain", "cifar10-modern"),
+}
+SIZES = (
+    (24, 24),
+    (40, 40),
+    (48, 48),
+    (24, 40),
+    (40, 32),
+    (48, 32),
+)  # (rows, columns) in pixels, by every method
 MORE_SIZES = ((28, 28), (36, 36), (64, 64))  # for the curve: the first method alone
 _QUICK = 2000  # test images
 
@@ -37,10 +56,14 @@ Grid = tuple[int, int]
 
 def _interpolated(**options) -> Callable[[Tensor, Grid, Grid], Tensor]:
     """A method that keeps CLS, lays the patch positions out in 2-D and interpolates them as `options` say."""
+
     def method(table: Tensor, new: Grid, old: Grid) -> Tensor:
         patches = table[:, 1:].unflatten(1, old).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
         patches = F.interpolate(patches, size=new, **options)
-        return torch.cat([table[:, :1], patches.flatten(2).mT], dim=1)  # (1, D, rows', columns') -> (1, N', D)
+        return torch.cat(
+            [table[:, :1], patches.flatten(2).mT], dim=1
+        )  # (1, D, rows', columns') -> (1, N', D)
+
     return method
 
 
@@ -66,7 +89,9 @@ def _first(table: Tensor, new: Grid, old: Grid) -> Tensor:
 
 def _mean(table: Tensor, new: Grid, old: Grid) -> Tensor:
     """No positions left: every place gets the mean of all, so that the size of the sum stays about right."""
-    return torch.cat([table[:, :1], table[:, 1:].mean(dim=1, keepdim=True).expand(-1, math.prod(new), -1)], dim=1)
+    return torch.cat(
+        [table[:, :1], table[:, 1:].mean(dim=1, keepdim=True).expand(-1, math.prod(new), -1)], dim=1
+    )
 
 
 # each takes a table (1, 1+N, D), the new grid and the old one, (rows, columns) both, and returns (1, 1+N', D)
@@ -93,7 +118,9 @@ def resize_images(images: UInt8[Tensor, "n C H W"], size: Grid) -> UInt8[Tensor,
     return big.round().clamp(0, 255).to(torch.uint8)
 
 
-def sample_patches(images: UInt8[Tensor, "n C H W"], grid: Grid, patch_size: int) -> UInt8[Tensor, "n C H2 W2"]:
+def sample_patches(
+    images: UInt8[Tensor, "n C H W"], grid: Grid, patch_size: int
+) -> UInt8[Tensor, "n C H2 W2"]:
     """Cut grid[0] x grid[1] patches at evenly spaced places and join them: (n, C, H, W) -> (n, C, rows P, columns P).
 
     With more places than patches fit side by side they overlap, with fewer there are gaps: the number of tokens
@@ -124,14 +151,21 @@ def with_table(model: VisionTransformer, size: Grid, table: Float[Tensor, "1 T D
     model = model.with_img_size(tuple(size))
     expected = tuple(model.pos_embed.table().shape)
     if tuple(table.shape) != expected:
-        raise ValueError(f"expected a table of shape {expected} for images of {size[0]} x {size[1]}, "
-                         f"got {tuple(table.shape)}")
+        raise ValueError(
+            f"expected a table of shape {expected} for images of {size[0]} x {size[1]}, "
+            f"got {tuple(table.shape)}"
+        )
     model.pos_embed.weight = nn.Parameter(table.detach().clone())
     return model
 
 
-def read_at(model: VisionTransformer, images: UInt8[Tensor, "n C H W"], labels: Int64[Tensor, " n"],
-            method: str | Callable = "bicubic", device: str | torch.device | None = None) -> Bool[Tensor, " n"]:
+def read_at(
+    model: VisionTransformer,
+    images: UInt8[Tensor, "n C H W"],
+    labels: Int64[Tensor, " n"],
+    method: str | Callable = "bicubic",
+    device: str | torch.device | None = None,
+) -> Bool[Tensor, " n"]:
     """Which images a model names rightly at the size they have, its positions carried over by a method.
 
     Args:
@@ -159,8 +193,15 @@ def read_at(model: VisionTransformer, images: UInt8[Tensor, "n C H W"], labels: 
     return evaluate(copy, images, labels, device=device, batch_size=250)["predictions"] == labels.cpu()
 
 
-def run(scale: str = "quick", device: str = "auto", progress: bool = True, *, models: Sequence[str] | None = None,
-        data: Sequence[Dataset] | None = None, command: str = "") -> dict:
+def run(
+    scale: str = "quick",
+    device: str = "auto",
+    progress: bool = True,
+    *,
+    models: Sequence[str] | None = None,
+    data: Sequence[Dataset] | None = None,
+    command: str = "",
+) -> dict:
     """Read the book's models at every size by every method.
 
     Args:
@@ -183,8 +224,12 @@ def run(scale: str = "quick", device: str = "auto", progress: bool = True, *, mo
         raise ValueError(f"scale must be quick or full, got {scale!r}")
     where, began, runs = pick_device(device), time.monotonic(), []
     if models is None:
-        models = [name for kind, names in MODELS.items() for name in names
-                  if kind != "cifar10" or find_cifar10() is not None]
+        models = [
+            name
+            for kind, names in MODELS.items()
+            for name in names
+            if kind != "cifar10" or find_cifar10() is not None
+        ]
     sets = {one.name: one for one in data or ()}
     for name in models:
         model, card = load_pretrained(name)
@@ -198,32 +243,63 @@ def run(scale: str = "quick", device: str = "auto", progress: bool = True, *, mo
     for one in runs:
         groups.setdefault(f"{one['group']}: {one['variant']}", []).append(one["final"]["accuracy"])
     return {
-        "name": "resolution", "question": QUESTION, "source": "Section 3.2", "scale": scale, "command": command,
+        "name": "resolution",
+        "question": QUESTION,
+        "source": "Section 3.2",
+        "scale": scale,
+        "command": command,
         "note": "The test set is read again here, for another question; nothing was chosen by it.",
-        "vitlib_version": vitlib.__version__, "torch_version": str(torch.__version__),
-        "dataset": ", ".join(sorted({one["dataset"] for one in runs})), "hardware": [describe_hardware(where)],
-        "precision": ["fp32"], "seconds": round(time.monotonic() - began, 1), "n_train": 0, "n_val": 0,
-        "n_test": {one["dataset"]: one["final"]["n"] for one in runs}, "finished": True, "runs": runs,
-        "summary": {name: {"mean": statistics.fmean(scores), "n": len(scores),
-                           "sd": statistics.stdev(scores) if len(scores) > 1 else None}
-                    for name, scores in groups.items()},
+        "vitlib_version": vitlib.__version__,
+        "torch_version": str(torch.__version__),
+        "dataset": ", ".join(sorted({one["dataset"] for one in runs})),
+        "hardware": [describe_hardware(where)],
+        "precision": ["fp32"],
+        "seconds": round(time.monotonic() - began, 1),
+        "n_train": 0,
+        "n_val": 0,
+        "n_test": {one["dataset"]: one["final"]["n"] for one in runs},
+        "finished": True,
+        "runs": runs,
+        "summary": {
+            name: {
+                "mean": statistics.fmean(scores),
+                "n": len(scores),
+                "sd": statistics.stdev(scores) if len(scores) > 1 else None,
+            }
+            for name, scores in groups.items()
+        },
     }
 
 
-def _read(model: VisionTransformer, name: str, seed: int, data: Dataset, scale: str, progress: bool) -> list[dict]:
+def _read(
+    model: VisionTransformer, name: str, seed: int, data: Dataset, scale: str, progress: bool
+) -> list[dict]:
     """Every run of one model."""
-    images, labels = ((data.images, data.labels) if scale == "full" else
-                      (data.images[:_QUICK], data.labels[:_QUICK]))
+    images, labels = (
+        (data.images, data.labels) if scale == "full" else (data.images[:_QUICK], data.labels[:_QUICK])
+    )
     cfg, runs = model.cfg, []
     shared = {"model": name, "group": name.removesuffix(f"-s{seed}"), "dataset": data.label, "seed": seed}
 
     def add(variant: str, size: Grid, right: Tensor, bicubic: Tensor) -> None:
         n, change = len(right), right.double() - bicubic.double()
         p = right.double().mean().item()
-        final = {"accuracy": p, "se": math.sqrt(p * (1 - p) / n), "n": n, "change": change.mean().item(),
-                 "change_se": (change.var(correction=0) / n).sqrt().item()}
-        runs.append({"variant": f"{variant} {size[0]}x{size[1]}", "method": variant, "size": list(size), **shared,
-                     "final": {key: round(value, 6) for key, value in final.items()}})
+        final = {
+            "accuracy": p,
+            "se": math.sqrt(p * (1 - p) / n),
+            "n": n,
+            "change": change.mean().item(),
+            "change_se": (change.var(correction=0) / n).sqrt().item(),
+        }
+        runs.append(
+            {
+                "variant": f"{variant} {size[0]}x{size[1]}",
+                "method": variant,
+                "size": list(size),
+                **shared,
+                "final": {key: round(value, 6) for key, value in final.items()},
+            }
+        )
 
     here = read_at(model, images, labels)
     add("as trained", cfg.image_shape, here, here)
@@ -237,10 +313,22 @@ def _read(model: VisionTransformer, name: str, seed: int, data: Dataset, scale: 
                 add(method, size, bicubic if square else read_at(model, resized, labels, method), bicubic)
         if size[0] == size[1]:  # what changed apart: what a patch shows, and how many patches there are
             grid = size[0] // cfg.patch_size, size[1] // cfg.patch_size
-            add("content alone", size, read_at(model, sample_patches(resized, cfg.grid, cfg.patch_size), labels),
-                bicubic)
-            add("places alone", size, read_at(model, sample_patches(images, grid, cfg.patch_size), labels), bicubic)
+            add(
+                "content alone",
+                size,
+                read_at(model, sample_patches(resized, cfg.grid, cfg.patch_size), labels),
+                bicubic,
+            )
+            add(
+                "places alone",
+                size,
+                read_at(model, sample_patches(images, grid, cfg.patch_size), labels),
+                bicubic,
+            )
         if progress:
-            print(f"{name} at {size[0]} x {size[1]}: {bicubic.double().mean():.1%} with bicubic positions, "
-                  f"{time.monotonic() - began:.0f} s", flush=True)
+            print(
+                f"{name} at {size[0]} x {size[1]}: {bicubic.double().mean():.1%} with bicubic positions, "
+                f"{time.monotonic() - began:.0f} s",
+                flush=True,
+            )
     return runs

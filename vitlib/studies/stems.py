@@ -8,8 +8,13 @@ STUDY = Study(
     question="What do overlapping patches and a convolutional stem bring?",
     variants={kind: {"model.patch_embed": kind} for kind in ("conv", "overlap", "stem")},
     claims=(
-        Claim("a convolutional stem is ahead of one large convolution", "Xiao et al. 2021", ("stem",), ("conv",),
-              margin=0.01),
+        Claim(
+            "a convolutional stem is ahead of one large convolution",
+            "Xiao et al. 2021",
+            ("stem",),
+            ("conv",),
+            margin=0.01,
+        ),
         Claim("overlapping patches are ahead of separate ones", "ours", ("overlap",), ("conv",), margin=0.01),
     ),
     source="not in the paper; Xiao et al. 2021",

@@ -9,9 +9,19 @@ from vitlib.train import Recipe, recipe
 
 __all__ = ["FULL", "QUICK", "Claim", "Study"]
 
-QUICK = recipe("laptop", epochs=4, precision="fp32")  # 96 wide, 4 deep; one precision, so that machines compare
-FULL = {"epochs": 100, "batch_size": 512, "randaugment": 2, "label_smoothing": 0.1, "precision": "bf16",
-        "model.embed_dim": 192, "model.depth": 9, "model.mlp_ratio": 4.0}
+QUICK = recipe(
+    "laptop", epochs=4, precision="fp32"
+)  # 96 wide, 4 deep; one precision, so that machines compare
+FULL = {
+    "epochs": 100,
+    "batch_size": 512,
+    "randaugment": 2,
+    "label_smoothing": 0.1,
+    "precision": "bf16",
+    "model.embed_dim": 192,
+    "model.depth": 9,
+    "model.mlp_ratio": 4.0,
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,9 @@ class Claim:
         sides = [[name for name in side if name in scores] for side in (self.first, self.second)]
         if not all(sides):
             return {"verdict": "open"}
-        first, second = (max(side, key=lambda name: statistics.fmean(scores[name].values())) for side in sides)
+        first, second = (
+            max(side, key=lambda name: statistics.fmean(scores[name].values())) for side in sides
+        )
         found = {"verdict": "open", "first": first, "second": second}
         seeds = sorted(scores[first].keys() & scores[second].keys())
         if len(seeds) < 2:
@@ -74,7 +86,14 @@ class Claim:
         else:
             within = -self.margin < low and high < self.margin
             verdict = "agrees" if within else "differs" if low > 0 or high < 0 else "open"
-        return {**found, "verdict": verdict, "difference": mean, "se": se, "interval": [low, high], "n": len(seeds)}
+        return {
+            **found,
+            "verdict": verdict,
+            "difference": mean,
+            "se": se,
+            "interval": [low, high],
+            "n": len(seeds),
+        }
 
 
 @dataclass(frozen=True)
