@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vitlib as vl
-from vitlib.augment import GEOMETRIC, PHOTOMETRIC, soft_targets, to_float
+from vitlib.data.dataset import to_float
+from vitlib.train.augment import soft_targets
+from vitlib.train.randaugment import GEOMETRIC, PHOTOMETRIC
 
 
 def seeded(seed: int = 0) -> torch.Generator:

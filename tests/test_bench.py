@@ -7,11 +7,11 @@ import importlib
 import json
 import sys
 
+import bench
 import pytest
 import torch
 
 import vitlib as vl
-from vitlib import bench
 
 TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=12, depth=1, num_heads=3, mlp_ratio=2.0)
 CPU = torch.device("cpu")

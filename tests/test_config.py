@@ -9,7 +9,8 @@ from dataclasses import FrozenInstanceError, asdict, replace
 import pytest
 
 import vitlib as vl
-from vitlib.config import SIZES, check_multiple
+from vitlib.checks import check_multiple
+from vitlib.config import SIZES
 
 
 def test_the_defaults_are_the_contract():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vitlib.__main__ import _parser
+from vitlib.cli import _parser
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
@@ -60,7 +60,7 @@ def test_command_lines_are_understood(page, words):
     if not arguments:
         return
     try:
-        parser = _parser(arguments)
+        parser = _parser()
         parsed = parser.parse_args(arguments)
     except SystemExit:
         pytest.fail(f"{page}: `python -m vitlib{words}` is not a command")
@@ -68,7 +68,7 @@ def test_command_lines_are_understood(page, words):
         pytest.fail(f"{page}: `python -m vitlib{words}` needs {error.name}")
     assert isinstance(parsed, argparse.Namespace)
     if arguments[0] == "train":
-        from vitlib.train import RECIPES
+        from vitlib.train.recipe import RECIPES
 
         assert parsed.preset in RECIPES
 

@@ -12,9 +12,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitlib import drawn10
-from vitlib.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, load_drawn10
-from vitlib.utils import load_results
+from vitlib.data import drawn10
+from vitlib.data.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, load_drawn10
+from vitlib.evidence import load_results
 
 # sha256 of the first 100 training images, then their labels as bytes
 GOLDEN = "7dc922b4d6ffa6d9c672e13d9ee38b2530b2302a9c742447095f3192f84f05ab"
@@ -45,7 +45,7 @@ def test_the_same_bytes_on_every_machine(splits):
 
 def test_the_same_bytes_in_another_process(splits):
     code = (
-        "import hashlib; from vitlib.drawn10 import load_drawn10; x, y = load_drawn10('test', 60); "
+        "import hashlib; from vitlib.data.drawn10 import load_drawn10; x, y = load_drawn10('test', 60); "
         "print(hashlib.sha256(x.numpy().tobytes()).hexdigest())"
     )
     out = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.encoder import BLOCKS
+from vitlib.model.encoder import BLOCKS
 
 CLOSE = dict(rtol=1e-5, atol=1e-6)
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.layers import ACTIVATIONS
+from vitlib.model.layers import ACTIVATIONS
 
 
 @pytest.mark.parametrize(

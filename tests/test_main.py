@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shlex
@@ -15,9 +14,10 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.__main__ import main
+from vitlib import cli
+from vitlib.cli import main
+from vitlib.data import dataset
 
-data = importlib.import_module("vitlib.data")
 SMALL = [
     "train",
     "--preset",
@@ -47,13 +47,13 @@ def one_thread():
 @pytest.fixture(autouse=True)
 def short_test_set(monkeypatch):
     """Reads 100 test images, and counts how often the test set is read."""
-    reads, load = [], data.load_dataset
+    reads, load = [], cli.load_dataset
 
     def counted(name, split, n=None, root=None):
         reads.append(split)
         return load(name, split, 100 if split == "test" else n, root)
 
-    monkeypatch.setattr(data, "load_dataset", counted)
+    monkeypatch.setattr(cli, "load_dataset", counted)
     return reads
 
 
@@ -70,7 +70,7 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
         "drawn10.safetensors",
     }
     model, card = vl.load_pretrained("drawn10", out)
-    test = data.load_dataset("drawn10", "test")
+    test = vl.load_dataset("drawn10", "test")
     scores = vl.evaluate(model, test.images, test.labels)
     assert card["final"]["test_accuracy"] == scores["accuracy"] and card["final"]["n_test"] == 100
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
@@ -140,7 +140,7 @@ def test_the_studies_are_listed_with_their_questions(capsys):
     assert "positions    Does a ViT need positions, and which kind?" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [[], ["train"], ["data"], ["study"], ["bench"]])
+@pytest.mark.parametrize("words", [[], ["train"], ["data"], ["study"]])
 def test_help_everywhere(words, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*words, "--help"])
@@ -191,7 +191,7 @@ def test_errors_are_one_line_and_exit_2(tmp_path, capsys, words, message):
 @pytest.mark.errors
 def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("VITLIB_DATA", str(tmp_path))
-    monkeypatch.setattr(data, "find_cifar10", lambda root=None: None)
+    monkeypatch.setattr(dataset, "find_cifar10", lambda root=None: None)
     assert main(["train", "--preset", "laptop", "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert "python -m vitlib data cifar10" in error and error.count("\n") == 1

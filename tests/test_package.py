@@ -17,62 +17,77 @@ import pytest
 import vitlib as vl
 
 ROOT = Path(vl.__file__).parent
-LEVELS = [
-    {"config", "utils"},
-    {"patches", "posembed", "attention", "layers"},
-    {"encoder"},
-    {"vit", "cnn", "drawn10"},
-    {"weights", "probe", "data", "fetch", "augment", "optim"},
-    {"train", "pretrain", "viz"},
-    {"studies", "exercises", "bench", "__main__"},
-]
-LEVEL = {module: level for level, modules in enumerate(LEVELS) for module in modules}
+BASE = ("checks", "config", "device", "evidence")
+# what each room may import, besides itself: arrows run down only
+ARROWS = {
+    "checks": (),
+    "config": ("checks",),
+    "device": (),
+    "evidence": ("device",),
+    "data": BASE,
+    "model": BASE,
+    "weights": (*BASE, "model"),
+    "explain": (*BASE, "model"),
+    "train": (*BASE, "data", "model"),
+    "viz": (*BASE, "data", "model", "explain"),
+    "studies": (*BASE, "data", "model", "weights", "explain", "train"),
+    "cli": (*BASE, "data", "model", "weights", "train", "studies"),
+    "__main__": ("cli",),
+}
 FILES = {
     path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__").replace("/", "."): path
     for path in sorted(ROOT.rglob("*.py"))
     if path != ROOT / "__init__.py"
-}  # "vit", "studies.resolution"
+}  # "config", "model", "model.vit"
 MODULES = list(FILES)
-LATE = ("matplotlib", "cv2", "skimage", "tqdm", "sklearn", "timm", "torchvision", "einops", "safetensors")
+LATE = ("matplotlib", "cv2", "skimage", "scipy", "tqdm", "sklearn", "timm", "torchvision")
 # modules that hold ideas from papers: everything public in them says which
-PAPER = ("patches", "posembed", "attention", "layers", "encoder", "vit", "probe", "augment", "optim")
-# same-level imports that the order of the modules within a level allows
-SIDEWAYS = {
-    ("utils", "config"),
-    ("data", "fetch"),
-    ("data", "drawn10"),
-    ("__main__", "bench"),
-    ("__main__", "studies"),
-}
+PAPER = ("model", "explain", "train.augment", "train.randaugment", "train.optim")
 
 
 def imports(module: str) -> list[tuple[str, int]]:
     """The modules of the package that `module` imports, anywhere, with the line."""
     found = []
     for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] == "vitlib"):
-            inner = (node.module or "").removeprefix("vitlib").strip(".")
-            names = [inner.split(".")[0]] if inner else [alias.name for alias in node.names]
-            found += [(name, node.lineno) for name in names if not name.startswith("__version")]
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "vitlib":
+            inner = node.module.removeprefix("vitlib").strip(".")
+            found += [(inner or alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.Import):
             found += [
-                (alias.name.split(".")[1], node.lineno)
-                for alias in node.names
-                if alias.name.startswith("vitlib.")
+                (alias.name[7:], node.lineno) for alias in node.names if alias.name.startswith("vitlib.")
             ]
-    return found
+    return [(name, line) for name, line in found if name != "__version__"]
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_imports_go_down(module):
-    home = module.split(".")[0]
-    assert home in LEVEL, f"{module}.py has no level; add it to LEVELS and to the book's design"
+def test_arrows_run_down(module):
+    room = module.split(".")[0]
+    assert room in ARROWS, f"{module} has no room; add it to ARROWS and to CONTRIBUTING"
+    allowed = {*ARROWS[room], room}
     wrong = [
-        f"{module}.py:{line} imports {other}"
-        for other, line in imports(module)
-        if LEVEL[other] >= LEVEL[home] and other != home and (home, other) not in SIDEWAYS
+        f"{module}:{line} imports {name}"
+        for name, line in imports(module)
+        if name.split(".")[0] not in allowed
     ]
     assert not wrong, wrong
+
+
+def test_the_arrows_have_no_circle():
+    seen: set[str] = set()
+    for room, below in ARROWS.items():
+        assert seen.issuperset(below), f"{room} stands before what it imports"
+        seen.add(room)
+
+
+def test_no_two_files_import_each_other():
+    graph = {module: {name for name, _ in imports(module)} for module in MODULES}
+    assert not [(a, b) for a in graph for b in graph[a] if a != b and a in graph.get(b, ())]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_file_holds_one_concept(module):
+    lines = len(FILES[module].read_text(encoding="utf-8").splitlines())
+    assert lines <= 270 or module == "data.drawn10", f"{module} has {lines} lines: it holds two concepts"
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -83,30 +98,33 @@ def test_modules_begin_by_saying_what_they_hold(module):
     assert "from __future__ import annotations" in text
 
 
-def test_the_model_stays_readable_in_an_hour(record_property):
+def test_the_model_is_read_in_an_afternoon():
     lines = {
-        m: len(FILES[m].read_text(encoding="utf-8").splitlines()) for m in MODULES if LEVEL.get(m, 6) < 6
+        m: len(FILES[m].read_text(encoding="utf-8").splitlines()) for m in MODULES if m.startswith("model")
     }
-    record_property("lines of levels 0 to 5", sum(lines.values()))
-    assert sum(lines[m] for m in ("config", *PAPER[:6])) < 1_250, lines
+    assert sum(lines.values()) < 1_250, lines
 
 
 # --- public names -----------------------------------------------------------------------------------------------
 
-NAMES = [(module, name) for module, names in vl.PUBLIC.items() for name in names]
+NAMES = [name for name in vl.__all__ if name not in ("__version__", "viz")]
 
 
-def test_public_names_are_unique_and_shadow_no_module():
-    names = [name for _, name in NAMES]
-    assert len(names) == len(set(names))
-    assert set(vl.PUBLIC) <= set(MODULES) and not set(names) & set(vl.PUBLIC)
+def home(name: str) -> str:
+    """The module that defines a public name."""
+    homes = [m for m in MODULES if re.search(rf'"{name}"', FILES[m].read_text()) and name in exported(m)]
+    assert len(homes) == 1, f"{name} is exported by {homes}"
+    return homes[0]
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES)
-def test_every_public_name_is_there(module, name):
-    home = importlib.import_module(f"vitlib.{module}")
-    assert getattr(vl, name) is getattr(home, name)
-    assert name in home.__all__ and name in dir(vl)
+def exported(module: str) -> list[str]:
+    return getattr(importlib.import_module(f"vitlib.{module}"), "__all__", [])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_is_there_once(name):
+    assert getattr(vl, name) is getattr(importlib.import_module(f"vitlib.{home(name)}"), name)
+    assert name not in {module.split(".")[0] for module in MODULES}, "a name must not hide a room"
 
 
 @pytest.mark.errors
@@ -115,22 +133,21 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = vl.Vit
 
 
-def test_star_import_and_submodules():
-    assert set(vl.__all__) >= {"VisionTransformer", "patches", "__version__"}
-    assert vl.patches.patchify is vl.patchify
+def test_figures_are_loaded_when_first_used():
+    assert vl.viz.show_images.__module__ == "vitlib.viz.pictures"
 
 
 # --- docstrings -------------------------------------------------------------------------------------------------
 
 
 def objects() -> list:
-    """Every public function, class and method that a module of levels 0 to 5 defines."""
+    """Every public function, class and method."""
     found = []
     for module in MODULES:
-        if LEVEL.get(module, 6) > 5:
+        if module == "__main__":
             continue
         home = importlib.import_module(f"vitlib.{module}")
-        for name in sorted({*getattr(home, "__all__", ()), *vl.PUBLIC.get(module, ())}):
+        for name in sorted(getattr(home, "__all__", ())):
             thing = getattr(home, name)
             if getattr(thing, "__module__", None) != home.__name__ or not callable(thing):
                 continue
@@ -207,7 +224,7 @@ def test_docstrings_agree_with_signatures(module, thing):
         assert not long or "arguments as for" in doc or all(name.strip("*") in doc for name in wanted), wanted
     missing = {error for error in raised(thing) if error not in found.get("Raises", "")}
     assert not missing, f"Raises leaves out {missing}"
-    if module in PAPER and "." not in thing.__qualname__:
+    if module.startswith(PAPER) and "." not in thing.__qualname__:
         assert "Source" in found, "no Source line (a paper's section or equation; or 'not in the paper')"
 
 
@@ -223,18 +240,7 @@ def test_doctests(module):
 
 
 def test_importing_vitlib_imports_little():
-    code = f"import sys, vitlib; print(*[m for m in {LATE!r} + ('torch',) if m in sys.modules])"
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent
-    )
-    assert run.stdout.split() == []
-
-
-def test_building_a_model_needs_no_figures():
-    code = (
-        "import sys, torch, vitlib as vl; vl.VisionTransformer(vl.ViTConfig(depth=1)); vl.RECIPES; vl.load_drawn10;"
-        "print(*[m for m in ('matplotlib', 'cv2', 'skimage', 'timm', 'torchvision') if m in sys.modules])"
-    )
+    code = f"import sys, vitlib; print(*[m for m in {LATE!r} if m in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.patches import PATCH_EMBEDS
+from vitlib.model.patches import PATCH_EMBEDS
 
 DTYPES = [torch.uint8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64]
 shapes = st.tuples(

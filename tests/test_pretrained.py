@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import vitlib as vl
-from vitlib.utils import RESULTS, count_parameters
+from vitlib.evidence import RESULTS
+from vitlib.model.costs import count_parameters
 
 NAMES = vl.list_pretrained()
 EXPECTED = {"cifar10-plain", "cifar10-modern", "cifar10-laptop", "drawn10-small", "drawn10-token"}

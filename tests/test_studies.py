@@ -7,9 +7,10 @@ import json
 import pytest
 import torch
 
-from vitlib.data import DRAWN10_CLASSES, Dataset, load_drawn10
-from vitlib.studies import STUDIES, report, run_study
-from vitlib.train import recipe
+from vitlib.data.dataset import Dataset
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.studies.runner import STUDIES, report, run_study
+from vitlib.train.recipe import recipe
 
 TINY = {
     "epochs": 1,

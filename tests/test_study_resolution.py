@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.data import DRAWN10_CLASSES, Dataset
-from vitlib.drawn10 import load_drawn10
+from vitlib.data.dataset import Dataset
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.studies import resolution
 from vitlib.studies.resolution import METHODS, read_at, resize_images, sample_patches, with_table
 

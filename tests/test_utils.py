@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import vitlib as vl
-from vitlib import utils
+from vitlib import evidence
 
 # parameters at 1000 classes, without the head, and GMACs per image with the attention products
 COUNTS = {
@@ -118,8 +118,8 @@ def test_count_parameters_counts_shared_ones_once():
 
 def test_write_atomic_makes_folders_and_replaces(tmp_path):
     path = tmp_path / "a" / "b.bin"
-    assert utils.write_atomic(path, b"one") == path
-    utils.write_atomic(str(path), lambda partial: partial.write_bytes(b"two"))
+    assert evidence.write_atomic(path, b"one") == path
+    evidence.write_atomic(str(path), lambda partial: partial.write_bytes(b"two"))
     assert path.read_bytes() == b"two" and os.listdir(path.parent) == ["b.bin"]
 
 
@@ -127,7 +127,7 @@ def test_write_atomic_makes_folders_and_replaces(tmp_path):
 def test_write_atomic_honours_the_umask(tmp_path):
     old = os.umask(0o027)
     try:
-        mode = utils.write_atomic(tmp_path / "file", b"").stat().st_mode
+        mode = evidence.write_atomic(tmp_path / "file", b"").stat().st_mode
     finally:
         os.umask(old)
     assert stat.S_IMODE(mode) == 0o640
@@ -136,7 +136,7 @@ def test_write_atomic_honours_the_umask(tmp_path):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, MemoryError, SystemExit])
 @pytest.mark.parametrize("when", ["before", "during"])
 def test_write_atomic_keeps_the_old_file_on_any_failure(tmp_path, error, when):
-    path = utils.write_atomic(tmp_path / "file", b"old")
+    path = evidence.write_atomic(tmp_path / "file", b"old")
 
     def writer(partial):
         if when == "during":
@@ -144,56 +144,56 @@ def test_write_atomic_keeps_the_old_file_on_any_failure(tmp_path, error, when):
         raise error("stop")
 
     with pytest.raises(error):
-        utils.write_atomic(path, writer)
+        evidence.write_atomic(path, writer)
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
 
 
 def test_write_atomic_when_the_disk_is_full(tmp_path, monkeypatch):
-    path = utils.write_atomic(tmp_path / "file", b"old")
+    path = evidence.write_atomic(tmp_path / "file", b"old")
 
     def full(_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        utils.write_atomic(path, b"new")
+        evidence.write_atomic(path, b"new")
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
 
 
 def test_write_atomic_where_nothing_can_be_written(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError):
-        utils.write_atomic(tmp_path / "file" / "below", b"new")  # its folder is a file
+        evidence.write_atomic(tmp_path / "file" / "below", b"new")  # its folder is a file
     if os.name != "nt" and os.geteuid() != 0:
         tmp_path.chmod(0o500)
         try:
             with pytest.raises(PermissionError):
-                utils.write_atomic(tmp_path / "new", b"new")
+                evidence.write_atomic(tmp_path / "new", b"new")
         finally:
             tmp_path.chmod(0o700)
     assert os.listdir(tmp_path) == ["file"]
 
 
 def test_write_json_refuses_half_way_and_keeps_the_old(tmp_path):
-    path = utils.write_json(tmp_path / "a.json", {"one": [1, 2.5, None, "ü"]})
+    path = evidence.write_json(tmp_path / "a.json", {"one": [1, 2.5, None, "ü"]})
     with pytest.raises(TypeError):
-        utils.write_json(path, {"bad": object()})
+        evidence.write_json(path, {"bad": object()})
     assert path.read_text(encoding="utf-8").endswith("\n")
     assert os.listdir(tmp_path) == ["a.json"]
 
 
 def test_load_results(tmp_path, monkeypatch):
-    monkeypatch.setattr(utils, "RESULTS", tmp_path)
-    utils.write_json(tmp_path / "run.json", {"final": 1})
+    monkeypatch.setattr(evidence, "RESULTS", tmp_path)
+    evidence.write_json(tmp_path / "run.json", {"final": 1})
     assert vl.load_results("run") == {"final": 1}
 
 
 @pytest.mark.errors
 def test_load_results_lists_what_there_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(utils, "RESULTS", tmp_path)
+    monkeypatch.setattr(evidence, "RESULTS", tmp_path)
     with pytest.raises(ValueError, match="no results called 'x'; there are: none yet"):
         vl.load_results("x")
-    utils.write_json(tmp_path / "run.json", {})
+    evidence.write_json(tmp_path / "run.json", {})
     with pytest.raises(ValueError, match="no results called 'x'; there are: run"):
         vl.load_results("x")
     (tmp_path / "cut.json").write_text('{"final": ')
@@ -205,12 +205,12 @@ def test_load_results_lists_what_there_is(tmp_path, monkeypatch):
 def test_write_atomic_survives_a_real_ctrl_c(tmp_path):
     import signal
 
-    path = utils.write_atomic(tmp_path / "file", b"old")
+    path = evidence.write_atomic(tmp_path / "file", b"old")
 
     def writer(partial):
         partial.write_bytes(b"half")
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        utils.write_atomic(path, writer)
+        evidence.write_atomic(path, writer)
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.encoder import Block
+from vitlib.model.encoder import Block
 
 TINY = vl.ViTConfig(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0)
 VARIANTS = {

@@ -13,6 +13,7 @@ import torch
 
 import vitlib as vl
 from vitlib import viz
+from vitlib.viz import style
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
@@ -120,8 +121,8 @@ def test_card(drawn):
     assert isinstance(fig, matplotlib.figure.Figure)
     assert sum(ax.get_visible() for ax in fig.axes) == axes
     width, height = fig.get_size_inches()
-    assert width == viz.WIDTH and 0.5 < height < 9
-    assert fig.get_facecolor() == to_rgba(viz.CARD)  # opaque and light
+    assert width == style.WIDTH and 0.5 < height < 9
+    assert fig.get_facecolor() == to_rgba(style.CARD)  # opaque and light
 
 
 def test_letters_are_large_dark_inside_and_apart(drawn):
@@ -149,11 +150,11 @@ def contrast(colour) -> float:
             0.0722,
         )
 
-    return (luminance(viz.CARD) + 0.05) / (luminance(colour) + 0.05)
+    return (luminance(style.CARD) + 0.05) / (luminance(colour) + 0.05)
 
 
 def test_letters_colours_can_be_read():
-    assert all(contrast(colour) > 4.5 for colour in viz.TEXT)
+    assert all(contrast(colour) > 4.5 for colour in style.TEXT)
     assert all(contrast(colour) > 2 for colour in viz.PALETTE)
 
 
@@ -185,8 +186,8 @@ def test_a_notebook_shows_each_figure_once():
         width = int.from_bytes(
             png[16:20], "big"
         )  # the whole card, nothing cropped: twice sharp in 700 pixels
-        assert width == int(viz.WIDTH * viz.DPI)
-        assert output["metadata"]["image/png"]["width"] == round(viz.WIDTH * 96)
+        assert width == int(style.WIDTH * style.DPI)
+        assert output["metadata"]["image/png"]["width"] == round(style.WIDTH * 96)
 
 
 def test_importing_vitlib_leaves_matplotlib_alone_and_viz_leaves_pyplot_alone():
@@ -203,7 +204,7 @@ def test_style_is_given_and_not_leaked():
         viz.show_images(rand(3, 8, 8))
         assert matplotlib.rcParams["font.size"] == matplotlib.rcParamsDefault["font.size"]
         viz.use_style()
-        assert matplotlib.rcParams["figure.facecolor"] == viz.CARD
+        assert matplotlib.rcParams["figure.facecolor"] == style.CARD
 
 
 # What the figures say

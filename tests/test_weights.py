@@ -78,7 +78,7 @@ def test_a_failed_save_leaves_the_old_model(tmp_path, monkeypatch, error):
             file.write(b"half")
         raise error("stop")
 
-    monkeypatch.setattr("vitlib.weights.save_file", half_way)
+    monkeypatch.setattr("vitlib.weights.pretrained.save_file", half_way)
     with pytest.raises(error):
         saved(tmp_path, seed=1)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before

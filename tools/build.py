@@ -45,7 +45,7 @@ def digest(paths) -> str:
 
 def data_at_hand() -> str:
     """Returns which data set notebooks will find, with the sizes and times of its files."""
-    from vitlib.data import find_cifar10
+    from vitlib.data.cifar10 import find_cifar10
 
     folder = find_cifar10()
     if folder is None:

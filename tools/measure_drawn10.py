@@ -14,8 +14,8 @@ import time
 import torch
 from torch.nn.functional import one_hot
 
-from vitlib.data import load_dataset, normalize, split_validation
-from vitlib.utils import RESULTS, write_json
+from vitlib.data.dataset import load_dataset, normalize, split_validation
+from vitlib.evidence import RESULTS, write_json
 
 LAMBDAS = (10.0, 100.0, 1e3, 1e4, 1e5)
 

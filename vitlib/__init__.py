@@ -1,81 +1,120 @@
 """vitlib: the package of Patch by Patch, a book on Vision Transformers (arXiv 2010.11929).
 
-`import vitlib as vl` costs little: a name is looked up in its module when it is first used.
+All public names are here, as in `import vitlib as vl`. `vl.viz`, which needs matplotlib, is loaded when first used.
 """
 
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+from vitlib.config import PRESETS, ViTConfig
+from vitlib.data.cifar10 import CIFAR10_CLASSES, fetch_cifar10, find_cifar10, load_cifar10
+from vitlib.data.dataset import Dataset, denormalize, load_dataset, normalize, split_validation
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.data.photos import load_folder, load_image, sample_image
+from vitlib.device import pick_device, seed_everything
+from vitlib.evidence import load_results
+from vitlib.explain.attention import attention_distance, attention_entropy, attention_rollout
+from vitlib.explain.gradients import grad_cam
+from vitlib.model.attention import Attention
+from vitlib.model.costs import count_macs, count_parameters
+from vitlib.model.encoder import Block, PostNormBlock
+from vitlib.model.layers import DropPath, LayerScale, Mlp
+from vitlib.model.patches import (
+    ConvPatchEmbed,
+    ConvStem,
+    LinearPatchEmbed,
+    OverlapPatchEmbed,
+    conv_to_linear,
+    patchify,
+    unpatchify,
+)
+from vitlib.model.posembed import resample_pos_embed, sincos_2d
+from vitlib.model.vit import VisionTransformer
+from vitlib.train.augment import augment_batch, cutmix, mixup, random_crop, random_erasing, random_flip
+from vitlib.train.evaluate import evaluate, predict
+from vitlib.train.loop import train_model
+from vitlib.train.optim import EMA, build_optimizer, lr_at, parameter_groups
+from vitlib.train.randaugment import rand_augment
+from vitlib.train.recipe import RECIPES, Recipe, recipe
+from vitlib.weights.foreign import convert_state_dict, load_weights
+from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pretrained
+
+if TYPE_CHECKING:
+    from vitlib import viz
 
 __version__ = "0.1.0"
+__all__ = [
+    "CIFAR10_CLASSES",
+    "DRAWN10_CLASSES",
+    "EMA",
+    "PRESETS",
+    "RECIPES",
+    "Attention",
+    "Block",
+    "ConvPatchEmbed",
+    "ConvStem",
+    "Dataset",
+    "DropPath",
+    "LayerScale",
+    "LinearPatchEmbed",
+    "Mlp",
+    "OverlapPatchEmbed",
+    "PostNormBlock",
+    "Recipe",
+    "ViTConfig",
+    "VisionTransformer",
+    "__version__",
+    "attention_distance",
+    "attention_entropy",
+    "attention_rollout",
+    "augment_batch",
+    "build_optimizer",
+    "conv_to_linear",
+    "convert_state_dict",
+    "count_macs",
+    "count_parameters",
+    "cutmix",
+    "denormalize",
+    "evaluate",
+    "fetch_cifar10",
+    "find_cifar10",
+    "grad_cam",
+    "list_pretrained",
+    "load_cifar10",
+    "load_dataset",
+    "load_drawn10",
+    "load_folder",
+    "load_image",
+    "load_pretrained",
+    "load_results",
+    "load_weights",
+    "lr_at",
+    "mixup",
+    "normalize",
+    "parameter_groups",
+    "patchify",
+    "pick_device",
+    "predict",
+    "rand_augment",
+    "random_crop",
+    "random_erasing",
+    "random_flip",
+    "recipe",
+    "resample_pos_embed",
+    "sample_image",
+    "save_pretrained",
+    "seed_everything",
+    "sincos_2d",
+    "split_validation",
+    "train_model",
+    "unpatchify",
+    "viz",
+]
 
-PUBLIC = {
-    "config": ("PRESETS", "ViTConfig"),
-    "utils": ("count_macs", "count_parameters", "load_results", "pick_device", "seed_everything"),
-    "patches": (
-        "ConvPatchEmbed",
-        "ConvStem",
-        "LinearPatchEmbed",
-        "OverlapPatchEmbed",
-        "conv_to_linear",
-        "patchify",
-        "unpatchify",
-    ),
-    "posembed": ("resample_pos_embed", "sincos_2d"),
-    "attention": ("Attention",),
-    "layers": ("DropPath", "LayerScale", "Mlp"),
-    "encoder": ("Block", "PostNormBlock"),
-    "vit": ("VisionTransformer",),
-    "weights": (
-        "convert_state_dict",
-        "list_pretrained",
-        "load_pretrained",
-        "load_weights",
-        "save_pretrained",
-    ),
-    "probe": ("attention_distance", "attention_entropy", "attention_rollout", "grad_cam"),
-    "data": (
-        "CIFAR10_CLASSES",
-        "DRAWN10_CLASSES",
-        "denormalize",
-        "fetch_cifar10",
-        "find_cifar10",
-        "load_cifar10",
-        "load_dataset",
-        "load_drawn10",
-        "load_folder",
-        "load_image",
-        "normalize",
-        "sample_image",
-        "split_validation",
-    ),
-    "augment": (
-        "augment_batch",
-        "cutmix",
-        "mixup",
-        "rand_augment",
-        "random_crop",
-        "random_erasing",
-        "random_flip",
-    ),
-    "optim": ("EMA", "build_optimizer", "lr_at", "parameter_groups"),
-    "train": ("RECIPES", "Recipe", "evaluate", "predict", "recipe", "train_model"),
-    "viz": (),
-}
-_HOME = {name: module for module, names in PUBLIC.items() for name in names}
 
-__all__ = ["__version__", *PUBLIC, *_HOME]
-
-
-def __getattr__(name: str):
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"vitlib.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    if name in PUBLIC:
-        return importlib.import_module(f"vitlib.{name}")
+def __getattr__(name: str) -> object:
+    if name == "viz":
+        return importlib.import_module("vitlib.viz")
     raise AttributeError(f"module 'vitlib' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

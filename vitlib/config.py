@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from vitlib.checks import check_multiple, is_count, is_number
+
 __all__ = ["PRESETS", "ViTConfig"]
 
 CHOICES = {
@@ -48,7 +50,7 @@ class ViTConfig:
     Raises:
         ValueError: If a value is out of range or the sizes do not divide.
 
-    Source: Section 3.1 and Table 1.
+    Source: Section 3.1 and Table 1; chapter 08.
     """
 
     img_size: int | tuple[int, int] | list[int] = 32
@@ -76,24 +78,24 @@ class ViTConfig:
         if isinstance(self.img_size, list):  # a config read back from JSON
             object.__setattr__(self, "img_size", tuple(self.img_size))
         sides = self.img_size if isinstance(self.img_size, tuple) else (self.img_size,)
-        if len(sides) not in (1, 2) or not all(_is_count(s) for s in sides):
+        if len(sides) not in (1, 2) or not all(is_count(s) for s in sides):
             raise ValueError(f"img_size must be a positive integer or (height, width), got {self.img_size!r}")
         for name in ("patch_size", "in_chans", "embed_dim", "depth", "num_heads"):
-            if not _is_count(getattr(self, name)):
+            if not is_count(getattr(self, name)):
                 raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
         if not isinstance(self.num_classes, int) or self.num_classes < 0:
             raise ValueError(f"num_classes must be 0 (no head) or more, got {self.num_classes!r}")
-        if not _is_number(self.mlp_ratio) or not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
+        if not is_number(self.mlp_ratio) or not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
             raise ValueError(
                 f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
                 "the paper takes 4.0"
             )
-        if self.layer_scale is not None and not _is_number(self.layer_scale):
+        if self.layer_scale is not None and not is_number(self.layer_scale):
             raise ValueError(f"layer_scale must be a number or None, got {self.layer_scale!r}; 1e-5 is usual")
-        if not _is_number(self.init_std) or not 0 <= self.init_std < float("inf"):
+        if not is_number(self.init_std) or not 0 <= self.init_std < float("inf"):
             raise ValueError(f"init_std must be a number, 0 or more, got {self.init_std!r}; 0.02 is usual")
         for name in ("drop_rate", "attn_drop_rate", "drop_path_rate"):
-            if not _is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
+            if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)!r}")
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
@@ -169,20 +171,5 @@ class ViTConfig:
 
 # layers L, width D, heads h; the MLP is 4D wide in each
 SIZES = {"ti": (12, 192, 3), "s": (12, 384, 6), "b": (12, 768, 12), "l": (24, 1024, 16), "h": (32, 1280, 16)}
+#: The names that `ViTConfig.preset` knows: the paper's B, L and H, and DeiT's Ti and S. Source: chapter 08.
 PRESETS = ("vit-ti/16", "vit-s/16", "vit-s/32", "vit-b/16", "vit-b/32", "vit-l/16", "vit-l/32", "vit-h/14")
-
-
-def check_multiple(name: str, size: int, patch_size: int) -> None:
-    """Raise a `ValueError` that names the nearest sizes when `patch_size` does not divide `size`."""
-    if size % patch_size:
-        below, above = size // patch_size * patch_size, -(-size // patch_size) * patch_size
-        near = f"{below} or {above}" if below else f"{above}"
-        raise ValueError(f"{name} {size} is not a multiple of patch_size {patch_size}; try {near}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vitlib.studies.study import Claim, Study
-from vitlib.train import RECIPES
+from vitlib.train.recipe import RECIPES
 
 STUDY = Study(
     question="What is the best held-out accuracy within ten minutes on two cores, and how does it grow?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vitlib.studies.study import Study
-from vitlib.train import RECIPES
+from vitlib.train.recipe import RECIPES
 
 STUDY = Study(
     question="How far does a model of 460 thousand parameters get in sixty epochs?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vitlib.studies.study import Claim, Study
-from vitlib.train import RECIPES
+from vitlib.train.recipe import RECIPES
 
 _RATES = (0.0005, 0.001, 0.002)
 _SHARED = (

@@ -16,12 +16,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import vitlib
-from vitlib.data import Dataset, find_cifar10, load_dataset
-from vitlib.posembed import resample_pos_embed
-from vitlib.train import evaluate
-from vitlib.utils import describe_hardware, pick_device
-from vitlib.vit import VisionTransformer
-from vitlib.weights import load_pretrained
+from vitlib.data.cifar10 import find_cifar10
+from vitlib.data.dataset import Dataset, load_dataset
+from vitlib.device import describe_hardware, pick_device
+from vitlib.model.posembed import resample_pos_embed
+from vitlib.model.vit import VisionTransformer
+from vitlib.train.evaluate import evaluate
+from vitlib.weights.pretrained import load_pretrained
 
 __all__ = [
     "METHODS",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass, field
 
-from vitlib.train import Recipe, recipe
+from vitlib.train.recipe import Recipe, recipe
 
 __all__ = ["FULL", "QUICK", "Claim", "Study"]
 

@@ -47,7 +47,7 @@ def resample_pos_embed(
     Raises:
         ValueError: If the shapes and grids do not fit each other.
 
-    Source: Section 3.2 ("we therefore perform 2D interpolation").
+    Source: Section 3.2 ("we therefore perform 2D interpolation"); chapter 04.
     """
     if pos_embed.ndim != 3 or pos_embed.shape[0] != 1:
         raise ValueError(f"pos_embed must have shape (1, T, D), got {tuple(pos_embed.shape)}")
@@ -110,7 +110,7 @@ def sincos_2d(grid: tuple[int, int], embed_dim: int) -> Float[Tensor, "N D"]:
     Raises:
         ValueError: If D is not a multiple of 4.
 
-    Source: Vaswani et al. 2017, Section 3.5, in two dimensions; "2-D" in Appendix D.4 is learned.
+    Source: Vaswani et al. 2017, Section 3.5, in two dimensions; "2-D" in Appendix D.4 is learned; chapter 03.
     """
     if embed_dim % 4:
         raise ValueError(f"sincos_2d splits embed_dim in four; {embed_dim} is not a multiple of 4")
@@ -128,7 +128,7 @@ class NoPosEmbed(nn.Module):
         embed_dim: Width D.
         num_heads: Heads h (only relative positions need it).
 
-    Source: Table 8, "No Pos. Emb.".
+    Source: Table 8, "No Pos. Emb."; chapter 03.
     """
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:

@@ -25,7 +25,7 @@ class Mlp(nn.Module):
     Raises:
         ValueError: If the activation is unknown.
 
-    Source: Section 3.1 ("The MLP contains two layers with a GELU non-linearity").
+    Source: Section 3.1 ("The MLP contains two layers with a GELU non-linearity"); chapter 06.
     """
 
     def __init__(self, embed_dim: int, hidden_dim: int, act: str = "gelu", drop_rate: float = 0.0) -> None:
@@ -53,7 +53,7 @@ class DropPath(nn.Module):
     Raises:
         ValueError: If p is out of range.
 
-    Source: Huang et al. 2016 (arXiv 1603.09382); not in the paper.
+    Source: Huang et al. 2016 (arXiv 1603.09382); not in the paper; chapter 06.
     """
 
     def __init__(self, p: float = 0.0) -> None:
@@ -81,7 +81,7 @@ class LayerScale(nn.Module):
 
     Shape: (B, T, D) -> (B, T, D).
 
-    Source: Touvron et al. 2021, CaiT (arXiv 2103.17239); not in the paper.
+    Source: Touvron et al. 2021, CaiT (arXiv 2103.17239); not in the paper; chapter 06.
     """
 
     def __init__(self, embed_dim: int, init_value: float) -> None:

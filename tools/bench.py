@@ -22,9 +22,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from vitlib.config import ViTConfig
-from vitlib.train import pick_precision
-from vitlib.utils import count_macs, count_parameters, describe_hardware, pick_device, write_json
-from vitlib.vit import VisionTransformer
+from vitlib.device import describe_hardware, pick_device
+from vitlib.evidence import write_json
+from vitlib.model.costs import count_macs, count_parameters
+from vitlib.model.vit import VisionTransformer
+from vitlib.train.loop import pick_precision
 
 __all__ = [
     "LIBRARIES",
@@ -323,7 +325,7 @@ def measure_memory(
         Bytes, or None where the system does not tell.
     """
     order = json.dumps([name, precision, vars(cfg), batch_size, str(device), torch.get_num_threads()])
-    program = "import sys; from vitlib import bench; bench._memory(sys.argv[1])"
+    program = "import sys; import bench; bench._memory(sys.argv[1])"
     run = subprocess.run([sys.executable, "-c", program, order], capture_output=True, text=True, check=False)
     return int(run.stdout.split()[-1]) if run.returncode == 0 and run.stdout.split() else None
 

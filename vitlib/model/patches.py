@@ -8,7 +8,7 @@ from einops import rearrange
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from vitlib.config import check_multiple
+from vitlib.checks import check_multiple
 
 __all__ = [
     "PATCH_EMBEDS",
@@ -36,7 +36,7 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tenso
     Raises:
         ValueError: If `images` does not have four axes or P does not divide H and W.
 
-    Source: Section 3.1.
+    Source: Section 3.1; chapter 01.
 
     >>> import torch
     >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
@@ -74,7 +74,7 @@ def unpatchify(
     Raises:
         ValueError: If the shapes do not fit each other.
 
-    Source: Section 3.1.
+    Source: Section 3.1; chapter 01.
     """
     height, width = (img_size, img_size) if isinstance(img_size, int) else img_size
     if patches.ndim != 3 or patch_size < 1 or patches.shape[2] % patch_size**2:
@@ -105,7 +105,7 @@ def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
     Raises:
         ValueError: If `weight` does not have four axes.
 
-    Source: Section 3.1 ("patch embedding projection E").
+    Source: Section 3.1 ("patch embedding projection E"); chapter 02.
     """
     if weight.ndim != 4:
         raise ValueError(
@@ -132,7 +132,7 @@ class ConvPatchEmbed(nn.Module):
 
     Shape: (B, C, H, W) -> (B, N, D).
 
-    Source: Equation 1; the same map as `LinearPatchEmbed`, weights rearranged.
+    Source: Equation 1; the same map as `LinearPatchEmbed`, weights rearranged; chapter 02.
     """
 
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
@@ -155,7 +155,7 @@ class LinearPatchEmbed(nn.Module):
 
     Shape: (B, C, H, W) -> (B, N, D).
 
-    Source: Equation 1.
+    Source: Equation 1; chapter 02.
     """
 
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
@@ -179,7 +179,7 @@ class OverlapPatchEmbed(ConvPatchEmbed):
 
     Shape: (B, C, H, W) -> (B, N, D).
 
-    Source: the overlapping patches of T2T-ViT (arXiv 2101.11986); not in the paper.
+    Source: the overlapping patches of T2T-ViT (arXiv 2101.11986); not in the paper; chapter 02.
     """
 
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
@@ -206,7 +206,8 @@ class ConvStem(nn.Module):
     Raises:
         ValueError: If `patch_size` is not a power of two, 2 or more.
 
-    Source: Xiao et al. 2021, "Early convolutions help transformers see better" (arXiv 2106.14881).
+    Source: Xiao et al. 2021, "Early convolutions help transformers see better" (arXiv 2106.14881);
+        chapter 02.
     """
 
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from vitlib.config import ViTConfig
-from vitlib.encoder import BLOCKS, EPS
-from vitlib.patches import PATCH_EMBEDS
-from vitlib.posembed import POS_EMBEDS, STD
+from vitlib.model.encoder import BLOCKS, EPS
+from vitlib.model.patches import PATCH_EMBEDS
+from vitlib.model.posembed import POS_EMBEDS, STD
 
 __all__ = ["VisionTransformer"]
 
@@ -28,7 +28,7 @@ class VisionTransformer(nn.Module):
 
     Shape: standardised images (B, C, H, W) -> logits (B, K).
 
-    Source: Equations 1-4.
+    Source: Equations 1-4; chapter 08.
 
     >>> model = VisionTransformer(ViTConfig(depth=1))
     >>> model(torch.zeros(2, 3, 32, 32)).shape

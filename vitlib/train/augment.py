@@ -7,27 +7,26 @@ picking the images that drew an operation never makes a GPU wait. Images are (B,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Integer, Shaped
+from jaxtyping import Float, Integer
 from torch import Generator, Tensor
+
+from vitlib.data.dataset import check_batch, to_float
+from vitlib.train.randaugment import Floats, Images, rand_augment
 
 __all__ = [
     "augment_batch",
     "cutmix",
     "mixup",
-    "rand_augment",
     "random_crop",
     "random_erasing",
     "random_flip",
     "soft_targets",
-    "to_float",
 ]
 
-Images = Shaped[Tensor, "B C H W"]
-Floats = Float[Tensor, "B C H W"]
+
 Targets = Float[Tensor, "B K"]
 
 
@@ -53,7 +52,7 @@ def augment_batch(
     Returns:
         Float images (B, 3, H, W) in [0, 1], not yet normalised, and soft targets (B, K) whose rows sum to 1.
 
-    Source: each part names its own; the order is timm's.
+    Source: each part names its own; the order is timm's; chapter 09.
     """
     if recipe.crop:
         images = random_crop(images, recipe.crop, generator)
@@ -70,15 +69,6 @@ def augment_batch(
         method, alpha = methods[int(torch.randint(len(methods), (1,), generator=generator))]
         images, targets = method(images, targets, alpha, generator)
     return images, targets
-
-
-def to_float(images: Images) -> Floats:
-    """uint8 in [0, 255] to float in [0, 1]; floats pass unchanged.
-
-    Source: not in the paper.
-    """
-    _check(images)
-    return images.float().div_(255) if images.dtype == torch.uint8 else images
 
 
 def soft_targets(labels: Integer[Tensor, " B"], num_classes: int, smoothing: float = 0.0) -> Targets:
@@ -116,9 +106,9 @@ def random_crop(images: Images, padding: int, generator: Generator) -> Images:
     Raises:
         ValueError: If the padding does not fit the image.
 
-    Source: He et al. (2016, arXiv 1512.03385), Section 4.2, there with black borders.
+    Source: He et al. (2016, arXiv 1512.03385), Section 4.2, there with black borders; chapter 09.
     """
-    _check(images)
+    check_batch(images)
     B, C, H, W = images.shape
     if not 0 <= padding < min(H, W):
         raise ValueError(f"padding must be in [0, {min(H, W)}), got {padding}; 4 is usual for 32 pixels")
@@ -144,9 +134,9 @@ def random_flip(images: Images, generator: Generator, p: float = 0.5) -> Images:
     Returns:
         (B, C, H, W), the same dtype.
 
-    Source: He et al. (2016, arXiv 1512.03385), Section 4.2.
+    Source: He et al. (2016, arXiv 1512.03385), Section 4.2; chapter 09.
     """
-    _check(images)
+    check_batch(images)
     flip = (torch.rand(len(images), generator=generator) < p).to(images.device)
     return torch.where(flip.view(-1, 1, 1, 1), images.flip(-1), images)
 
@@ -163,7 +153,7 @@ def mixup(images: Images, targets: Targets, alpha: float, generator: Generator) 
     Returns:
         Float images (B, C, H, W) and targets (B, K).
 
-    Source: Zhang et al. (2018), with lam drawn per image.
+    Source: Zhang et al. (2018), with lam drawn per image; chapter 10.
     """
     images = to_float(images)
     lam = _beta(alpha, len(images), generator).to(images.device)
@@ -186,7 +176,7 @@ def cutmix(images: Images, targets: Targets, alpha: float, generator: Generator)
     Returns:
         Float images (B, C, H, W) and targets (B, K).
 
-    Source: Yun et al. (2019), with boxes drawn per image.
+    Source: Yun et al. (2019), with boxes drawn per image; chapter 10.
     """
     images = to_float(images)
     B, _, H, W = images.shape
@@ -209,7 +199,7 @@ def random_erasing(images: Images, generator: Generator, p: float = 0.25) -> Flo
     Returns:
         (B, C, H, W) float.
 
-    Source: Zhong et al. (2020).
+    Source: Zhong et al. (2020); chapter 10.
     """
     images = to_float(images)
     B, _, H, W = images.shape
@@ -234,148 +224,3 @@ def _boxes(height: Tensor, width: Tensor, H: int, W: int, generator: Generator) 
     rows = (torch.arange(H) + 0.5 - cy.unsqueeze(1)).abs() < height.unsqueeze(1) / 2  # (B, H)
     cols = (torch.arange(W) + 0.5 - cx.unsqueeze(1)).abs() < width.unsqueeze(1) / 2  # (B, W)
     return rows.unsqueeze(2) & cols.unsqueeze(1)
-
-
-# RandAugment. Each operation takes (n, C, H, W) floats in [0, 1] and a strength (n, 1, 1, 1) in [-1, 1], whose sign is
-# random; for the geometric ones a strength (n,), and they return the matrix that maps output to input coordinates.
-
-
-def rand_augment(images: Images, generator: Generator, num_ops: int = 2, magnitude: float = 9.0) -> Floats:
-    """Give each image `num_ops` operations of its own, drawn evenly from fourteen, at about one strength.
-
-    Shears, shifts and rotations are composed into one matrix per image and sampled once; what comes in is grey.
-
-    Args:
-        images: (B, C, H, W) uint8, or float in [0, 1]; C is 1 or 3.
-        generator: A CPU generator.
-        num_ops: Operations per image, >= 1.
-        magnitude: 0 (hardly any change) to 10 (the strongest); a normal noise of 0.5 is added per image.
-
-    Returns:
-        (B, C, H, W) float in [0, 1].
-
-    Raises:
-        ValueError: If `num_ops` or `magnitude` is out of range.
-
-    Source: Cubuk et al. (2020), with the ranges of timm's `rand-m9-mstd0.5`.
-    """
-    if num_ops < 1 or not 0 <= magnitude <= 10:
-        raise ValueError(
-            f"expected num_ops >= 1 and magnitude in [0, 10], got {num_ops} and {magnitude}; "
-            "2 and 9 are usual"
-        )
-    images = to_float(images).clone()
-    B, C, H, W = images.shape
-    device = images.device
-    names = [*GEOMETRIC, *PHOTOMETRIC, "identity"]
-    matrix = torch.eye(3).repeat(B, 1, 1)  # (B, 3, 3)
-    for _ in range(num_ops):
-        choice = torch.randint(len(names), (B,), generator=generator)
-        strength = ((magnitude + 0.5 * torch.randn(B, generator=generator)) / 10).clamp_(0, 1)
-        strength *= torch.randint(0, 2, (B,), generator=generator) * 2 - 1
-        for k, name in enumerate(names[:-1]):
-            index = (choice == k).nonzero().squeeze(1)
-            if not len(index):
-                continue
-            if name in GEOMETRIC:
-                matrix[index] = matrix[index] @ GEOMETRIC[name](strength[index], H / W)
-            else:
-                s, index = strength[index].view(-1, 1, 1, 1).to(device), index.to(device)
-                images[index] = PHOTOMETRIC[name](images[index], s).clamp_(0, 1)
-    moved = (matrix != torch.eye(3)).flatten(1).any(1).nonzero().squeeze(1)
-    if len(moved):
-        theta, moved = matrix[moved, :2].to(device), moved.to(device)
-        grid = F.affine_grid(theta, [len(moved), C, H, W], align_corners=False)  # (n, H, W, 2)
-        images[moved] = F.grid_sample(images[moved] - 0.5, grid, align_corners=False) + 0.5
-    return images.clamp_(0, 1)
-
-
-def _matrix(n: int, **entries: Tensor) -> Tensor:
-    matrix = torch.eye(3).repeat(n, 1, 1)
-    for place, value in entries.items():  # "m01" is row 0, column 1
-        matrix[:, int(place[1]), int(place[2])] = value
-    return matrix
-
-
-def _rotate(s: Tensor, aspect: float) -> Tensor:
-    angle = s * math.pi / 6  # 30 degrees
-    cos, sin = angle.cos(), angle.sin()
-    return _matrix(
-        len(s), m00=cos, m01=-sin * aspect, m10=sin / aspect, m11=cos
-    )  # square pixels on oblong images
-
-
-def _grey(x: Tensor) -> Tensor:
-    if x.shape[1] == 1:
-        return x
-    return (x * x.new_tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)).sum(1, keepdim=True)
-
-
-def _blend(base: Tensor, x: Tensor, s: Tensor) -> Tensor:
-    return base + (x - base) * (1 + 0.9 * s)  # a factor between 0.1 and 1.9
-
-
-def _sharpness(x: Tensor, s: Tensor) -> Tensor:
-    kernel = x.new_tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]]).div_(13).expand(x.shape[1], 1, 3, 3)
-    smooth = x.clone()  # the outermost pixels stay
-    smooth[..., 1:-1, 1:-1] = F.conv2d(x, kernel, groups=x.shape[1])
-    return _blend(smooth, x, s)
-
-
-def _posterize(x: Tensor, s: Tensor) -> Tensor:
-    step = 2 ** (4 * s.abs()).round()  # drop up to 4 of the 8 bits
-    return ((x * 255).round() / step).floor() * step / 255
-
-
-def _solarize(x: Tensor, s: Tensor) -> Tensor:
-    return torch.where(x > 1 - s.abs(), 1 - x, x)
-
-
-def _autocontrast(x: Tensor, s: Tensor) -> Tensor:
-    low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)
-    return torch.where(high > low, (x - low) / (high - low).clamp_min(1e-6), x)
-
-
-def _equalize(x: Tensor, s: Tensor) -> Tensor:
-    levels = (x * 255).round().long().flatten(2)  # (n, C, H*W)
-    counts = torch.zeros(*levels.shape[:2], 256, device=x.device)  # (n, C, 256)
-    counts.scatter_add_(2, levels, torch.ones_like(x).flatten(2))
-    below = counts.cumsum(2) - counts  # pixels darker than each level
-    last = counts.gather(2, levels.amax(2, keepdim=True))  # pixels of the brightest level that occurs
-    step = ((levels.shape[2] - last) / 255).floor()  # as in PIL
-    table = ((below + (step / 2).floor()) / step.clamp_min(1)).floor().clamp_(0, 255) / 255
-    return torch.where(step > 0, table.gather(2, levels), x.flatten(2)).view_as(x)
-
-
-GEOMETRIC: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "shear_x": lambda s, aspect: _matrix(len(s), m01=0.3 * s * aspect),
-    "shear_y": lambda s, aspect: _matrix(len(s), m10=0.3 * s / aspect),
-    "translate_x": lambda s, aspect: _matrix(
-        len(s), m02=0.9 * s
-    ),  # coordinates span 2: up to 45 % of the side
-    "translate_y": lambda s, aspect: _matrix(len(s), m12=0.9 * s),
-    "rotate": _rotate,
-}
-PHOTOMETRIC: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "brightness": lambda x, s: x * (1 + 0.9 * s),
-    "colour": lambda x, s: _blend(_grey(x), x, s),
-    "contrast": lambda x, s: _blend(_grey(x).mean((2, 3), keepdim=True), x, s),
-    "sharpness": _sharpness,
-    "posterize": _posterize,
-    "solarize": _solarize,
-    "autocontrast": _autocontrast,
-    "equalize": _equalize,
-}
-
-
-def _check(images: Tensor) -> None:
-    if images.ndim != 4:
-        raise ValueError(
-            f"expected images (B, C, H, W), got shape {tuple(images.shape)}; "
-            "add a batch axis to a single image with images[None]"
-        )
-    if images.dtype != torch.uint8 and not images.is_floating_point():
-        raise ValueError(
-            f"expected uint8 images, or floats in [0, 1], got {images.dtype}; "
-            "convert integers in [0, 255] with images.to(torch.uint8)"
-        )

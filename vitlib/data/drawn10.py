@@ -40,6 +40,8 @@ def load_drawn10(
 
     Raises:
         ValueError: An unknown split, or n or seed out of range.
+
+    Source: chapter 09.
     """
     if split not in DRAWN10_SIZES:
         raise ValueError(f"unknown split {split!r}: expected one of {', '.join(DRAWN10_SIZES)}")
@@ -57,9 +59,6 @@ def load_drawn10(
             members = start + np.flatnonzero(block == label)
             images[members] = _draw(_Dice(seed, split, members), _THINGS[label])
     return torch.from_numpy(images), torch.from_numpy(labels)
-
-
-# ------------------------------------------------------------------------------------ random numbers
 
 
 class _Dice:
@@ -102,9 +101,6 @@ def _labels(split: str, n: int, seed: int) -> np.ndarray:
     return order.reshape(-1)[:n].astype(np.int64)  # (tens, 10) -> (n,)
 
 
-# ---------------------------------------------------------------- shapes: signed distances, (n, 32, 32)
-
-
 def _disc(x, y, a, b=None):
     """A disc of radius a, or an ellipse with half-axes a and b (its distance is exact at the edge only)."""
     b = a if b is None else b
@@ -133,9 +129,6 @@ def _wave(t):
 def _stripes(t, period):
     """Stripes across t, as wide as the gaps between them."""
     return _wave(t / period) * (period / 4)
-
-
-# ------------------------------------------------------------------------------------------- a scene
 
 
 class _Scene:
@@ -208,9 +201,6 @@ def _draw(dice: _Dice, thing: Callable[[_Scene], None]) -> np.ndarray:
     light = 1 + dice(-0.15, 0.15) * _SIDE[None, :, None] + dice(-0.15, 0.15) * _SIDE[None, None, :]
     picture = s.canvas * light[:, None] + (dice.grain() * dice(0, 0.05))[:, None]
     return (np.clip(picture, 0, 1) * 255 + np.float32(0.5)).astype(np.uint8)
-
-
-# ------------------------------------------------------------------------------------------ ten things
 
 
 def _balloon(s: _Scene):
@@ -304,4 +294,5 @@ def _umbrella(s: _Scene):
 
 
 _THINGS = (_balloon, _boat, _butterfly, _fish, _flower, _house, _mushroom, _rocket, _tree, _umbrella)
+#: The classes of Drawn-10, in the order of its labels. Source: chapter 09.
 DRAWN10_CLASSES = tuple(thing.__name__[1:] for thing in _THINGS)

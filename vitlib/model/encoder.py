@@ -5,8 +5,8 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.attention import Attention
-from vitlib.layers import DropPath, LayerScale, Mlp
+from vitlib.model.attention import Attention
+from vitlib.model.layers import DropPath, LayerScale, Mlp
 
 __all__ = ["BLOCKS", "Block", "PostNormBlock"]
 
@@ -29,7 +29,7 @@ class Block(nn.Module):
 
     Shape: (B, T, D) -> (B, T, D).
 
-    Source: Equations 2 and 3.
+    Source: Equations 2 and 3; chapter 06.
     """
 
     def __init__(
@@ -69,7 +69,8 @@ class Block(nn.Module):
 class PostNormBlock(Block):
     """Post-norm block: norm(x + attention(x)), then norm(x + MLP(x)); arguments as for `Block`.
 
-    Source: Vaswani et al. 2017 (arXiv 1706.03762). The paper's Section 3.1 chose pre-norm instead.
+    Source: Vaswani et al. 2017 (arXiv 1706.03762). The paper's Section 3.1 chose pre-norm instead;
+        chapter 06.
     """
 
     def forward(

@@ -31,7 +31,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     Raises:
         ValueError: If the weight decay is negative or nothing in the model is trainable.
 
-    Source: not in the paper; usual since DeiT (arXiv 2012.12877).
+    Source: not in the paper; usual since DeiT (arXiv 2012.12877); chapter 09.
     """
     if weight_decay < 0:
         raise ValueError(f"weight_decay must be >= 0, got {weight_decay}; 0.05 suits AdamW on CIFAR-10")
@@ -62,7 +62,8 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
     Raises:
         ValueError: For an unknown optimiser.
 
-    Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019).
+    Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019);
+        chapter 09.
     """
     groups = parameter_groups(model, recipe.weight_decay)
     if recipe.optimizer == "adamw":
@@ -97,7 +98,7 @@ def lr_at(
     Raises:
         ValueError: For an unknown schedule, or a warm-up that is not shorter than the run.
 
-    Source: Appendix B.1, Table 3 (linear warm-up, then cosine or linear decay).
+    Source: Appendix B.1, Table 3 (linear warm-up, then cosine or linear decay); chapter 09.
 
     Example:
         >>> [round(lr_at(s, 6, 1.0, warmup=2, schedule="linear"), 2) for s in range(6)]
@@ -133,7 +134,8 @@ class EMA:
     Raises:
         ValueError: If the decay is outside [0, 1).
 
-    Source: Polyak and Juditsky (1992); the paper averages its largest models when fine-tuning (table 4).
+    Source: Polyak and Juditsky (1992); the paper averages its largest models when fine-tuning (table 4);
+        chapter 10.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:

@@ -36,7 +36,7 @@ class Attention(nn.Module):
     Raises:
         ValueError: If h does not divide D; in use, if the tokens are not (B, T, D).
 
-    Source: Appendix A.
+    Source: Appendix A; chapter 05.
     """
 
     def __init__(

@@ -1,94 +1,24 @@
-"""Models on disk: the book's own, and other libraries' ViT weights (the paper's too), without pickle."""
+"""Other libraries' ViT weights (the paper's too), read without pickle."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 
 from vitlib.config import ViTConfig
-from vitlib.posembed import resample_pos_embed
-from vitlib.utils import RESULTS, write_atomic, write_json
-from vitlib.vit import VisionTransformer
+from vitlib.model.posembed import resample_pos_embed
+from vitlib.model.vit import VisionTransformer
 
-__all__ = ["convert_state_dict", "list_pretrained", "load_pretrained", "load_weights", "save_pretrained"]
-
-
-def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
-    """Names that `load_pretrained` knows."""
-    return sorted(path.stem for path in Path(folder).glob("*.safetensors"))
-
-
-def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer, dict]:
-    """A model the book trained, and its card.
-
-    Args:
-        name: One of `list_pretrained()`.
-        folder: Where `<name>.safetensors` and `<name>.json` lie; by default inside the package.
-
-    Returns:
-        The model in float32 and evaluation mode, and the card: command, data set, hardware, recipe,
-        curves and final metrics of the run that made it.
-
-    Raises:
-        ValueError: If there is no such model, or a file is damaged or does not fit its card.
-    """
-    folder = Path(folder)
-    if name not in list_pretrained(folder):
-        raise ValueError(
-            f"no model called {name!r}; there are: {', '.join(list_pretrained(folder)) or 'none yet'}"
-        )
-    try:
-        card = json.loads((folder / f"{name}.json").read_text())
-        model = VisionTransformer(ViTConfig(**card["config"]))
-        state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
-        model.load_state_dict(state)
-    except Exception as error:
-        raise ValueError(
-            f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
-            "reinstall vitlib, or train the model again"
-        ) from error
-    return model.eval(), card
-
-
-def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) -> Path:
-    """Write a model's weights in float16 and its card, each atomically.
-
-    Args:
-        model: Any device, any float dtype.
-        card: What is known of the run; `card["name"]` names the files, "config" is filled in.
-        folder: Made if needed.
-
-    Returns:
-        The path of the weights.
-
-    Raises:
-        ValueError: If the card has no name, or a weight does not fit into float16.
-    """
-    if not card.get("name"):
-        raise ValueError('the card needs a "name", which names the files')
-    folder = Path(folder)
-    state = {
-        key: value.detach().to("cpu", torch.float16).contiguous() for key, value in model.state_dict().items()
-    }
-    for key, value in state.items():
-        if not value.isfinite().all():
-            raise ValueError(
-                f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
-                "train it again with a lower learning rate"
-            )
-    write_json(folder / f"{card['name']}.json", {**card, "config": asdict(model.cfg)})
-    return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))
+__all__ = ["DINO_HEAD", "LIBRARIES", "PREFIX", "WRAPPERS", "convert_state_dict", "load_weights"]
 
 
 # --- other libraries' weights ------------------------------------------------------------------------------------
@@ -191,7 +121,7 @@ def load_weights(
         ValueError: If the file cannot be read, its names are of no library known here, or a weight is missing,
             left over, or of another shape.
 
-    Source: Section 3.2, for other sizes and another number of classes.
+    Source: Section 3.2, for other sizes and another number of classes; chapter 08.
     """
     state, library = convert_state_dict(_read(source) if isinstance(source, str | Path) else source)
     own = model.state_dict()
@@ -221,6 +151,8 @@ def convert_state_dict(state: Mapping) -> tuple[dict[str, Tensor], str]:
 
     Raises:
         ValueError: If the names are of no library known here.
+
+    Source: chapter 08.
     """
     weights = [
         (PREFIX.sub("", key.replace("/", ".")), torch.as_tensor(value))

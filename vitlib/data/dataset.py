@@ -1,0 +1,232 @@
+"""A data set with its label, ready for a model: loading by name, holding out, standardising."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64, Shaped, UInt8
+from torch import Tensor
+
+from vitlib.checks import check_choice
+from vitlib.data.cifar10 import CIFAR10_CLASSES, cifar10_label, find_cifar10, load_cifar10
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+
+__all__ = [
+    "Dataset",
+    "check_batch",
+    "denormalize",
+    "load_dataset",
+    "normalize",
+    "split_validation",
+    "to_float",
+]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images with their labels and what they are called.
+
+    Attributes:
+        images: uint8 (n, 3, H, W), RGB.
+        labels: int64 (n,), each an index into `classes`.
+        classes: The classes' names.
+        label: How to call the data beside a number measured on it, e.g. "CIFAR-10 (JPEG q75)".
+        name: "cifar10", "drawn10" or "folder".
+
+    Source: chapter 09.
+    """
+
+    images: UInt8[Tensor, "n 3 H W"]
+    labels: Int64[Tensor, " n"]
+    classes: tuple[str, ...]
+    label: str
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def load_dataset(
+    name: str = "auto", split: str = "train", n: int | None = None, root: str | Path | None = None
+) -> Dataset:
+    """CIFAR-10 or Drawn-10, with their names and label.
+
+    Args:
+        name: "cifar10", "drawn10", or "auto": CIFAR-10 where it is found, else Drawn-10.
+        split: "train" or "test".
+        n: Only the first n images.
+        root: Where CIFAR-10 lies; see `find_cifar10`.
+
+    Returns:
+        a `Dataset` of n images.
+
+    Raises:
+        FileNotFoundError: "cifar10" was asked for and is not there.
+        ValueError: An unknown name or split, an n out of range, or a damaged file.
+
+    Source: chapter 09.
+    """
+    check_choice("data set", name, ("auto", "cifar10", "drawn10"))
+    if name == "drawn10" or (name == "auto" and find_cifar10(root) is None):
+        images, labels = load_drawn10(split, n)
+        return Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
+    images, labels = load_cifar10(split, root)
+    if n is not None and not 1 <= n <= len(images):
+        raise ValueError(f"expected n from 1 to {len(images)} for CIFAR-10's {split} split, got {n}")
+    return Dataset(images[:n], labels[:n], CIFAR10_CLASSES, cifar10_label(find_cifar10(root)), "cifar10")
+
+
+def split_validation(
+    images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"], n: int = 5000, seed: int = 0
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Holds n images out of a training set, each class in proportion.
+
+    Choices (learning rates, epochs, recipes) are made on the part held out; the test set is read once.
+
+    Args:
+        images: (N, ...).
+        labels: int64 (N,).
+        n: How many to hold out, 1 to N - 1.
+        seed: The same seed holds out the same images, on every machine.
+
+    Returns:
+        (train_images, train_labels), (val_images, val_labels): N - n and n of them, in their old order.
+
+    Raises:
+        ValueError: Lengths that differ, or n out of range.
+
+    Source: chapter 09.
+    """
+    total = len(labels)
+    if len(images) != total:
+        raise ValueError(f"expected as many images as labels, got {len(images)} and {total}")
+    if not 1 <= n < total:
+        raise ValueError(f"expected n from 1 to {total - 1}, got {n}; hold out fewer than all {total} images")
+    shuffled = np.random.default_rng(seed).permutation(total)
+    y = labels.cpu().numpy()[shuffled]
+    # Give each image its place within its own class, from 0 to 1: the n smallest are then spread evenly.
+    place = np.empty(total)
+    for value in np.unique(y):
+        members = np.flatnonzero(y == value)
+        place[members] = (np.arange(len(members)) + 0.5) / len(members)
+    held = torch.zeros(total, dtype=torch.bool)
+    held[torch.from_numpy(shuffled[np.argsort(place, kind="stable")[:n]])] = True
+    held = held.to(labels.device)
+    rest, held = (~held).nonzero()[:, 0], held.nonzero()[:, 0]
+    here = images.device
+    return (images[rest.to(here)], labels[rest]), (images[held.to(here)], labels[held])
+
+
+def normalize(
+    images: Shaped[Tensor, "*B C H W"],
+    mean: float | Sequence[float] = 0.5,
+    std: float | Sequence[float] = 0.5,
+) -> Float[Tensor, "*B C H W"]:
+    """Standardises images for a model: (x - mean) / std, with x in [0, 1].
+
+    Args:
+        images: (..., C, H, W); uint8 0 to 255, or float in [0, 1].
+        mean: One number, or one for each channel.
+        std: Likewise, above 0.
+
+    Returns:
+        float (..., C, H, W), in [-1, 1] with the default mean and std.
+
+    Raises:
+        ValueError: Not a tensor, another dtype, channels last, or values outside [0, 1] (that range is
+            looked at on the CPU only: on a GPU the look would stop the queue of work).
+
+    Source: chapter 09.
+
+    Example:
+        >>> normalize(torch.tensor([[[0, 255]]], dtype=torch.uint8)).tolist()
+        [[[-1.0, 1.0]]]
+    """
+    _check_images(images)
+    if images.dtype == torch.uint8:
+        images = images.to(torch.get_default_dtype()) / 255
+    elif images.device.type == "cpu" and images.numel():
+        low, high = (v.item() for v in images.aminmax())
+        if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
+            raise ValueError(
+                f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; "
+                f"divide 0-255 by 255, and do not normalise twice"
+            )
+    mean, std = _per_channel("mean", mean, images), _per_channel("std", std, images)
+    if (std <= 0).any():
+        raise ValueError(f"expected std above 0, got {std.flatten().tolist()}")
+    return (images - mean) / std
+
+
+def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
+    """uint8 in [0, 255] to float in [0, 1]; floats pass unchanged.
+
+    Source: not in the paper.
+    """
+    check_batch(images)
+    return images.float().div_(255) if images.dtype == torch.uint8 else images
+
+
+def denormalize(
+    images: Float[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5, std: float | Sequence[float] = 0.5
+) -> Float[Tensor, "*B C H W"]:
+    """The inverse of `normalize`, for looking at what a model was given.
+
+    Args:
+        images: float (..., C, H, W), standardised.
+        mean: As given to `normalize`.
+        std: As given to `normalize`.
+
+    Returns:
+        float (..., C, H, W) in [0, 1].
+
+    Raises:
+        ValueError: Not a float tensor (..., C, H, W).
+
+    Source: chapter 09.
+    """
+    _check_images(images)
+    if images.dtype == torch.uint8:
+        raise ValueError("expected standardised float images, got uint8; uint8 images need no denormalize")
+    return (images * _per_channel("std", std, images) + _per_channel("mean", mean, images)).clamp(0, 1)
+
+
+def _check_images(images: Tensor) -> None:
+    """Refuses what is not a uint8 or float tensor (..., C, H, W)."""
+    if not isinstance(images, Tensor):
+        raise ValueError(
+            f"expected a torch tensor (..., C, H, W), got {type(images).__name__}; turn a NumPy "
+            f"image (H, W, C) into one with torch.from_numpy(image).permute(2, 0, 1)"
+        )
+    shape = tuple(images.shape)
+    if images.ndim < 3:
+        raise ValueError(f"expected images (..., C, H, W), got {shape}; add the missing axes with x[None]")
+    if shape[-1] in (1, 3, 4) and shape[-3] not in (1, 3, 4):
+        raise ValueError(f"expected channels first (..., C, H, W), got {shape}; use x.movedim(-1, -3)")
+    if images.dtype != torch.uint8 and not images.is_floating_point():
+        raise ValueError(f"expected uint8 or float images, got {images.dtype}; use x.to(torch.uint8)")
+
+
+def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> Tensor:
+    """A number, or one for each channel, as (1 or C, 1, 1)."""
+    value = torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1)
+    if len(value) not in (1, images.shape[-3]):
+        raise ValueError(f"expected one {what}, or {images.shape[-3]} (one a channel), got {len(value)}")
+    return value[:, None, None]  # (C,) -> (C, 1, 1)
+
+
+def check_batch(images: Tensor) -> None:
+    if images.ndim != 4:
+        raise ValueError(
+            f"expected images (B, C, H, W), got shape {tuple(images.shape)}; "
+            "add a batch axis to a single image with images[None]"
+        )
+    if images.dtype != torch.uint8 and not images.is_floating_point():
+        raise ValueError(
+            f"expected uint8 images, or floats in [0, 1], got {images.dtype}; "
+            "convert integers in [0, 255] with images.to(torch.uint8)"
+        )

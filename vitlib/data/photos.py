@@ -1,0 +1,172 @@
+"""A reader's own photographs, and scikit-image's."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+
+from vitlib.checks import check_choice
+from vitlib.data.dataset import Dataset
+
+__all__ = ["SAMPLES", "load_folder", "load_image", "sample_image"]
+
+
+SAMPLES = {  # photographs in the public domain that scikit-image's wheel carries
+    "astronaut": "astronaut.png",
+    "brick": "brick.png",
+    "camera": "camera.png",
+    "cat": "chelsea.png",
+    "coffee": "coffee.png",
+    "galaxies": "hubble_deep_field.jpg",
+    "grass": "grass.png",
+    "gravel": "gravel.png",
+    "rocket": "rocket.jpg",
+}
+_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+
+
+def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) -> UInt8[Tensor, "3 H W"]:
+    """Reads a photograph, in RGB, and makes it the wanted size.
+
+    Grey images get three equal channels, transparent ones a white ground; a camera's rotation mark is obeyed.
+
+    Args:
+        path: A JPEG, PNG, WebP, TIFF or BMP file.
+        img_size: Pixels, one number for a square or (height, width); None keeps the file's size. The middle
+            of the photograph is cut out in the wanted proportion, then shrunk by averaging areas.
+
+    Returns:
+        uint8 (3, H, W).
+
+    Raises:
+        FileNotFoundError: No such file; the message proposes the nearest name.
+        ValueError: A folder, a file that is no image or damaged, or an impossible img_size.
+
+    Source: chapter 01.
+    """
+    cv2 = _import_cv2()
+    wanted = _check_size(img_size)
+    path = Path(path).expanduser()
+    if path.is_dir():
+        raise ValueError(f"expected an image file, got the folder {path}; use load_folder for that")
+    if not path.is_file():
+        around = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, around, 1, 0.5)
+        hint = f"; did you mean {near[0]}?" if near else f"; the current folder is {Path.cwd()}"
+        raise FileNotFoundError(f"no file {path}{hint}")
+    encoded = np.frombuffer(path.read_bytes(), np.uint8)  # cv2.imread fails on some names under Windows
+    bgr = cv2.imdecode(encoded, cv2.IMREAD_COLOR) if encoded.size else None
+    if bgr is None:
+        raise ValueError(
+            f"{path} is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file, got "
+            f"{encoded.size:,} bytes that OpenCV cannot read; save it (HEIC too) as PNG"
+        )
+    if encoded[:2].tobytes() != b"\xff\xd8":  # a JPEG is never transparent
+        layers = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
+        if layers is not None and layers.ndim == 3 and layers.shape[2] == 4 and layers.dtype == np.uint8:
+            alpha = layers[..., 3:].astype(np.float32) / 255
+            bgr = (layers[..., :3] * alpha + 255 * (1 - alpha)).round().astype(np.uint8)
+    rgb = cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)  # OpenCV's channels come as blue, green, red
+    if wanted:
+        rgb = _fit(rgb, *wanted)
+    return torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))  # (H, W, 3) -> (3, H, W)
+
+
+def load_folder(path: str | Path, img_size: int | tuple[int, int] = 32) -> Dataset:
+    """Reads a folder that holds one folder of images for each class.
+
+    Args:
+        path: For instance `pets`, with `pets/cat/1.jpg`, `pets/dog/1.jpg` and so on. Classes are numbered in
+            alphabetical order; hidden files and files that are no images by their name are passed over.
+        img_size: Pixels, one number or (height, width); see `load_image`.
+
+    Returns:
+        a `Dataset` of uint8 (n, 3, H, W) images, its label the folder's name.
+
+    Raises:
+        FileNotFoundError: No such folder.
+        ValueError: No class folders, a class without images, a damaged image, or an impossible img_size.
+
+    Source: chapter 09.
+    """
+    path = Path(path).expanduser()
+    if not path.is_dir():
+        raise FileNotFoundError(f"no folder {path}; the current folder is {Path.cwd()}")
+    if img_size is None:
+        raise ValueError("expected an img_size, got None; the images of a data set share a size, try 32")
+    folders = sorted(p for p in path.glob("[!.]*") if p.is_dir())
+    if not folders:
+        raise ValueError(f"expected one folder for each class in {path}, got none; try cat/1.jpg")
+    images, labels = [], []
+    for label, folder in enumerate(folders):
+        files = sorted(p for p in folder.glob("[!.]*") if p.suffix.lower() in _SUFFIXES)
+        if not files:
+            raise ValueError(f"expected images in {folder}, got none; put .jpg or .png files there")
+        images += [load_image(file, img_size) for file in files]
+        labels += [label] * len(files)
+    classes = tuple(folder.name for folder in folders)
+    return Dataset(torch.stack(images), torch.tensor(labels), classes, path.resolve().name, "folder")
+
+
+def sample_image(
+    name: str = "astronaut", img_size: int | tuple[int, int] | None = None
+) -> UInt8[Tensor, "3 H W"]:
+    """One of scikit-image's bundled photographs, all in the public domain; no download.
+
+    Args:
+        name: "astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel" or "rocket".
+        img_size: Pixels, one number or (height, width); see `load_image`.
+
+    Returns:
+        uint8 (3, H, W).
+
+    Raises:
+        ValueError: An unknown name, or an impossible img_size.
+        ImportError: No scikit-image is installed.
+
+    Source: chapter 01.
+    """
+    check_choice("sample image", name, SAMPLES)
+    found = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
+    if found is None:
+        raise ImportError("the sample photographs come with scikit-image: pip install scikit-image")
+    return load_image(Path(found.submodule_search_locations[0]) / "data" / SAMPLES[name], img_size)
+
+
+def _import_cv2():
+    """OpenCV, or what to do where the system lacks a library that it needs."""
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError(
+            f"OpenCV does not start ({error}). opencv-python needs the system's libGL: install libgl1, or take the "
+            f"headless build, which is the same module: pip install --force-reinstall opencv-python-headless"
+        ) from error
+    return cv2
+
+
+def _check_size(img_size: object) -> tuple[int, int] | None:
+    """(height, width) in pixels, or None."""
+    if img_size is None:
+        return None
+    pair = tuple(img_size) if isinstance(img_size, tuple | list) else (img_size, img_size)
+    if len(pair) != 2 or not all(type(v) is int and v > 0 for v in pair):
+        raise ValueError(f"expected img_size in whole pixels, or (height, width), got {img_size!r}; try 224")
+    return pair
+
+
+def _fit(rgb: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Cuts out the middle in the proportion height:width, then resizes; (H, W, 3) -> (height, width, 3)."""
+    cv2 = _import_cv2()
+    H, W, _ = rgb.shape
+    scale = min(H / height, W / width)
+    h, w = max(1, round(height * scale)), max(1, round(width * scale))
+    top, left = (H - h) // 2, (W - w) // 2
+    way = cv2.INTER_AREA if scale > 1 else cv2.INTER_CUBIC
+    return cv2.resize(rgb[top : top + h, left : left + w], (width, height), interpolation=way)

@@ -1,0 +1,3 @@
+"""Training: recipes, optimisers, augmentation, the objective, the loop, its checkpoints, evaluation."""
+
+from __future__ import annotations

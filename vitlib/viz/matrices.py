@@ -1,0 +1,204 @@
+"""Matrices as colours: heat maps, confusion, similarity (Figure 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from vitlib.viz.style import (
+    CARD,
+    ERRORS,
+    INK,
+    LETTER,
+    SMALL,
+    STYLE,
+    WIDTH,
+    Card,
+    as_classes,
+    as_many,
+    fit_grid,
+    panels,
+    sheet,
+)
+
+__all__ = ["confusion_matrix", "heat_maps", "similarity_maps"]
+
+
+@rc_context(STYLE)
+def heat_maps(
+    maps: Tensor | Sequence,
+    titles: Sequence[str] | None = None,
+    *,
+    label: str = "",
+    cols: int | None = None,
+    values: str = "",
+    limits: tuple[float | int, float | int] | None = None,
+) -> Figure:
+    """Matrices as coloured squares on one scale: blue and red about 0 where a number is negative.
+
+    Args:
+        maps: n matrices (R, C), as a list or as one tensor (n, R, C); a single (R, C) is one matrix.
+        titles: One line above each matrix.
+        label: What the colour stands for.
+        cols: Matrices per row; by default up to 5, fewer where titles are long.
+        values: A format such as ".2f" to write each number in its square; "" writes none.
+        limits: The numbers at both ends of the scale; None takes the smallest and the largest.
+
+    Returns:
+        The figure: one axes for each matrix, and the colour scale.
+
+    Raises:
+        ValueError: If these are not finite matrices, or the numbers would not fit their squares.
+
+    Source: chapter 05.
+    """
+    arrays = [torch.as_tensor(one).detach().cpu().float().numpy() for one in maps]
+    if arrays and all(array.ndim == 1 for array in arrays):
+        arrays = [np.stack(arrays)]
+    for array in arrays or [np.zeros(0)]:
+        if array.ndim != 2 or not array.size or not np.isfinite(array).all():
+            raise ValueError(
+                f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN"
+            )
+    titles = as_many("titles", titles, len(arrays), "matrices")
+    low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
+    if signed := low < 0:
+        low, high = -max(-low, high), max(-low, high)
+    aspect = max(array.shape[0] / array.shape[1] for array in arrays)
+    side = min(3.6, 4.6 / aspect, (WIDTH - 1.4) / (cols or min(5, len(arrays))))  # 1.4 inches for the scale
+    room = side / max(array.shape[1] for array in arrays) / LETTER  # letters across a square
+    if values and room < max(len(format(low, values)), len(format(high, values))):
+        raise ValueError(
+            f"numbers of {values!r} do not fit squares of {room:.1f} letters; write fewer digits, "
+            'use fewer cols, or values=""'
+        )
+    fig, axes = panels(len(arrays), cols, aspect, titles, most=5, side=side)
+    for ax, array, title in zip(axes, arrays, titles, strict=True):
+        picture = ax.imshow(array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high)
+        ax.set_title(title)
+        ax.grid(False)
+        for (row, col), value in np.ndenumerate(array) if values else ():
+            red, green, blue, _ = picture.cmap(picture.norm(value))
+            dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
+            ax.text(
+                col,
+                row,
+                format(value, values),
+                size=SMALL,
+                color="white" if dark else INK,
+                ha="center",
+                va="center",
+            )
+    bar = fig.colorbar(picture, ax=axes, shrink=0.8, aspect=20)
+    bar.outline.set_visible(False)
+    bar.set_label(label)
+    return fig
+
+
+@rc_context(STYLE)
+def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: Sequence[str]) -> Figure:
+    """Which classes are taken for which: a row for each truth, a column for each answer.
+
+    Only the errors are coloured. The right answers, on the diagonal, are grey, and their share of the
+    row stands at its end.
+
+    Args:
+        labels: (n,) true classes; or counts (K, K), rows true, with `preds=None`.
+        preds: (n,) predicted classes.
+        classes: K names, 2 to 12.
+
+    Returns:
+        The figure, one axes.
+
+    Raises:
+        ValueError: If the lengths differ, a class is out of range or there are not 2 to 12 names.
+
+    Source: chapter 09.
+    """
+    k = len(classes)
+    if not 2 <= k <= 12:
+        raise ValueError(f"counts can be read for 2 to 12 classes, got {k}; choose the classes to compare")
+    if preds is None:
+        counts = np.asarray(labels)
+        if counts.shape != (k, k) or counts.min() < 0:
+            raise ValueError(
+                f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more, "
+                f"got {counts.shape}; pass labels and preds, both (n,)"
+            )
+    else:
+        n = len(labels)
+        pairs = as_classes("labels", labels, n, k) * k + as_classes("preds", preds, n, k)
+        counts = np.bincount(pairs, minlength=k * k).reshape(k, k)  # (K*K,) -> (K, K)
+    errors = np.where(np.eye(k, dtype=bool), 0, counts)
+    peak, totals = max(1, errors.max()), counts.sum(axis=1)
+    fig = Card(1.6 + 0.7 * k if k < 6 else 1.9 + 0.5 * k)
+    ax = fig.subplots()
+    ax.imshow(errors, cmap=ERRORS, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto")
+    for i, j in np.ndindex(k, k):
+        if i == j:
+            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="#e3e7ec"))
+        colour = "#66707c" if i == j else "white" if errors[i, j] > 0.55 * peak else INK
+        if counts[i, j]:
+            ax.text(j, i, f"{counts[i, j]}", ha="center", va="center", size=SMALL, color=colour)
+    ax.set_xticks(range(k), classes, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(k), classes)
+    ax.set(xlabel="the model's answer", ylabel="the truth")
+    ax.set_xticks(np.arange(0.5, k - 1), minor=True)
+    ax.set_yticks(np.arange(0.5, k - 1), minor=True)
+    ax.grid(False)
+    ax.grid(which="minor", color=CARD, linewidth=2)
+    ax.spines[:].set_visible(False)
+    right = ax.secondary_yaxis("right")
+    right.set_yticks(
+        range(k), [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)]
+    )
+    right.spines[:].set_visible(False)
+    total = counts.sum()
+    ax.set_title(f"{100 * np.trace(counts) / max(1, total):.1f} % of {total:,} right", weight="bold")
+    ax.annotate("recall", (1, 1), xytext=(4, 5), xycoords="axes fraction", textcoords="offset points")
+    return fig
+
+
+@rc_context(STYLE)
+def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> Figure:
+    """How alike the positions are: at each patch's place, a small map of its likeness to every patch.
+
+    Args:
+        pos_embed: (1, 1+N, D) as in `model.pos_embed.table()`, or (N, D) without CLS.
+        grid: (rows, cols) of patches; None where N is a square.
+
+    Returns:
+        The figure: the maps, and the colour scale.
+
+    Raises:
+        ValueError: If the table does not have one of these shapes, or the grid does not fit.
+
+    Source: Figure 7 (centre); chapter 03.
+    """
+    table = torch.as_tensor(pos_embed).detach().cpu().float()
+    if table.ndim == 3 and len(table) == 1:
+        table = table[0, 1:]  # (1, 1+N, D) -> (N, D)
+    if table.ndim != 2:
+        raise ValueError(
+            f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; "
+            "use model.pos_embed.table()"
+        )
+    rows, cols = fit_grid(len(table), grid)
+    unit = F.normalize(table, dim=1)
+    maps = (
+        (unit @ unit.T).unflatten(1, (rows, cols)).unflatten(0, (rows, cols))
+    )  # (N, N) -> (rows, cols) twice
+    fig, ax = sheet(maps[..., None], gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
+    ax.set(xlabel="column of the patch", ylabel="row of the patch")
+    picture = ax.images[0]
+    bar = fig.colorbar(picture, ax=ax, shrink=0.7, aspect=25)
+    bar.outline.set_visible(False)
+    bar.set_label("cosine similarity")
+    return fig

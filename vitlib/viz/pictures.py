@@ -1,0 +1,225 @@
+"""Images, patches, tokens and predictions (Figure 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from vitlib.model.patches import unpatchify
+from vitlib.viz.style import (
+    INK,
+    MARGIN,
+    PALETTE,
+    SMALL,
+    STYLE,
+    TEXT,
+    WIDTH,
+    as_classes,
+    as_image,
+    as_images,
+    as_many,
+    aspect_of,
+    panels,
+    smooth,
+)
+
+__all__ = ["show_images", "show_patches", "show_predictions", "show_tokens"]
+
+
+@rc_context(STYLE)
+def show_images(
+    images: Tensor | Sequence[Tensor], titles: Sequence[str] | None = None, cols: int | None = None
+) -> Figure:
+    """Images side by side, every pixel a sharp square.
+
+    Args:
+        images: (n, 3, H, W) or (3, H, W), uint8 or float in [0, 1]; or a list of (3, H, W) of any sizes.
+        titles: One line above each image.
+        cols: Images per row; by default up to 8, fewer where titles are long.
+
+    Returns:
+        The figure, one axes per image.
+
+    Raises:
+        ValueError: If these are not images, or the titles are not as many.
+
+    Source: chapter 01.
+    """
+    arrays = as_images(images)
+    titles = as_many("titles", titles, len(arrays), "images")
+    fig, axes = panels(len(arrays), cols, aspect_of(arrays), titles, most=8)
+    for ax, array, title in zip(axes, arrays, titles, strict=True):
+        ax.imshow(array, interpolation=smooth(array))
+        ax.set_title(title)
+    return fig
+
+
+@rc_context(STYLE)
+def show_patches(image: Tensor, patch_size: int, numbers: bool = False) -> Figure:
+    """An image cut into its patches.
+
+    Args:
+        image: (3, H, W), uint8 or float in [0, 1]; or its patches, (N, P*P*3) by `patchify`, N square.
+        patch_size: Patch side P in pixels.
+        numbers: Whether to write each patch's place in the sequence, counted from 0.
+
+    Returns:
+        The figure, one axes.
+
+    Raises:
+        ValueError: If P does not divide the image, or if the numbers would not fit.
+
+    Source: Figure 1; chapter 01.
+    """
+    tiles = _tiles(image, patch_size)  # (rows, cols, P, P, 3)
+    rows, cols = tiles.shape[:2]
+    if numbers and cols > 16:
+        raise ValueError(f"numbers fit in up to 16 patches a row, got {cols}; try a larger patch_size")
+    side = min(WIDTH - 2 * MARGIN, 5.4 * cols / rows)
+    fig, (ax,) = panels(1, 1, rows / cols, most=1, side=side)
+    for i in range(rows * cols):
+        row, col = divmod(i, cols)
+        _tile(ax, tiles[row, col], col, row, number=i if numbers else None)
+    ax.set(xlim=(-0.02, cols + 0.02), ylim=(rows + 0.02, -0.02), aspect="equal")
+    return fig
+
+
+@rc_context(STYLE)
+def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, cls: bool = True) -> Figure:
+    """The sequence a ViT reads: the CLS token, then the patches in reading order, the middle left out.
+
+    Args:
+        image: (3, H, W), uint8 or float in [0, 1]; or patches (N, P*P*3), as for `show_patches`.
+        patch_size: Patch side P in pixels.
+        first: Patches shown from the start.
+        last: Patches shown from the end.
+        cls: Whether the CLS token stands in front. The numbers are then positions in the sequence: CLS is 0.
+
+    Returns:
+        The figure, one axes.
+
+    Raises:
+        ValueError: If P does not divide the image, or if `first` and `last` do not name 1 to 20 patches.
+
+    Source: Figure 1, Equation 1; chapter 01.
+    """
+    tiles = _tiles(image, patch_size)
+    tiles = tiles.reshape(-1, *tiles.shape[2:])  # (rows, cols, P, P, 3) -> (N, P, P, 3)
+    if first < 1 or last < 0 or first + last > 20:
+        raise ValueError(
+            f"expected first >= 1, last >= 0 and at most 20 patches together, got first={first}, last={last}"
+        )
+    shown = list(range(len(tiles)))
+    if len(tiles) > first + last:
+        shown = [*shown[:first], None, *shown[len(tiles) - last :]]
+    width = len(shown) + cls
+    fig, (ax,) = panels(1, 1, 1.45 / width, most=1, side=min(WIDTH - 2 * MARGIN, 0.8 * width))
+    if cls:
+        ax.add_patch(Rectangle((0.05, 0.05), 0.9, 0.9, facecolor=PALETTE[0]))
+        ax.text(0.5, 0.5, "CLS", size=SMALL, color="white", weight="bold", ha="center", va="center")
+        ax.text(0.5, 1.25, "0", size=SMALL, ha="center", va="center")
+    for x, i in enumerate(shown, start=int(cls)):
+        if i is None:
+            ax.text(x + 0.5, 0.5, "···", size=14, weight="bold", ha="center", va="center")
+            continue
+        _tile(ax, tiles[i], x, 0)
+        ax.text(x + 0.5, 1.25, str(i + cls), size=SMALL, ha="center", va="center")
+    ax.set(xlim=(0, width), ylim=(1.45, 0), aspect="equal")
+    return fig
+
+
+@rc_context(STYLE)
+def show_predictions(
+    images: Tensor, probs: Tensor, labels: Tensor | None, classes: Sequence[str], cols: int | None = None
+) -> Figure:
+    """What a model took images for: a green frame and a tick, or a red frame, a cross and the truth.
+
+    Args:
+        images: (n, 3, H, W), uint8 or float in [0, 1].
+        probs: (n, K), rows sum to 1.
+        labels: (n,), or None where the truth is not known: then there is no mark.
+        classes: K names.
+        cols: Images per row; by default as many as the names leave room for, up to 5.
+
+    Returns:
+        The figure, one axes per image.
+
+    Raises:
+        ValueError: If the lengths differ, a row of `probs` does not sum to 1 or a label is out of range.
+
+    Source: chapter 09.
+    """
+    arrays, probs = as_images(images), torch.as_tensor(probs).detach().cpu().float()
+    n, k = len(arrays), len(classes)
+    if probs.shape != (n, k):
+        raise ValueError(
+            f"expected probs of shape ({n}, {k}) for {n} images and {k} classes, got {tuple(probs.shape)}"
+        )
+    sums = probs.sum(dim=1)
+    if not ((sums - 1).abs() < 1e-2).all():
+        raise ValueError(
+            f"expected probs whose rows sum to 1, got sums from {sums.min():.3g} to "
+            f"{sums.max():.3g}; use logits.softmax(dim=1)"
+        )
+    shares, preds = probs.max(dim=1)
+    truths = [None] * n if labels is None else as_classes("labels", labels, n, k)
+    heads, feet, colours = [], [], []
+    for share, pred, truth in zip(shares.tolist(), preds.tolist(), truths, strict=True):
+        mark = "" if truth is None else "✓ " if pred == truth else "✗ "
+        heads.append(f"{mark}{classes[pred]} {100 * share:.0f} %")
+        feet.append(f"is {classes[truth]}" if mark == "✗ " else "")
+        colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
+    fig, axes = panels(n, cols, aspect_of(arrays), heads, most=5, below=int(any(feet)))
+    for ax, array, head, foot, colour in zip(axes, arrays, heads, feet, colours, strict=True):
+        ax.imshow(array, interpolation=smooth(array))
+        ax.set_title(head, color=TEXT[colour])
+        ax.set_xlabel(foot)
+        ax.spines[:].set(visible=True, color=PALETTE[colour], linewidth=3)
+    return fig
+
+
+def _tile(ax, tile: np.ndarray, x: int, y: int, number: int | None = None) -> None:
+    """One patch in the unit square at (x, y), a little space around it."""
+    ax.imshow(tile, extent=(x + 0.04, x + 0.96, y + 0.96, y + 0.04), interpolation=smooth(tile, sharp=40))
+    if number is not None:
+        dark = tile.mean() < 0.5
+        box = {"boxstyle": "round,pad=0.12", "facecolor": INK if dark else "white", "alpha": 0.55, "lw": 0}
+        ax.text(
+            x + 0.5,
+            y + 0.5,
+            str(number),
+            size=SMALL,
+            color="white" if dark else INK,
+            bbox=box,
+            ha="center",
+            va="center",
+        )
+
+
+def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
+    """(rows, cols, P, P, 3) from an image or from its patches."""
+    if patch_size < 1:
+        raise ValueError(f"patch_size must be a positive integer, got {patch_size!r}")
+    if getattr(image, "ndim", 0) == 2:
+        side = round(len(image) ** 0.5)
+        if side**2 != len(image):
+            raise ValueError(
+                f"expected a square number of patches, got {len(image)}; for another grid use "
+                "vl.unpatchify and pass the image"
+            )
+        image = unpatchify(image[None], patch_size, side * patch_size)
+    array = as_image(image)
+    height, width, channels = array.shape
+    if height % patch_size or width % patch_size:
+        raise ValueError(
+            f"image of {height} x {width} is not a multiple of patch_size {patch_size}; try "
+            f"{height // patch_size * patch_size} x {width // patch_size * patch_size}"
+        )
+    tiles = array.reshape(height // patch_size, patch_size, -1, patch_size, channels)
+    return tiles.swapaxes(1, 2)  # (rows, P, cols, P, 3) -> (rows, cols, P, P, 3)

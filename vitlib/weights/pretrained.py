@@ -1,0 +1,91 @@
+"""The book's own models, on disk as float16 beside their cards."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from vitlib.config import ViTConfig
+from vitlib.evidence import RESULTS, write_atomic, write_json
+from vitlib.model.vit import VisionTransformer
+
+__all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
+
+
+def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
+    """Names that `load_pretrained` knows.
+
+    Source: chapter 09.
+    """
+    return sorted(path.stem for path in Path(folder).glob("*.safetensors"))
+
+
+def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer, dict]:
+    """A model the book trained, and its card.
+
+    Args:
+        name: One of `list_pretrained()`.
+        folder: Where `<name>.safetensors` and `<name>.json` lie; by default inside the package.
+
+    Returns:
+        The model in float32 and evaluation mode, and the card: command, data set, hardware, recipe,
+        curves and final metrics of the run that made it.
+
+    Raises:
+        ValueError: If there is no such model, or a file is damaged or does not fit its card.
+
+    Source: chapter 09.
+    """
+    folder = Path(folder)
+    if name not in list_pretrained(folder):
+        raise ValueError(
+            f"no model called {name!r}; there are: {', '.join(list_pretrained(folder)) or 'none yet'}"
+        )
+    try:
+        card = json.loads((folder / f"{name}.json").read_text())
+        model = VisionTransformer(ViTConfig(**card["config"]))
+        state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
+        model.load_state_dict(state)
+    except Exception as error:
+        raise ValueError(
+            f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
+            "reinstall vitlib, or train the model again"
+        ) from error
+    return model.eval(), card
+
+
+def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) -> Path:
+    """Write a model's weights in float16 and its card, each atomically.
+
+    Args:
+        model: Any device, any float dtype.
+        card: What is known of the run; `card["name"]` names the files, "config" is filled in.
+        folder: Made if needed.
+
+    Returns:
+        The path of the weights.
+
+    Raises:
+        ValueError: If the card has no name, or a weight does not fit into float16.
+
+    Source: chapter 09.
+    """
+    if not card.get("name"):
+        raise ValueError('the card needs a "name", which names the files')
+    folder = Path(folder)
+    state = {
+        key: value.detach().to("cpu", torch.float16).contiguous() for key, value in model.state_dict().items()
+    }
+    for key, value in state.items():
+        if not value.isfinite().all():
+            raise ValueError(
+                f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
+                "train it again with a lower learning rate"
+            )
+    write_json(folder / f"{card['name']}.json", {**card, "config": asdict(model.cfg)})
+    return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))
