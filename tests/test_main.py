@@ -70,7 +70,7 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
         "drawn10.safetensors",
     }
     model, card = vl.load_pretrained("drawn10", out)
-    test = vl.load_dataset("drawn10", "test")
+    test = cli.load_dataset("drawn10", "test")
     scores = vl.evaluate(model, test.images, test.labels)
     assert card["final"]["test_accuracy"] == scores["accuracy"] and card["final"]["n_test"] == 100
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
@@ -137,7 +137,7 @@ def test_a_study_runs_stops_and_reports(tmp_path, capsys):
 
 def test_the_studies_are_listed_with_their_questions(capsys):
     assert main(["study", "list"]) == 0
-    assert "positions    Does a ViT need positions, and which kind?" in capsys.readouterr().out
+    assert "positions       Does a ViT need positions, and which kind?" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [[], ["train"], ["data"], ["study"]])

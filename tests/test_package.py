@@ -22,7 +22,7 @@ BASE = ("checks", "config", "device", "evidence")
 ARROWS = {
     "checks": (),
     "config": ("checks",),
-    "device": (),
+    "device": ("checks", "config"),
     "evidence": ("device",),
     "data": BASE,
     "model": BASE,

@@ -9,7 +9,10 @@ import torch
 
 from vitlib.data.dataset import Dataset
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.evidence import RESULTS, load_results
+from vitlib.studies import norm_order
 from vitlib.studies.runner import STUDIES, report, run_study
+from vitlib.studies.study import Claim, train_variant
 from vitlib.train.recipe import recipe
 
 TINY = {
@@ -38,9 +41,10 @@ def run(data, out, **more):
 def test_every_variant_is_a_model_that_can_be_built(name, scale):
     study = STUDIES[name]
     shared = study.full if scale == "full" else {}
-    built = [recipe(study.base, **{**shared, **own}) for own in study.variants.values()]
-    assert len({str(one) for one in built}) == len(built) > 1
-    assert study.question.endswith("?")
+    assert study.question.endswith("?") and len(study.variants) > 1
+    if study.run is train_variant:
+        built = [recipe(study.base, **{**shared, **own}) for own in study.variants.values()]
+        assert len({str(one) for one in built}) == len(built)
 
 
 def test_results_hold_every_run_and_its_summary(data, tmp_path):
@@ -101,3 +105,87 @@ def test_refusals(data, tmp_path, call, message):
 def test_more_held_out_images_than_there_are(data, tmp_path):
     with pytest.raises(ValueError, match="60"):
         run_study("stems", data, n_val=60, out=tmp_path, progress=False)
+
+
+# ------------------------------------------------------------------------------------------------------ claims
+
+COMMITTED = [path.stem for path in sorted(RESULTS.glob("*.json")) if path.stem in STUDIES]
+HEADER = ("name", "command", "vitlib_version", "torch_version", "dataset", "hardware", "precision")
+
+
+def runs_of(**scores) -> list[dict]:
+    """Runs of variants by their scores, seed by seed."""
+    return [
+        {"variant": name, "seed": seed, "final": {"val_accuracy": score}}
+        for name, values in scores.items()
+        for seed, score in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind", "verdict"),
+    [
+        ([0.62, 0.63, 0.62], [0.60, 0.61, 0.60], "ahead", "agrees"),
+        ([0.60, 0.61, 0.60], [0.60, 0.61, 0.60], "ahead", "differs"),
+        ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "ahead", "open"),
+        ([0.605, 0.615, 0.604], [0.60, 0.61, 0.60], "ahead", "differs"),  # a difference too small to matter
+        ([0.601, 0.611, 0.602], [0.60, 0.61, 0.60], "equal", "agrees"),
+        ([0.64, 0.65, 0.64], [0.60, 0.61, 0.60], "equal", "differs"),
+        ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "equal", "open"),
+        ([0.9], [0.1], "ahead", "open"),  # one seed decides nothing
+        ([0.9, 0.9, 0.9], [], "ahead", "open"),
+    ],
+)
+def test_a_claim_is_judged_by_its_rule(first, second, kind, verdict):
+    claim = Claim("", "", ("a",), ("b",), margin=0.01, kind=kind)
+    assert claim.judge(runs_of(a=first, b=second))["verdict"] == verdict
+
+
+def test_a_side_is_read_by_its_best_variant_and_pairs_go_by_seed():
+    claim = Claim("", "", ("a", "c"), ("b",), margin=0.01)
+    found = claim.judge(runs_of(a=[0.5, 0.5, 0.5], c=[0.7, 0.6, 0.8], b=[0.6, 0.5, 0.69]))
+    assert (found["first"], found["second"], found["n"]) == ("c", "b", 3)
+    assert found["difference"] == pytest.approx(0.31 / 3)
+    assert found["se"] == pytest.approx(0.01 / 3)  # of 0.10, 0.10 and 0.11; unpaired it would be 0.08
+    assert found["interval"][0] == pytest.approx(0.31 / 3 - 4.3027 * 0.01 / 3, abs=1e-5)
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_every_result_has_the_one_header(path):
+    result = json.loads(path.read_text(encoding="utf-8"))
+    wrong = [key for key in HEADER if not (isinstance(result.get(key), str) and result[key])]
+    assert not wrong and result["name"] == path.stem
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_what_a_committed_study_says_follows_from_its_runs(name):
+    study, result = STUDIES[name], load_results(name)
+    assert (result["question"], result["metric"]) == (study.question, study.metric)
+    assert result["verdicts"] == json.loads(
+        json.dumps({c.says: c.judge(result["runs"]) for c in study.claims})
+    )
+    for variant, summary in result["summary"].items():
+        scores = [run["final"][study.metric] for run in result["runs"] if run["variant"] == variant]
+        assert summary["n"] == len(scores) and summary["mean"] == pytest.approx(
+            sum(scores) / len(scores), abs=6e-5
+        )
+    known = {claim.metric for claim in study.claims} | {study.metric}
+    assert all(metric in run["final"] for metric in known for run in result["runs"])
+    assert report(name).count("\n| ") == len(result["summary"]) + 1
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_claims_name_variants_there_are(name):
+    study = STUDIES[name]
+    for claim in study.claims if study.metric != "accuracy" else ():
+        assert {*claim.first, *claim.second} <= study.variants.keys() and claim.kind in ("ahead", "equal")
+        assert claim.margin > 0 and claim.says and claim.source
+
+
+def test_learning_by_heart_is_a_study_like_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(norm_order, "STEPS", 2)
+    images, labels = load_drawn10("train", n=70)
+    data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
+    result = run_study("norm-order", data, seeds=(0,), out=tmp_path, progress=False)
+    assert result["finished"] and len(result["runs"]) == 20 and result["n_train"] == 64
+    assert "| post lr=0.002 init=xavier |" in report("norm-order", tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,7 +14,8 @@ import vitlib as vl
 from vitlib.data.dataset import Dataset
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.studies import resolution
-from vitlib.studies.resolution import METHODS, read_at, resize_images, sample_patches, with_table
+from vitlib.studies.resampling import METHODS, read_at, resize_images, sample_patches, with_table
+from vitlib.studies.runner import STUDIES, run_study
 
 OLD = (4, 4)
 
@@ -116,59 +118,58 @@ def test_reading_at_another_size_takes_the_methods_table(model, pictures):
     assert torch.equal(read_at(model, wide, labels, "mean"), right)
 
 
-def test_run_has_the_format(model, pictures, monkeypatch):
+@pytest.fixture
+def tiny(model, pictures, monkeypatch) -> Dataset:
+    """The study on one small model with two seeds; its 30 test images."""
     images, labels = pictures
     data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
-    seeds = {"tiny": 0, "tiny-s1": 1}
-    monkeypatch.setattr(
-        resolution,
-        "load_pretrained",
-        lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": seeds[name]}),
-    )
-    monkeypatch.setattr(resolution, "SIZES", ((12, 12), (12, 20)))
-    monkeypatch.setattr(resolution, "MORE_SIZES", ((20, 20),))
-    result = resolution.run(device="cpu", progress=False, models=list(seeds), data=[data], command="x")
-    json.dumps(result)
-    assert result["question"].endswith("?") and result["finished"] and result["command"] == "x"
-    assert result["n_test"] == {"Drawn-10": 30} and "read again" in result["note"]
-    variants = [run["variant"] for run in result["runs"] if run["model"] == "tiny"]
+    cards = {"tiny": 0, "tiny-s1": 1}
+    for name, value in {
+        "list_pretrained": lambda: list(cards),
+        "load_pretrained": lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": cards[name]}),
+        "load_dataset": lambda name, split, n: Dataset(images[:n], labels[:n], label="Drawn-10"),
+        "SIZES": ((12, 12), (12, 20)),
+        "MORE_SIZES": ((20, 20),),
+        "_QUICK": 20,
+    }.items():
+        monkeypatch.setattr(resolution, name, value)
+    monkeypatch.setitem(STUDIES, "resolution", replace(resolution.STUDY, variants={"tiny": {}, "absent": {}}))
+    return data
+
+
+def test_run_has_the_format(tiny, tmp_path):
+    result = run_study("resolution", tiny, scale="full", out=tmp_path, device="cpu", progress=False)
+    assert json.loads((tmp_path / "resolution.json").read_text()) == json.loads(json.dumps(result))
+    assert result["question"].endswith("?") and result["finished"] and result["dataset"] == "Drawn-10"
+    assert (result["n_train"], result["n_val"]) == (0, 0) and "read again" in result["measure"]
+    variants = [run["variant"] for run in result["runs"] if run["seed"] == 0]
     assert len(variants) == len(set(variants)) == 1 + 2 * len(METHODS) + 1 + 2 * 2
+    assert {run["seed"] for run in result["runs"]} == {0, 1}
     for run in result["runs"]:
         final = run["final"]
-        assert run["group"] == "tiny" and run["seed"] == seeds[run["model"]] and final["n"] == 30
-        assert final["se"] == pytest.approx(
-            (final["accuracy"] * (1 - final["accuracy"]) / 30) ** 0.5, abs=1e-5
-        )
+        assert run["variant"].startswith("tiny: ") and final["n"] == 30
+        p = final["accuracy"]
+        assert final["se"] == pytest.approx((p * (1 - p) / 30) ** 0.5, abs=1e-5)
     one = {run["variant"]: run["final"] for run in result["runs"]}
-    assert one["swapped 12x12"] == one["bicubic 12x12"]
-    assert one["first N 12x20"]["change"] == pytest.approx(
-        one["first N 12x20"]["accuracy"] - one["bicubic 12x20"]["accuracy"], abs=1e-5
+    assert one["tiny: swapped 12x12"] == one["tiny: bicubic 12x12"]
+    assert one["tiny: first N 12x20"]["change"] == pytest.approx(
+        one["tiny: first N 12x20"]["accuracy"] - one["tiny: bicubic 12x20"]["accuracy"], abs=1e-5
     )
     assert result["summary"]["tiny: mean 12x20"] == {
-        "mean": pytest.approx(one["mean 12x20"]["accuracy"], abs=1e-5),
+        "mean": pytest.approx(one["tiny: mean 12x20"]["accuracy"], abs=1e-5),
         "sd": 0.0,
         "n": 2,
     }
 
 
-def test_quick_reads_fewer_images_than_full(model, pictures, monkeypatch):
-    images, labels = pictures
-    data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
-    monkeypatch.setattr(
-        resolution, "load_pretrained", lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": 0})
-    )
-    for name, value in (("SIZES", ()), ("MORE_SIZES", ()), ("_QUICK", 20)):
-        monkeypatch.setattr(resolution, name, value)
+def test_quick_reads_fewer_images_than_full(tiny, tmp_path):
     for scale, n in (("quick", 20), ("full", 30)):
-        result = resolution.run(scale, "cpu", False, models=["tiny"], data=[data])
-        assert [run["final"]["n"] for run in result["runs"]] == [n]
+        result = run_study("resolution", tiny, scale=scale, out=tmp_path, device="cpu", progress=False)
+        assert {run["final"]["n"] for run in result["runs"]} == {n}
 
 
 def test_committed_result_is_what_the_study_asks():
     result = vl.load_results("resolution")
-    assert result["question"] == resolution.QUESTION
-    drawn = [run for run in result["runs"] if run["dataset"] == "Drawn-10"]
-    assert {run["model"] for run in drawn} == set(resolution.MODELS["drawn10"])
     for rows, cols in resolution.SIZES:
         for method in METHODS:
             assert result["summary"][f"drawn10-token: {method} {rows}x{cols}"]["n"] == 3
@@ -192,8 +193,3 @@ def test_refusals(model, pictures):
         with_table(bag, (12, 12), torch.zeros(1, 10, 12))
     with pytest.raises(ValueError, match=r"patch_size 20 is larger than the images, \(16, 16\)"):
         sample_patches(images, (2, 2), 20)
-    with pytest.raises(ValueError, match="scale must be quick or full, got 'half'"):
-        resolution.run("half")
-    data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
-    with pytest.raises(ValueError, match="cifar10-plain was trained on cifar10, but data holds drawn10"):
-        resolution.run(models=["cifar10-plain"], data=[data], device="cpu")

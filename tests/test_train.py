@@ -15,8 +15,10 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.train import loop as module
-from vitlib.train.loop import Stopped, pick_precision
+from vitlib import evidence
+from vitlib.device import pick_precision
+from vitlib.train import loop, objective
+from vitlib.train.checkpoint import Stopped, polite_interrupt
 from vitlib.train.recipe import RECIPES, recipe
 
 TINY = vl.ViTConfig(
@@ -68,9 +70,8 @@ def toy(n: int = 72) -> tuple[torch.Tensor, torch.Tensor]:
     return images, labels
 
 
-def run(recipe=RANDOM, **options) -> dict:
-    images, labels = toy()
-    return vl.train_model(recipe, images, labels, progress=False, **options)
+def run(recipe=RANDOM, label="", **options) -> dict:
+    return vl.train_model(recipe, vl.Dataset(*toy(), label=label), progress=False, **options)
 
 
 def weights(result: dict) -> dict:
@@ -102,14 +103,16 @@ def test_it_learns_a_small_batch_by_heart():
         flip=False,
         precision="fp32",
     )
-    result = vl.train_model(easy, images, labels, progress=False)
+    result = vl.train_model(easy, (images, labels), progress=False)
     scores = vl.evaluate(result["model"], images, labels)
     assert scores["accuracy"] == 1.0 and scores["loss"] < 0.05
 
 
 def test_the_result_tells_what_happened(tmp_path):
     images, labels = toy()
-    result = run(val=(images[:20], labels[:20]), out=tmp_path, label="toy", command="pytest")
+    token = evidence.COMMAND.set("pytest")
+    result = run(val=(images[:20], labels[:20]), out=tmp_path, label="toy")
+    evidence.COMMAND.reset(token)
     assert [row["epoch"] for row in result["epochs"]] == [1, 2, 3] and result["finished"]
     assert set(result["epochs"][0]) == {
         "epoch",
@@ -150,14 +153,14 @@ def test_bf16_autocast_trains():
 
 def test_progress_prints_a_line_per_epoch(capsys):
     images, labels = toy()
-    vl.train_model(RANDOM, images, labels, val=(images, labels))
+    vl.train_model(RANDOM, (images, labels), (images, labels))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 and lines[0].startswith("epoch   1/3  loss ") and "held out" in lines[0]
 
 
 def test_a_small_data_set_is_one_batch():
     images, labels = toy(8)
-    assert len(vl.train_model(RANDOM, images, labels, progress=False)["epochs"]) == 3
+    assert len(vl.train_model(RANDOM, (images, labels), progress=False)["epochs"]) == 3
 
 
 # ----------------------------------------------------------------------------------------- stopping and going on
@@ -166,7 +169,9 @@ KILLED = """
 import os, random, sys, time
 from pathlib import Path
 import torch
+from vitlib.train import loop
 torch.set_num_threads(1)
+loop.CHECKPOINT_SECONDS = 0.0
 sys.path.insert(0, sys.argv[1])
 from test_train import RANDOM, toy
 import vitlib as vl
@@ -176,7 +181,7 @@ def child(out, work):
     if pid == 0:
         work()
         images, labels = toy()
-        vl.train_model(RANDOM, images, labels, out=out, progress=False, checkpoint_seconds=0.0)
+        vl.train_model(RANDOM, (images, labels), out=out, progress=False)
         os._exit(0)
     return pid
 
@@ -224,7 +229,7 @@ def test_kill_9_at_random_moments_changes_no_bit(tmp_path):
 
 
 def interrupt_at(monkeypatch, step: int) -> None:
-    calls, augment = [], module.augment_batch
+    calls, augment = [], objective.augment_batch
 
     def interrupting(*args, **kwargs):
         calls.append(1)
@@ -232,7 +237,7 @@ def interrupt_at(monkeypatch, step: int) -> None:
             signal.raise_signal(signal.SIGINT)
         return augment(*args, **kwargs)
 
-    monkeypatch.setattr(module, "augment_batch", interrupting)
+    monkeypatch.setattr(objective, "augment_batch", interrupting)
 
 
 @pytest.mark.parametrize("step", [4, 6])  # inside an epoch, and its last step (4 steps an epoch)
@@ -256,7 +261,7 @@ def test_ctrl_c_without_a_folder_says_that_nothing_was_kept(monkeypatch):
 
 
 def test_a_second_ctrl_c_interrupts_at_once():
-    with pytest.raises(KeyboardInterrupt) as caught, module._polite_interrupt() as asked:
+    with pytest.raises(KeyboardInterrupt) as caught, polite_interrupt() as asked:
         signal.raise_signal(signal.SIGINT)
         assert asked()
         signal.raise_signal(signal.SIGINT)
@@ -282,10 +287,10 @@ def test_a_budget_stops_and_goes_on_to_the_bit(tmp_path):
 def test_a_resumed_run_keeps_its_precision(tmp_path, monkeypatch):
     """A run begun where bf16 pays and continued where it does not is still one run."""
     auto = replace(RANDOM, precision="auto")
-    monkeypatch.setattr(module, "pick_precision", lambda device, model: "bf16")
+    monkeypatch.setattr(loop, "pick_precision", lambda device, model: "bf16")
     run(auto, out=tmp_path, budget_minutes=0.0)
     whole = weights(run(auto))
-    monkeypatch.setattr(module, "pick_precision", lambda device, model: "fp32")
+    monkeypatch.setattr(loop, "pick_precision", lambda device, model: "fp32")
     result = run(auto, out=tmp_path)
     assert result["precision"] == "bf16"
     assert_equal_weights(weights(result), whole)
@@ -300,8 +305,8 @@ def test_a_finished_run_is_not_repeated_unless_asked(tmp_path):
 
 
 def test_leftovers_of_a_killed_write_are_cleared(tmp_path):
-    run(out=tmp_path)
-    (tmp_path / ".checkpoint.pt.abc.partial").write_bytes(b"half")
+    run(out=tmp_path, budget_minutes=0.0)
+    (tmp_path / "checkpoint.pt.part").write_bytes(b"half")
     run(out=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.pt", "log.json"]
 
@@ -332,7 +337,7 @@ def test_other_images_are_refused(tmp_path):
     run(out=tmp_path)
     images[0, 0, 0, 0] ^= 1
     with pytest.raises(ValueError, match="data.checksum was"):
-        vl.train_model(RANDOM, images, labels, out=tmp_path, progress=False)
+        vl.train_model(RANDOM, (images, labels), out=tmp_path, progress=False)
 
 
 @pytest.mark.errors
@@ -364,7 +369,7 @@ def test_no_space_left_keeps_the_last_checkpoint(tmp_path, monkeypatch):
 @pytest.mark.errors
 def test_a_folder_that_cannot_be_made_is_found_before_training(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setattr(module._Run, "train_step", lambda *_: pytest.fail("trained"))
+    monkeypatch.setattr(loop.Trainer, "train_step", lambda *_: pytest.fail("trained"))
     with pytest.raises(OSError, match="cannot write"):
         run(out=tmp_path / "file" / "run")
 
@@ -392,7 +397,7 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
 )
 def test_data_that_do_not_fit_are_refused(images, labels, message):
     with pytest.raises(ValueError, match=message):
-        vl.train_model(RANDOM, images, labels, progress=False)
+        vl.train_model(RANDOM, (images, labels), progress=False)
 
 
 @pytest.mark.errors
@@ -516,4 +521,4 @@ def test_evaluate_wants_a_label_for_each_image():
 
 
 def test_the_public_functions_do_not_hide_their_modules():
-    assert module.train_model is vl.train_model
+    assert loop.train_model is vl.train_model

@@ -1,16 +1,29 @@
-"""Where it computes, and from which seed."""
+"""Where it computes, how precisely, how fast, and from which seed."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import platform
 import random
+import time
 from pathlib import Path
 
 import numpy as np
 import torch
 
-__all__ = ["cpuinfo", "describe_hardware", "pick_device", "seed_everything"]
+from vitlib.config import ViTConfig
+
+__all__ = [
+    "cpuinfo",
+    "derive_seed",
+    "describe_hardware",
+    "matmul_peak",
+    "pick_device",
+    "pick_precision",
+    "seed_everything",
+]
 
 
 def seed_everything(seed: int) -> None:
@@ -66,3 +79,32 @@ def describe_hardware(device: torch.device) -> str:
     names = [line.split(":")[1].strip() for line in cpuinfo().splitlines() if line.startswith("model name")]
     name = names[0] if names else platform.processor() or platform.machine()
     return f"{name}, {torch.get_num_threads()} of {os.cpu_count()} cores"
+
+
+def pick_precision(device: torch.device, model: ViTConfig) -> str:
+    """The faster of "bf16" and "fp32" for training a model on a device.
+
+    bfloat16 wins on GPUs that have it, and on CPUs with AMX for models at least 64 wide (1.1 times as fast; 1.3 at
+    96, 1.6 at 192). With AVX512-BF16 alone its casts cost more than its products save (0.75 times as fast at 192).
+    """
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
+    pays = device.type == "cpu" and model.embed_dim >= 64 and "amx_bf16" in cpuinfo()
+    return "bf16" if pays else "fp32"
+
+
+def matmul_peak(device: torch.device, precision: str) -> float:
+    """FLOP/s of a large matrix product at this precision: the best of a quarter of a second."""
+    size = 4096 if device.type == "cuda" else 1024
+    x = torch.randn(size, size, device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+    best, end = math.inf, time.monotonic() + 0.25
+    while time.monotonic() < end:
+        start = time.perf_counter()
+        (x @ x)[0, 0].item()  # waits for the GPU
+        best = min(best, time.perf_counter() - start)
+    return round(2 * size**3 / best, -6)
+
+
+def derive_seed(*parts: int | str) -> int:
+    """A 63-bit seed from any parts, so that no two steps, epochs or runs share one."""
+    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big") >> 1

@@ -1,17 +1,77 @@
-"""Results: where they come from, and how they are read and written."""
+"""Results: where they come from, how they are read and written, and what paired runs say."""
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 
-__all__ = ["RESULTS", "load_results", "write_atomic", "write_json"]
+import torch
 
+import vitlib
+from vitlib.device import describe_hardware
+
+__all__ = [
+    "COMMAND",
+    "RESULTS",
+    "load_results",
+    "paired_difference",
+    "provenance",
+    "summarize",
+    "write_atomic",
+    "write_json",
+]
 
 RESULTS = Path(__file__).parent / "results"
+COMMAND: ContextVar[str] = ContextVar("COMMAND", default="")  # the command line sets it, for the results
+
+
+def provenance(dataset: str, device: torch.device, precision: str) -> dict[str, str]:
+    """The header of a results file: what made it, from which data, where.
+
+    Args:
+        dataset: The data's label.
+        device: Where it was computed.
+        precision: "fp32" or "bf16".
+    """
+    return {
+        "command": COMMAND.get(),
+        "vitlib_version": vitlib.__version__,
+        "torch_version": str(torch.__version__),
+        "dataset": dataset,
+        "hardware": describe_hardware(device),
+        "precision": precision,
+    }
+
+
+def summarize(values: Sequence[float]) -> dict:
+    """Mean, standard deviation (None for one value) and number of values."""
+    spread = statistics.stdev(values) if len(values) > 1 else None
+    return {"mean": statistics.fmean(values), "sd": spread, "n": len(values)}
+
+
+def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -> dict | None:
+    """What the differences first - second say, paired by seed.
+
+    Args:
+        first: Seed -> score.
+        second: Likewise.
+
+    Returns:
+        "difference" (the mean), "se" (its standard error), "interval" (95 %, Student's t) and "n"; None where fewer
+        than two seeds are shared.
+    """
+    from scipy.stats import t
+
+    differences = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
+    if (n := len(differences)) < 2:
+        return None
+    mean, se = statistics.fmean(differences), statistics.stdev(differences) / n**0.5
+    reach = float(t.ppf(0.975, n - 1)) * se
+    return {"difference": mean, "se": se, "interval": [mean - reach, mean + reach], "n": n}
 
 
 def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) -> Path:
@@ -22,25 +82,22 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
         content: The bytes, or a function that writes them to the path it is given.
 
     Returns:
-        The path. On any failure, Ctrl-C included, the old file stays and nothing else is left.
+        The path. On any failure, Ctrl-C included, the old file stays and nothing else is left; what a killed
+        process leaves, `<name>.part`, the next write replaces.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    os.close(handle)
+    part = path.with_name(f"{path.name}.part")
     try:
         if callable(content):
-            content(Path(name))
+            content(part)
         else:
-            Path(name).write_bytes(content)
-        with open(name, "rb+") as file:
+            part.write_bytes(content)
+        with open(part, "rb+") as file:
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)  # mkstemp makes files only the owner can read
-        os.replace(name, path)
+        os.replace(part, path)
     finally:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
     return path
 
 

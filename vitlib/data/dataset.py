@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,12 +42,18 @@ class Dataset:
 
     images: UInt8[Tensor, "n 3 H W"]
     labels: Int64[Tensor, " n"]
-    classes: tuple[str, ...]
-    label: str
-    name: str
+    classes: tuple[str, ...] = ()
+    label: str = ""
+    name: str = "custom"
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def hold_out(self, n: int) -> tuple[Dataset, Dataset]:
+        """What is left to train on, and n images held out; see `split_validation`."""
+        parts = split_validation(self.images, self.labels, n)
+        rest, held = (replace(self, images=images, labels=labels) for images, labels in parts)
+        return rest, held
 
 
 def load_dataset(

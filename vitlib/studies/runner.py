@@ -1,28 +1,45 @@
-"""The experiments: each asks one question and leaves one file of results (`python -m vitlib study`)."""
+"""Runs studies and tells what they found: every variant with every seed, skipping what is finished."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import statistics
 import time
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
-
-import vitlib
-from vitlib.data.dataset import Dataset, split_validation
-from vitlib.evidence import load_results, write_json
-from vitlib.studies import initialisation, laptop, longest, mirroring, pooling, positions, recipes, stems
-from vitlib.studies.study import Study
-from vitlib.train.loop import train_model
+from vitlib.data.dataset import Dataset
+from vitlib.device import pick_device, pick_precision
+from vitlib.evidence import load_results, provenance, summarize, write_json
+from vitlib.studies import (
+    initialisation,
+    laptop,
+    longest,
+    mirroring,
+    norm_order,
+    pooling,
+    positions,
+    recipes,
+    resolution,
+    stems,
+)
+from vitlib.studies.study import Job, Study
 from vitlib.train.recipe import recipe
 
 __all__ = ["STUDIES", "report", "run_study"]
 
-_MODULES = (positions, pooling, stems, initialisation, recipes, mirroring, laptop, longest)
-STUDIES = {module.__name__.rpartition(".")[2]: module.STUDY for module in _MODULES}
+STUDIES: dict[str, Study] = {
+    "positions": positions.STUDY,
+    "pooling": pooling.STUDY,
+    "stems": stems.STUDY,
+    "resolution": resolution.STUDY,
+    "norm-order": norm_order.STUDY,
+    "initialisation": initialisation.STUDY,
+    "recipes": recipes.STUDY,
+    "mirroring": mirroring.STUDY,
+    "laptop": laptop.STUDY,
+    "longest": longest.STUDY,
+}
 
 
 def run_study(
@@ -36,116 +53,99 @@ def run_study(
     device: str = "auto",
     budget_minutes: float | None = None,
     progress: bool = True,
-    command: str = "",
     **changes,
 ) -> dict:
-    """Train every variant with every seed, skipping what is finished, and write `<out>/<name>.json`.
+    """Run every variant with every seed, skipping what is finished, and write `<out>/<name>.json`.
 
     Args:
         name: One of `STUDIES`.
         data: The training images; `n_val` of them are held out. The test set is not read.
         scale: "quick" (a laptop) or "full" (a GPU).
-        seeds: Every variant is trained with the first before any with the second; None takes the study's.
+        seeds: Every variant is run with the first before any with the second; None takes the study's.
         out: Folder of the runs and of the results; None is `runs/study-<name>`.
         n_val: Images held out.
         device: "auto", "cpu", "cuda" or "mps".
         budget_minutes: Stop after this time; the same call goes on.
         progress: Whether to show bars and lines.
-        command: The command line, for the results.
         **changes: Fields that every run changes, as for `recipe`.
 
     Returns:
-        What the file holds: "runs", each with "variant", "changes", "seed", "epochs" and "final", and "summary",
-        mean, sd (over seeds) and n of the held-out accuracy of each variant; "finished" says whether all ran.
+        What the file holds: "runs", each with "variant", "changes", "seed" and "final"; "summary", mean, sd (over
+        seeds) and n of each variant; "verdicts" of the study's claims; "finished" says whether all ran.
 
     Raises:
         ValueError: If the study or the scale is unknown, or the data do not fit.
     """
-    if name not in STUDIES:
-        raise ValueError(f"unknown study {name!r}; choose one of {', '.join(STUDIES)}")
+    study = find(name)
     if scale not in ("quick", "full"):
         raise ValueError(f"scale must be quick or full, got {scale!r}")
-    seeds = STUDIES[name].seeds if seeds is None else seeds
+    seeds = study.seeds if seeds is None else seeds
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
-    study, out = STUDIES[name], Path(out or f"runs/study-{name}")
+    where, out = pick_device(device), Path(out or f"runs/study-{name}")
     shared = {"data": data.name, **(study.full if scale == "full" else {}), **changes}
-    (images, labels), val = split_validation(data.images, data.labels, n_val)
-    began, runs = time.monotonic(), []
+    base = recipe(study.base, **shared)
+    train, val = data.hold_out(n_val) if study.holdout else (data, None)
+    auto = base.precision == "auto"
+    precision = pick_precision(where, base.model) if auto else base.precision
     result = {
         "name": name,
         "question": study.question,
         "source": study.source,
         "scale": scale,
-        "command": command,
-        "vitlib_version": vitlib.__version__,
-        "torch_version": str(torch.__version__),
-        "dataset": data.label,
-        "n_train": len(images),
-        "n_val": len(val[0]),
-        "base": asdict(recipe(study.base, **shared)),
+        "measure": study.measure,
+        "metric": study.metric,
+        **provenance(data.label, where, precision),
+        "n_train": len(train) if study.n_train is None else study.n_train,
+        "n_val": len(val) if val else 0,
+        "base": asdict(base),
     }
-    for seed, (variant, own) in itertools.product(seeds, study.variants.items()):
+    began, runs, finished = time.monotonic(), [], True
+    for seed, variant in itertools.product(seeds, study.variants):
         left = None if budget_minutes is None else budget_minutes - (time.monotonic() - began) / 60
-        if left is not None and left <= 0:
+        job = Job(train, val, out, scale, shared, device, left, progress)
+        rows = None if left is not None and left <= 0 else study.run(study, variant, seed, job)
+        if rows is None:
+            finished = False
             break
-        one = recipe(study.base, **{**shared, **own, "seed": seed, "name": f"{variant}-s{seed}"})
-        log = train_model(
-            one,
-            images,
-            labels,
-            val=val,
-            out=out / one.name.replace(" ", "-"),
-            label=data.label,
-            device=device,
-            budget_minutes=left,
-            progress=progress,
-            command=command,
-        )
-        if log["finished"]:
-            last = log["epochs"][-1]
-            runs.append(
-                {
-                    "variant": variant,
-                    "changes": own,
-                    "seed": seed,
-                    "parameters": log["parameters"],
-                    "seconds": round(log["seconds"], 1),
-                    "hardware": log["hardware"],
-                    "precision": log["precision"],
-                    "epochs": log["epochs"],
-                    "final": {
-                        "val_accuracy": last["val_accuracy"],
-                        "val_loss": last["val_loss"],
-                        "first_val_accuracy": log["epochs"][0]["val_accuracy"],
-                    },
-                }
+        runs += rows
+        if progress and rows:
+            print(
+                f"{name}: {variant}, seed {seed}: {show(rows[-1]['final'][study.metric], study.metric)}",
+                flush=True,
             )
-            if progress:
-                print(
-                    f"{name}: {variant}, seed {seed}: {last['val_accuracy']:.2%} of the held-out images",
-                    flush=True,
-                )
-            _write(out, result, runs, study, seeds)
-    return _write(out, result, runs, study, seeds)
+        _write(out, result, runs, study, False)
+    return _write(out, result, runs, study, finished)
 
 
-def _write(out: Path, result: dict, runs: list[dict], study: Study, seeds: tuple[int, ...]) -> dict:
-    """Write what is known so far; one machine's hardware and precision stand once."""
-    summary = {}
-    for variant in study.variants:
-        scores = [run["final"]["val_accuracy"] for run in runs if run["variant"] == variant]
-        if scores:
-            spread = statistics.stdev(scores) if len(scores) > 1 else None
-            summary[variant] = {"mean": statistics.fmean(scores), "sd": spread, "n": len(scores)}
+def find(name: str) -> Study:
+    """The study of this name."""
+    if name not in STUDIES:
+        raise ValueError(f"unknown study {name!r}; choose one of {', '.join(STUDIES)}")
+    return STUDIES[name]
+
+
+def show(value: float, metric: str) -> str:
+    """A number as it stands in a report: accuracies in percent."""
+    return f"{value:.2%}" if "accuracy" in metric else f"{value:.3f}"
+
+
+def _write(out: Path, result: dict, runs: list[dict], study: Study, finished: bool) -> dict:
+    """Write what is known so far; what all runs share stands once, in the header."""
+    heads = ("hardware", "precision", "dataset")
+    shared = {
+        key: "; ".join(sorted({run[key] for run in runs if key in run})) or result[key] for key in heads
+    }
+    scores: dict[str, list[float]] = {}
+    for run in runs:
+        scores.setdefault(run["variant"], []).append(run["final"][study.metric])
     result = {
         **result,
-        "hardware": sorted({run["hardware"] for run in runs}),
-        "precision": sorted({run["precision"] for run in runs}),
+        **shared,
         "seconds": round(sum(run["seconds"] for run in runs), 1),
-        "finished": len(runs) == len(study.variants) * len(seeds),
-        "runs": [{k: v for k, v in run.items() if k not in ("hardware", "precision")} for run in runs],
-        "summary": summary,
+        "finished": finished,
+        "runs": [{key: value for key, value in run.items() if key not in heads[:2]} for run in runs],
+        "summary": {variant: summarize(values) for variant, values in scores.items()},
         "verdicts": {claim.says: claim.judge(runs) for claim in study.claims},
     }
     write_json(out / f"{result['name']}.json", result)
@@ -160,14 +160,23 @@ def report(name: str, out: str | Path | None = None) -> str:
     """
     path = Path(out or f"runs/study-{name}") / f"{name}.json"
     result = json.loads(path.read_text(encoding="utf-8")) if path.exists() else load_results(name)
-    judged = f"{result['n_val']:,} held-out images" if result["n_val"] else "test images"
+    metric = result["metric"]
+    judged = f"{result['n_val']:,} held-out images" if result["n_val"] else result["measure"]
     lines = [
         f"{result['question']} {result['dataset']}, {result['scale']} scale, {judged}.",
         "",
-        "| variant | accuracy | sd over seeds | seeds |",
+        f"| variant | {metric.removeprefix('val_').replace('_', ' ')} | sd over seeds | seeds |",
         "|---|---|---|---|",
     ]
     for variant, s in result["summary"].items():
-        spread = "one seed" if s["sd"] is None else f"{100 * s['sd']:.2f}"
-        lines.append(f"| {variant} | {s['mean']:.2%} | {spread} | {s['n']} |")
+        spread = "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
+        lines.append(f"| {variant} | {show(s['mean'], metric)} | {spread} | {s['n']} |")
+    lines += [""] if result["verdicts"] else []
+    for claim, found in result["verdicts"].items():
+        numbers = (
+            ""
+            if "se" not in found
+            else f": {100 * found['difference']:+.1f} ± {100 * found['se']:.1f} (s.e.)"
+        )
+        lines.append(f"- {claim}: **{found['verdict']}**{numbers}")
     return "\n".join(lines)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from vitlib.data.dataset import Dataset
+from vitlib.evidence import paired_difference
+from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
 
-__all__ = ["FULL", "QUICK", "Claim", "Study"]
+__all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "train_variant"]
 
 QUICK = recipe(
     "laptop", epochs=4, precision="fp32"
@@ -59,46 +65,72 @@ class Claim:
 
         Returns:
             "verdict" ("agrees", "differs" or "open"), the sides' best variants, and where at least two seeds are
-            shared, "difference" (the mean), "se" (its standard error), "interval" and "n".
+            shared, what `paired_difference` says.
         """
         scores: dict[str, dict[int, float]] = {}
         for run in runs:
-            scores.setdefault(run["variant"], {})[run["seed"]] = run["final"][self.metric]
+            scores.setdefault(run["variant"], {})[run["seed"]] = run["final"].get(self.metric, math.nan)
         sides = [[name for name in side if name in scores] for side in (self.first, self.second)]
         if not all(sides):
             return {"verdict": "open"}
         first, second = (
             max(side, key=lambda name: statistics.fmean(scores[name].values())) for side in sides
         )
-        found = {"verdict": "open", "first": first, "second": second}
-        seeds = sorted(scores[first].keys() & scores[second].keys())
-        if len(seeds) < 2:
-            return found
-        from scipy.stats import t
-
-        differences = [scores[first][seed] - scores[second][seed] for seed in seeds]
-        mean = statistics.fmean(differences)
-        se = statistics.stdev(differences) / len(seeds) ** 0.5
-        reach = float(t.ppf(0.975, len(seeds) - 1)) * se
-        low, high = mean - reach, mean + reach
+        found = {"first": first, "second": second, **(paired_difference(scores[first], scores[second]) or {})}
+        low, high = found.get("interval", (-math.inf, math.inf))
         if self.kind == "ahead":
             verdict = "differs" if high < self.margin else "agrees" if low > 0 else "open"
         else:
             within = -self.margin < low and high < self.margin
             verdict = "agrees" if within else "differs" if low > 0 or high < 0 else "open"
-        return {
-            **found,
-            "verdict": verdict,
-            "difference": mean,
-            "se": se,
-            "interval": [low, high],
-            "n": len(seeds),
-        }
+        return {"verdict": verdict, **found}
+
+
+@dataclass
+class Job:
+    """What every run of a study shares.
+
+    Args:
+        data: The training images.
+        val: The images held out of them, or None.
+        out: Folder of the runs.
+        scale: "quick" or "full".
+        changes: What the scale and the caller change in every recipe.
+        device: "auto", "cpu", "cuda" or "mps".
+        left: Minutes left, or None.
+        progress: Whether to show bars and lines.
+    """
+
+    data: Dataset
+    val: Dataset | None
+    out: Path
+    scale: str
+    changes: dict
+    device: str
+    left: float | None
+    progress: bool
+
+
+def train_variant(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
+    """Train one variant with one seed, or go on with it; None if the time was over before its end."""
+    own = study.variants[variant]
+    one = recipe(study.base, **{**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"})
+    folder = job.out / one.name.replace(" ", "-")
+    log = train_model(
+        one, job.data, job.val, out=folder, device=job.device, budget_minutes=job.left, progress=job.progress
+    )
+    if not log["finished"]:
+        return None
+    first, last = log["epochs"][0], log["epochs"][-1]
+    final = {name: last[name] for name in ("val_accuracy", "val_loss")}
+    run = {"variant": variant, "changes": own, "seed": seed, "parameters": log["parameters"]}
+    run |= {"seconds": round(log["seconds"], 1), "hardware": log["hardware"], "precision": log["precision"]}
+    return [run | {"epochs": log["epochs"], "final": {**final, "first_val_accuracy": first["val_accuracy"]}}]
 
 
 @dataclass(frozen=True)
 class Study:
-    """Training runs that differ in one thing, repeated over seeds and judged on held-out images.
+    """Runs that differ in one thing, repeated over seeds.
 
     Args:
         question: What the study is to answer.
@@ -106,8 +138,14 @@ class Study:
         claims: What is to be judged, and how.
         base: The recipe they share, at the scale of a laptop.
         full: What the scale "full" (a GPU) changes in it.
-        seeds: Every variant is trained with the first before any with the second.
+        seeds: Every variant is run with the first before any with the second.
         source: Where the paper asks this.
+        data: The data set, unless the caller names another.
+        n_train: Only the first images; 0 where nothing is trained.
+        holdout: Whether images are held out and judged.
+        metric: The key of a run's "final" that the summary is made of.
+        measure: What it measures, in words.
+        run: Runs one variant with one seed and returns its rows; None if the time was over.
     """
 
     question: str
@@ -117,3 +155,9 @@ class Study:
     full: dict = field(default_factory=lambda: dict(FULL))
     seeds: tuple[int, ...] = (0, 1, 2)
     source: str = ""
+    data: str = "auto"
+    n_train: int | None = None
+    holdout: bool = True
+    metric: str = "val_accuracy"
+    measure: str = "accuracy on held-out training images; the test set is not read"
+    run: Callable[[Study, str, int, Job], list[dict] | None] = train_variant

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Integer, Shaped
@@ -23,7 +25,7 @@ def predict(
     Args:
         model: Maps normalised images to logits.
         images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
-        device: Where to compute; None is where the model is.
+        device: Where to compute; None is where the model is, which stays there in any case.
         batch_size: Images at a time.
 
     Returns:
@@ -50,7 +52,7 @@ def evaluate(
         model: Maps normalised images to logits.
         images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
         labels: (n,) integers.
-        device: Where to compute; None is where the model is.
+        device: Where to compute; None is where the model is, which stays there in any case.
         batch_size: Images at a time.
 
     Returns:
@@ -76,9 +78,9 @@ def evaluate(
 def _logits(model: nn.Module, images: Tensor, device: str | torch.device | None, batch_size: int) -> Tensor:
     if len(images) == 0:
         raise ValueError("expected at least one image, got none")
-    if device is not None:
-        model.to(device)
     here = next(model.parameters()).device
+    if device is not None and torch.device(device) != here:
+        model, here = copy.deepcopy(model).to(device), torch.device(device)  # the caller's stays where it is
     was_training = model.training
     model.eval()
     logits = [model(normalize(batch.to(here))).float().cpu() for batch in images.split(batch_size)]

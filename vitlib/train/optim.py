@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable, Collection
+from functools import partial
 
 import torch
 from torch import nn
 
 __all__ = ["EMA", "build_optimizer", "lr_at", "parameter_groups"]
 
-SCHEDULES = ("cosine", "linear", "constant")
-OPTIMIZERS = ("adamw", "adam", "sgd")
+# from share t of the way after the warm-up, the peak and the end, to a learning rate
+SCHEDULES: dict[str, Callable[[float, float, float], float]] = {
+    "cosine": lambda t, peak, end: end + (peak - end) * 0.5 * (1 + math.cos(math.pi * t)),
+    "linear": lambda t, peak, end: peak + (end - peak) * t,
+    "constant": lambda t, peak, end: peak,
+}
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adamw": partial(torch.optim.AdamW, betas=(0.9, 0.999)),
+    "adam": partial(torch.optim.Adam, betas=(0.9, 0.999)),
+    "sgd": partial(torch.optim.SGD, momentum=0.9),
+}
 NO_DECAY = ("cls_token", "pos_embed")  # parts of the names of matrices that do not decay
+
+
+def check_known(what: str, name: str, known: Collection[str]) -> None:
+    """Refuse an optimizer or a schedule that is none of the `known`."""
+    if name not in known:
+        raise ValueError(f"{what} {name!r} is unknown; choose one of {', '.join(known)}")
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
@@ -65,18 +82,10 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
     Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019);
         chapter 09.
     """
+    check_known("optimizer", recipe.optimizer, OPTIMIZERS)
     groups = parameter_groups(model, recipe.weight_decay)
-    if recipe.optimizer == "adamw":
-        return torch.optim.AdamW(groups, lr=recipe.lr, betas=(0.9, 0.999), fused=_can_fuse(model))
-    if recipe.optimizer == "adam":
-        return torch.optim.Adam(groups, lr=recipe.lr, betas=(0.9, 0.999), fused=_can_fuse(model))
-    if recipe.optimizer == "sgd":
-        return torch.optim.SGD(groups, lr=recipe.lr, momentum=0.9, fused=_can_fuse(model))
-    raise ValueError(f"optimizer {recipe.optimizer!r} is unknown; choose one of {', '.join(OPTIMIZERS)}")
-
-
-def _can_fuse(model: nn.Module) -> bool:
-    return all(p.device.type in ("cpu", "cuda") for p in model.parameters())
+    fused = all(p.device.type in ("cpu", "cuda") for p in model.parameters())
+    return OPTIMIZERS[recipe.optimizer](groups, lr=recipe.lr, fused=fused)
 
 
 def lr_at(
@@ -104,8 +113,7 @@ def lr_at(
         >>> [round(lr_at(s, 6, 1.0, warmup=2, schedule="linear"), 2) for s in range(6)]
         [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
-    if schedule not in SCHEDULES:
-        raise ValueError(f"schedule {schedule!r} is unknown; choose one of {', '.join(SCHEDULES)}")
+    check_known("schedule", schedule, SCHEDULES)
     if not 0 <= warmup < total:
         raise ValueError(
             f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % of the run is usual"
@@ -113,11 +121,7 @@ def lr_at(
     if step < warmup:
         return base_lr * (step + 1) / warmup
     t = min(1.0, (step - warmup) / (total - warmup))  # 0 at the end of the warm-up, 1 at the end of the run
-    if schedule == "cosine":
-        return final_lr + (base_lr - final_lr) * 0.5 * (1 + math.cos(math.pi * t))
-    if schedule == "linear":
-        return base_lr + (final_lr - base_lr) * t
-    return base_lr
+    return SCHEDULES[schedule](t, base_lr, final_lr)
 
 
 class EMA:

@@ -7,8 +7,14 @@ import math
 from dataclasses import dataclass, field, replace
 
 from vitlib.config import ViTConfig
+from vitlib.train.optim import OPTIMIZERS, SCHEDULES, check_known
 
 __all__ = ["RECIPES", "Recipe", "recipe"]
+
+_NOT_NEGATIVE = (
+    *("weight_decay", "clip_norm", "final_lr", "mixup", "cutmix"),
+    *("crop", "randaugment", "magnitude", "seed"),
+)
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,7 @@ class Recipe:
     Args:
         name: What the run is called.
         model: The model's shape.
-        data: "auto", "cifar10" or "drawn10"; what the command line loads.
+        data: "auto", "cifar10" or "drawn10": what the command line loads.
         epochs: Passes over the training images; an incomplete last batch is left out.
         batch_size: Images per step.
         optimizer: "adamw", "adam" or "sgd".
@@ -39,10 +45,11 @@ class Recipe:
         mix_off: Share of the run, at its end, without Mixup and CutMix.
         ema_decay: Decay of the averaged weights; 0 is off.
         precision: "auto", "fp32" or "bf16"; see `pick_precision`.
+        compile: Whether to use `torch.compile`: a minute or more of waiting, then faster steps (on GPUs).
         seed: Decides the initial weights, the order of the images and every augmentation.
 
     Raises:
-        ValueError: If a number is out of range.
+        ValueError: If a number is out of range, or an optimizer, schedule, data set or precision unknown.
 
     Source: chapter 09.
     """
@@ -70,6 +77,7 @@ class Recipe:
     mix_off: float = 0.0
     ema_decay: float = 0.0
     precision: str = "auto"
+    compile: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -78,17 +86,7 @@ class Recipe:
                 raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
         if not 0 < self.lr < math.inf:
             raise ValueError(f"lr must be a positive number, got {self.lr!r}; 1e-3 is a fair start")
-        for name in (
-            "weight_decay",
-            "clip_norm",
-            "final_lr",
-            "mixup",
-            "cutmix",
-            "crop",
-            "randaugment",
-            "magnitude",
-            "seed",
-        ):
+        for name in _NOT_NEGATIVE:
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
         for name in ("warmup", "label_smoothing", "ema_decay"):
@@ -97,6 +95,10 @@ class Recipe:
         for name in ("mix_off", "erasing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)!r}")
+        check_known("optimizer", self.optimizer, OPTIMIZERS)
+        check_known("schedule", self.schedule, SCHEDULES)
+        if self.data not in ("auto", "cifar10", "drawn10"):
+            raise ValueError(f"data must be auto, cifar10 or drawn10, got {self.data!r}")
         if self.precision not in ("auto", "fp32", "bf16"):
             raise ValueError(f"precision must be auto, fp32 or bf16, got {self.precision!r}")
 

@@ -1,0 +1,158 @@
+"""Ways to read a trained model at another image size, its positions carried over well and badly (Section 3.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int64, UInt8
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vitlib.model.posembed import resample_pos_embed
+from vitlib.model.vit import VisionTransformer
+from vitlib.train.evaluate import evaluate
+
+__all__ = ["METHODS", "read_at", "resize_images", "sample_patches", "with_table"]
+
+Grid = tuple[int, int]
+
+
+def _interpolated(**options) -> Callable[[Tensor, Grid, Grid], Tensor]:
+    """A method that keeps CLS, lays the patch positions out in 2-D and interpolates them as `options` say."""
+
+    def method(table: Tensor, new: Grid, old: Grid) -> Tensor:
+        patches = table[:, 1:].unflatten(1, old).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
+        patches = F.interpolate(patches, size=new, **options)
+        return torch.cat(
+            [table[:, :1], patches.flatten(2).mT], dim=1
+        )  # (1, D, rows', columns') -> (1, N', D)
+
+    return method
+
+
+def _bicubic(table: Tensor, new: Grid, old: Grid) -> Tensor:
+    return resample_pos_embed(table, new, old)
+
+
+def _one_line(table: Tensor, new: Grid, old: Grid) -> Tensor:
+    """The mistake of interpolating the sequence as if it were one line."""
+    return resample_pos_embed(table, (1, math.prod(new)), (1, math.prod(old)))
+
+
+def _swapped(table: Tensor, new: Grid, old: Grid) -> Tensor:
+    """The mistake of giving (columns, rows) for (rows, columns): the shape is right all the same."""
+    return resample_pos_embed(table, new[::-1], old)
+
+
+def _first(table: Tensor, new: Grid, old: Grid) -> Tensor:
+    """No resampling: the first N' positions, from the beginning again where there are too few."""
+    again = torch.arange(math.prod(new), device=table.device) % math.prod(old)
+    return torch.cat([table[:, :1], table[:, 1:][:, again]], dim=1)
+
+
+def _mean(table: Tensor, new: Grid, old: Grid) -> Tensor:
+    """No positions left: every place gets the mean of all, so that the size of the sum stays about right."""
+    return torch.cat(
+        [table[:, :1], table[:, 1:].mean(dim=1, keepdim=True).expand(-1, math.prod(new), -1)], dim=1
+    )
+
+
+# each takes a table (1, 1+N, D), the new grid and the old one, (rows, columns) both, and returns (1, 1+N', D)
+METHODS = {
+    "bicubic": _bicubic,
+    "bilinear": _interpolated(mode="bilinear", antialias=True),
+    "ends aligned": _interpolated(mode="bilinear", align_corners=True),  # as in the paper's code
+    "nearest": _interpolated(mode="nearest-exact"),
+    "one line": _one_line,
+    "swapped": _swapped,
+    "first N": _first,
+    "mean": _mean,
+}
+
+
+def resize_images(images: UInt8[Tensor, "n C H W"], size: Grid) -> UInt8[Tensor, "n C H2 W2"]:
+    """The same pictures at another size: bicubic, antialiased, uint8 (n, C, H, W) -> (n, C, *size).
+
+    A larger picture made like this shows no detail that the smaller one did not have.
+    """
+    if tuple(images.shape[-2:]) == tuple(size):
+        return images
+    big = F.interpolate(images.float(), size=tuple(size), mode="bicubic", antialias=True)
+    return big.round().clamp(0, 255).to(torch.uint8)
+
+
+def sample_patches(
+    images: UInt8[Tensor, "n C H W"], grid: Grid, patch_size: int
+) -> UInt8[Tensor, "n C H2 W2"]:
+    """Cut grid[0] x grid[1] patches at evenly spaced places and join them: (n, C, H, W) -> (n, C, rows P, columns P).
+
+    With more places than patches fit side by side they overlap, with fewer there are gaps: the number of tokens
+    changes, and what a patch shows does not.
+
+    Raises:
+        ValueError: If a patch is larger than the images.
+    """
+    if patch_size > min(images.shape[-2:]):
+        raise ValueError(f"patch_size {patch_size} is larger than the images, {tuple(images.shape[-2:])}")
+    for axis, count in ((-2, grid[0]), (-1, grid[1])):
+        side = images.shape[axis]
+        start = ((torch.arange(count) + 0.5) * side / count - patch_size / 2).round().long()  # (count,)
+        start = start.clamp(0, side - patch_size)
+        places = (start[:, None] + torch.arange(patch_size)).flatten()  # (count, P) -> (count P,)
+        images = images.index_select(axis, places.to(images.device))
+    return images
+
+
+def with_table(model: VisionTransformer, size: Grid, table: Float[Tensor, "1 T D"]) -> VisionTransformer:
+    """A copy of the model for images of `size` that adds `table` to its tokens.
+
+    Raises:
+        ValueError: If the model has no learned table, or `table` does not fit the new grid.
+    """
+    if model.cfg.pos_embed != "learned":
+        raise ValueError(f'expected a model with pos_embed="learned", got "{model.cfg.pos_embed}"')
+    model = model.with_img_size(tuple(size))
+    expected = tuple(model.pos_embed.table().shape)
+    if tuple(table.shape) != expected:
+        raise ValueError(
+            f"expected a table of shape {expected} for images of {size[0]} x {size[1]}, "
+            f"got {tuple(table.shape)}"
+        )
+    model.pos_embed.weight = nn.Parameter(table.detach().clone())
+    return model
+
+
+def read_at(
+    model: VisionTransformer,
+    images: UInt8[Tensor, "n C H W"],
+    labels: Int64[Tensor, " n"],
+    method: str | Callable = "bicubic",
+    device: str | torch.device | None = None,
+) -> Bool[Tensor, " n"]:
+    """Which images a model names rightly at the size they have, its positions carried over by a method.
+
+    Args:
+        model: Trained at any size, with learned positions.
+        images: (n, C, H, W) at the new size, uint8 or float in [0, 1].
+        labels: (n,).
+        method: One of `METHODS`, or a function of (table, new_grid, old_grid).
+        device: Where to compute; None is where the model is.
+
+    Returns:
+        (n,) on the CPU.
+
+    Raises:
+        ValueError: If the method is unknown or the sizes do not fit.
+    """
+    if not callable(method) and method not in METHODS:
+        raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    method = method if callable(method) else METHODS[method]
+    size = tuple(images.shape[-2:])
+    grid = model.with_img_size(size).cfg.grid
+    table = model.pos_embed.table().detach()
+    if grid != model.cfg.grid:
+        table = method(table, grid, model.cfg.grid)
+    copy = with_table(model, size, table)
+    return evaluate(copy, images, labels, device=device, batch_size=250)["predictions"] == labels.cpu()

@@ -1,0 +1,104 @@
+"""Stopping and going on: checkpoints that are whole and of this run, and a Ctrl-C that waits for the end of a step."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import signal
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from vitlib.data.dataset import Dataset
+from vitlib.evidence import write_atomic
+
+__all__ = ["Stopped", "checksum", "load_checkpoint", "polite_interrupt", "save_checkpoint"]
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C during training, after the run's state was saved; its text tells how to go on."""
+
+
+def save_checkpoint(path: Path, state: dict) -> None:
+    """Write a run's state, whole or not at all.
+
+    Args:
+        path: The file.
+        state: "identity" (what makes it this run) and all that changes from step to step.
+
+    Raises:
+        OSError: If it cannot be written; the last checkpoint stays.
+    """
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    content = buffer.getvalue()
+    try:
+        write_atomic(path, content)
+    except OSError as error:
+        raise OSError(
+            f"cannot write {path}, {len(content) / 1e6:.0f} MB ({error.strerror or error}); mend that and "
+            "repeat the command or call: it goes on from the last checkpoint"
+        ) from error
+
+
+def load_checkpoint(path: Path, identity: dict, device: torch.device) -> dict:
+    """Read a run's state.
+
+    Args:
+        path: The file.
+        identity: What makes it this run; it must be the file's.
+        device: Where the tensors go.
+
+    Raises:
+        ValueError: If the file is damaged or of another run.
+    """
+    anew = "start anew with resume=False (--no-resume)"
+    try:
+        state = torch.load(path, map_location=device, weights_only=True)
+        theirs = state["identity"]
+    except (RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:
+        raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
+    if differs := list(_differences(theirs, identity)):
+        raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")
+    return state
+
+
+def checksum(data: Dataset) -> int:
+    """CRC-32 of images and labels."""
+    labels = data.labels.to("cpu", torch.int64).contiguous().numpy()
+    return zlib.crc32(labels, zlib.crc32(data.images.cpu().contiguous().numpy()))
+
+
+def _differences(theirs: dict, ours: dict, path: str = "") -> Iterator[str]:
+    for key in sorted(theirs.keys() | ours.keys()):
+        a, b = theirs.get(key), ours.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            yield from _differences(a, b, f"{path}{key}.")
+        elif a != b:
+            yield f"{path}{key} was {a!r}, now {b!r}"
+
+
+@contextmanager
+def polite_interrupt() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a flag to be asked for between steps; the second interrupts as always."""
+    hits = []
+
+    def note(signum: int, frame: object) -> None:
+        hits.append(signum)
+        if len(hits) > 1:
+            raise KeyboardInterrupt
+        print("\nstopping after this step (Ctrl-C again: at once)", file=sys.stderr, flush=True)
+
+    if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
+        yield lambda: False
+        return
+    old = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(hits)
+    finally:
+        signal.signal(signal.SIGINT, old)

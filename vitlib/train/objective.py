@@ -1,0 +1,86 @@
+"""What a model is trained for: how a batch is made, what its loss is, how the model is scored on held-out images.
+
+The loop in `vitlib.train.loop` knows nothing else of the task. An objective has the three methods of
+`Classification`; another task (masked patches, say) is another class here.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from vitlib.data.dataset import Dataset, normalize
+from vitlib.train.augment import augment_batch
+from vitlib.train.evaluate import evaluate
+from vitlib.train.recipe import Recipe
+
+__all__ = ["Classification"]
+
+
+class Classification:
+    """Cross-entropy with the labels, which augmentation may have softened and mixed.
+
+    Args:
+        recipe: Its augmentation, label smoothing and number of classes.
+
+    Source: Section 4.1 and Appendix B.1; chapter 09.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+
+    def check(self, data: Dataset) -> None:
+        """Refuse data that do not fit the model.
+
+        Raises:
+            ValueError: If images or labels are not those of `recipe.model`.
+        """
+        model, images, labels = self.recipe.model, data.images, data.labels
+        want = (model.in_chans, *model.image_shape)
+        if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
+            raise ValueError(
+                f"expected uint8 images (n, {', '.join(map(str, want))}), got {images.dtype} "
+                f"{tuple(images.shape)}; give them as loaded, or change the recipe's model"
+            )
+        if len(images) == 0 or labels.shape != (len(images),) or labels.is_floating_point():
+            raise ValueError(
+                f"expected at least one image and an integer label for each, got {len(images)} images "
+                f"and {labels.dtype} labels {tuple(labels.shape)}"
+            )
+        low, high = labels.min().item(), labels.max().item()
+        if low < 0 or high >= model.num_classes:
+            raise ValueError(
+                f"expected labels in [0, {model.num_classes}), got {low} to {high}; "
+                "set num_classes of the recipe's model"
+            )
+
+    def draw(
+        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
+    ) -> tuple[tuple, Tensor]:
+        """One step's batch.
+
+        Args:
+            images: (B, C, H, W) uint8.
+            labels: (B,) integers.
+            generator: A CPU generator, seeded for this step.
+            step: 0 for the first one.
+            total: Steps of the whole run.
+
+        Returns:
+            The model's arguments, here standardised images alone, and the targets, here (B, K).
+        """
+        r = self.recipe
+        mix = step < (1 - r.mix_off) * total
+        images, targets = augment_batch(images, labels, r, r.model.num_classes, generator, mix=mix)
+        return (normalize(images),), targets
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean loss of a batch, and how many of its answers are right: (B, K) and (B, K) -> two numbers."""
+        hits = (outputs.argmax(1) == targets.argmax(1)).sum()
+        return F.cross_entropy(outputs.float(), targets), hits
+
+    def score(self, model: nn.Module, data: Dataset) -> dict[str, float]:
+        """Mean "loss" and "accuracy" on held-out images, without augmentation."""
+        scores = evaluate(model, data.images, data.labels)
+        return {"loss": scores["loss"], "accuracy": scores["accuracy"]}
