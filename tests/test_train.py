@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib import evidence
+from vitlib import device, evidence
 from vitlib.device import pick_precision
 from vitlib.train import loop, objective
 from vitlib.train.checkpoint import Stopped, polite_interrupt
@@ -484,7 +484,7 @@ def test_unknown_presets_and_scales(args, message):
     ],
 )
 def test_bf16_only_where_it_pays(monkeypatch, width, flags, expected):
-    monkeypatch.setattr(module, "cpuinfo", lambda: flags)
+    monkeypatch.setattr(device, "cpuinfo", lambda: flags)
     assert pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected
     assert pick_precision(torch.device("mps"), vl.ViTConfig(embed_dim=width)) == "fp32"
 

@@ -7,6 +7,7 @@ import dataclasses
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -271,9 +272,9 @@ def _recipe(args: argparse.Namespace) -> Recipe:
     return recipe(args.preset, args.scale, compile=args.compile, **{**changes, **_settings(args.set)})
 
 
-def _settings(words: list[str]) -> dict[str, object]:
+def _settings(words: list[str]) -> dict[str, Any]:
     """FIELD=VALUE words as a dictionary."""
-    changes = {}
+    changes: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")
         if not equals:

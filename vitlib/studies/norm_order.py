@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,11 +26,10 @@ SHAPE = ViTConfig(patch_size=8, embed_dim=64, depth=12, num_heads=2, mlp_ratio=2
 
 def make_model(norm_order: str = "pre", seed: int = 0, init: str = "xavier") -> VisionTransformer:
     """Twelve blocks with the starting weights of the paper's code ("xavier"), or with 0.02."""
-    import dataclasses
-
     torch.manual_seed(seed)
     model = VisionTransformer(dataclasses.replace(SHAPE, norm_order=norm_order))
-    for block in model.blocks if init == "xavier" else []:
+    blocks: list[Any] = list(model.blocks) if init == "xavier" else []
+    for block in blocks:
         for weight in block.attn.qkv.weight.chunk(3):  # q, k, v: (D, D) each
             nn.init.xavier_uniform_(weight)
         for layer in (block.attn.proj, block.mlp.fc1, block.mlp.fc2):

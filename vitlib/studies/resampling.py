@@ -113,7 +113,7 @@ def with_table(model: VisionTransformer, size: Grid, table: Float[Tensor, "1 T D
     """
     if model.cfg.pos_embed != "learned":
         raise ValueError(f'expected a model with pos_embed="learned", got "{model.cfg.pos_embed}"')
-    model = model.with_img_size(tuple(size))
+    model = model.with_img_size((size[0], size[1]))
     expected = tuple(model.pos_embed.table().shape)
     if tuple(table.shape) != expected:
         raise ValueError(
@@ -149,7 +149,7 @@ def read_at(
     if not callable(method) and method not in METHODS:
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     method = method if callable(method) else METHODS[method]
-    size = tuple(images.shape[-2:])
+    size = images.shape[-2], images.shape[-1]
     grid = model.with_img_size(size).cfg.grid
     table = model.pos_embed.table().detach()
     if grid != model.cfg.grid:

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vitlib.data.dataset import Dataset
 from vitlib.evidence import paired_difference
@@ -76,14 +77,14 @@ class Claim:
         first, second = (
             max(side, key=lambda name: statistics.fmean(scores[name].values())) for side in sides
         )
-        found = {"first": first, "second": second, **(paired_difference(scores[first], scores[second]) or {})}
-        low, high = found.get("interval", (-math.inf, math.inf))
+        paired = paired_difference(scores[first], scores[second]) or {}
+        low, high = paired.get("interval", (-math.inf, math.inf))
         if self.kind == "ahead":
             verdict = "differs" if high < self.margin else "agrees" if low > 0 else "open"
         else:
             within = -self.margin < low and high < self.margin
             verdict = "agrees" if within else "differs" if low > 0 or high < 0 else "open"
-        return {"verdict": verdict, **found}
+        return {"verdict": verdict, "first": first, "second": second, **paired}
 
 
 @dataclass
@@ -114,7 +115,8 @@ class Job:
 def train_variant(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     """Train one variant with one seed, or go on with it; None if the time was over before its end."""
     own = study.variants[variant]
-    one = recipe(study.base, **{**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"})
+    changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
+    one = recipe(study.base, **changes)
     folder = job.out / one.name.replace(" ", "-")
     log = train_model(
         one, job.data, job.val, out=folder, device=job.device, budget_minutes=job.left, progress=job.progress

@@ -61,7 +61,7 @@ def load_checkpoint(path: Path, identity: dict, device: torch.device) -> dict:
     try:
         state = torch.load(path, map_location=device, weights_only=True)
         theirs = state["identity"]
-    except (RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:
+    except (RuntimeError, OSError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:
         raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
     if differs := list(_differences(theirs, identity)):
         raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")
@@ -70,8 +70,8 @@ def load_checkpoint(path: Path, identity: dict, device: torch.device) -> dict:
 
 def checksum(data: Dataset) -> int:
     """CRC-32 of images and labels."""
-    labels = data.labels.to("cpu", torch.int64).contiguous().numpy()
-    return zlib.crc32(labels, zlib.crc32(data.images.cpu().contiguous().numpy()))
+    images, labels = data.images.cpu().contiguous(), data.labels.to("cpu", torch.int64).contiguous()
+    return zlib.crc32(labels.numpy().data, zlib.crc32(images.numpy().data))
 
 
 def _differences(theirs: dict, ours: dict, path: str = "") -> Iterator[str]:

@@ -126,7 +126,11 @@ class Trainer:
         self.identity = {"recipe": self.history.log["recipe"], "data": about}
 
     def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
-        """Train to the end, or until the time is over or Ctrl-C; see `train_model`."""
+        """Train to the end, or until the time is over or Ctrl-C; see `train_model`.
+
+        Raises:
+            Stopped: After Ctrl-C.
+        """
         began = self.history.clock = time.monotonic()
         if self.step == 0 and self.out is not None:
             self.history.log["peak_flops"] = matmul_peak(self.device, self.precision)
@@ -188,7 +192,11 @@ class Trainer:
         bar.update(1)
 
     def means(self, done: int) -> dict[str, float]:
-        """Mean loss and accuracy over the first `done` steps of this epoch."""
+        """Mean loss and accuracy over the first `done` steps of this epoch.
+
+        Raises:
+            FloatingPointError: If the loss is no longer a number.
+        """
         loss, accuracy = (self.sums / (done * self.batch_size)).tolist()
         if not math.isfinite(loss):
             raise FloatingPointError(

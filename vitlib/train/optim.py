@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 __all__ = ["EMA", "build_optimizer", "lr_at", "parameter_groups"]
 
@@ -153,9 +153,10 @@ class EMA:
         """Take the model's weights into the average; buffers are copied as they are."""
         d = min(self.decay, (1 + self.updates) / (10 + self.updates))
         self.updates += 1
-        torch._foreach_lerp_(list(self.model.parameters()), [p.detach() for p in model.parameters()], 1 - d)
-        for mine, theirs in zip(self.model.buffers(), model.buffers(), strict=True):
-            mine.copy_(theirs)
+        mine: list[Tensor] = list(self.model.parameters())
+        torch._foreach_lerp_(mine, [p.detach() for p in model.parameters()], 1 - d)
+        for buffer, theirs in zip(self.model.buffers(), model.buffers(), strict=True):
+            buffer.copy_(theirs)
 
     def state_dict(self) -> dict:
         """What a checkpoint needs: the averaged weights and the number of updates."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from vitlib.config import ViTConfig
 from vitlib.train.optim import OPTIMIZERS, SCHEDULES, check_known
@@ -163,7 +164,7 @@ RECIPES = {
 _LARGE = {"embed_dim": 192, "depth": 12, "num_heads": 3, "mlp_ratio": 4.0}
 _LONG = {"epochs": 300, "batch_size": 512, "lr": 1.5e-3}
 _STRONG = {"randaugment": 2, "magnitude": 9.0, "mixup": 0.8, "cutmix": 1.0, "mix_off": 0.4}
-_FULL = {
+_FULL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": (_LARGE, _LONG),
     "paper": (_LARGE, _LONG),
     "modern": (_LARGE | {"drop_path_rate": 0.1}, _LONG | _STRONG),
