@@ -1,0 +1,393 @@
+"""What the training loop does: a slow loop, written out here, reaches the same weights and the same log."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+import time
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import vitlib as vl
+
+TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
+# what can be off is off; two epochs of six steps, each leaving out four of the forty images
+BASE = vl.Recipe("base", TINY, epochs=2, batch_size=6, lr=3e-3, schedule="constant", warmup=0.0,
+                 clip_norm=0.0, crop=0, flip=False, precision="fp32")
+DROPS = {"model.drop_rate": 0.2, "model.attn_drop_rate": 0.1, "model.drop_path_rate": 0.3}
+SGD = {"optimizer": "sgd", "lr": 0.05}
+MIXED = {"mixup": 0.8, "cutmix": 1.0, **SGD}
+
+
+def trained(recipe, images, labels, val=None, **options) -> dict:
+    """The one call of the training loop in this file."""
+    return vl.train_model(recipe, images, labels, val=val, progress=False, **{"device": "cpu"} | options)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.random.fork_rng(devices=[]):
+        yield
+    torch.set_num_threads(before)
+
+
+def toy(n: int = 40, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images, all different, whose brightest quarter is mostly their class."""
+    generator = torch.Generator().manual_seed(seed)
+    images = torch.randint(0, 140, (n, 3, 8, 8), dtype=torch.uint8, generator=generator)
+    labels = torch.randint(0, 4, (n,), generator=generator)
+    for image, label in zip(images, labels.tolist(), strict=True):
+        row, col = divmod(label, 2)
+        image[:, 4 * row : 4 * row + 4, 4 * col : 4 * col + 4] += 100
+    labels[::5] = 0
+    return images, labels
+
+
+HELD_OUT = toy(11, seed=1)
+
+# -------------------------------------------------------------------------------------- the loop, written out
+
+
+def seed(*parts) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big") >> 1
+
+
+def rate(r, step: int, total: int) -> float:
+    warmup = min(round(r.warmup * total), total - 1)
+    if step < warmup:
+        return r.lr * (step + 1) / warmup
+    t = (step - warmup) / (total - warmup)
+    if r.schedule == "cosine":
+        return r.final_lr + (r.lr - r.final_lr) * 0.5 * (1 + math.cos(math.pi * t))
+    return r.lr + (r.final_lr - r.lr) * t if r.schedule == "linear" else r.lr
+
+
+def decays(name: str) -> bool:
+    matrices = ("patch_embed.proj", "attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2", "head", "head.0", "head.2")
+    return name.endswith(tuple(f"{matrix}.weight" for matrix in matrices))
+
+
+def build(r, model) -> torch.optim.Optimizer:
+    """PyTorch's, fused as in the loop: the same kernels give the same bits."""
+    groups = [{"params": [p for name, p in model.named_parameters() if decays(name) == wanted],
+               "weight_decay": r.weight_decay if wanted else 0.0} for wanted in (True, False)]
+    if r.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=1.0, momentum=0.9, fused=True)
+    kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[r.optimizer]
+    return kind(groups, lr=1.0, betas=(0.9, 0.999), eps=1e-8, fused=True)
+
+
+def augmented(r, images, labels, generator, mix: bool):
+    if r.crop:
+        images = vl.random_crop(images, r.crop, generator)
+    if r.flip:
+        images = vl.random_flip(images, generator)
+    images = images.float() / 255
+    if r.randaugment:
+        images = vl.rand_augment(images, generator, r.randaugment, r.magnitude)
+    if r.erasing:
+        images = vl.random_erasing(images, generator, r.erasing)
+    targets = torch.full((len(labels), r.model.num_classes), r.label_smoothing / r.model.num_classes)
+    for target, label in zip(targets, labels.tolist(), strict=True):
+        target[label] += 1 - r.label_smoothing
+    ways = [("mixup", r.mixup)] * (r.mixup > 0) + [("cutmix", r.cutmix)] * (r.cutmix > 0)
+    if mix and ways:
+        way, alpha = ways[torch.randint(len(ways), (1,), generator=generator).item()]
+        images, targets = mixed(way, alpha, images, targets, generator)
+    return images, targets
+
+
+def blend(share: float, own, other):
+    """share * own + (1 - share) * other, rounded as in the loop."""
+    return torch.lerp(other, own, torch.tensor(share))
+
+
+def mixed(way: str, alpha: float, images, targets, generator):
+    """Mixup or CutMix, one image after the other, each with a share of its own."""
+    n, _, H, W = images.shape
+    a, b = torch._standard_gamma(torch.full((2, n), alpha, dtype=torch.float64), generator=generator).tolist()
+    centres = torch.rand(2, n, generator=generator).tolist() if way == "cutmix" else None
+    other = torch.randperm(n, generator=generator).tolist()
+    new_images, new_targets = images.clone(), targets.clone()
+    for i, j in enumerate(other):
+        share = a[i] / (a[i] + b[i])
+        if way == "mixup":
+            new_images[i] = blend(share, images[i], images[j])
+        else:
+            side, cy, cx = math.sqrt(1 - share), centres[0][i] * H, centres[1][i] * W
+            box = [(row, col) for row in range(H) for col in range(W)
+                   if abs(row + 0.5 - cy) < side * H / 2 and abs(col + 0.5 - cx) < side * W / 2]
+            for row, col in box:
+                new_images[i, :, row, col] = images[j, :, row, col]
+            share = 1 - len(box) / (H * W)
+        new_targets[i] = blend(share, targets[i], targets[j])
+    return new_images, new_targets
+
+
+def clip(parameters, largest: float) -> None:
+    norm = torch.stack([p.grad.norm() for p in parameters]).norm()
+    for p in parameters:
+        p.grad *= torch.clamp(largest / (norm + 1e-6), max=1.0)
+
+
+def score(model, images, labels) -> tuple[float, float]:
+    with torch.no_grad():
+        logits = model.eval()(images.float() / 127.5 - 1)
+    return F.cross_entropy(logits, labels).item(), (logits.argmax(1) == labels).float().mean().item()
+
+
+def by_hand(r) -> tuple[torch.nn.Module, list[dict]]:
+    """The run of a recipe on `toy()`: the model to be returned, and a row for each epoch.
+
+    Precision "auto" is fp32 for models this small.
+    """
+    images, labels = toy()
+    torch.manual_seed(seed(r.seed, "init"))
+    model = vl.VisionTransformer(r.model)
+    average, optimizer = copy.deepcopy(model), build(r, model)
+    size = min(r.batch_size, len(images))
+    steps = len(images) // size
+    step, rows = 0, []
+    for epoch in range(r.epochs):
+        generator = torch.Generator().manual_seed(seed(r.seed, "order", epoch))
+        order = torch.randperm(len(images), generator=generator)
+        losses, hits = [], []
+        for index in order[: steps * size].split(size):
+            torch.manual_seed(seed(r.seed, "step", step))
+            generator = torch.Generator().manual_seed(seed(r.seed, "step", step))
+            mix = step < (1 - r.mix_off) * r.epochs * steps
+            x, targets = augmented(r, images[index], labels[index], generator, mix)
+            model.train()
+            with torch.autocast("cpu", torch.bfloat16, enabled=r.precision == "bf16"):
+                logits = model((x - 0.5) / 0.5).float()
+            loss = F.cross_entropy(logits, targets)
+            for p in model.parameters():
+                p.grad = None
+            loss.backward()
+            if r.clip_norm:
+                clip(list(model.parameters()), r.clip_norm)
+            lr = rate(r, step, r.epochs * steps)
+            for group in optimizer.param_groups:
+                group["lr"] = lr
+            optimizer.step()
+            decay = min(r.ema_decay, (1 + step) / (10 + step))
+            for mine, theirs in zip(average.parameters(), model.parameters(), strict=True):
+                mine.data.lerp_(theirs.data, 1 - decay)
+            losses.append(loss.item())
+            hits += (logits.argmax(1) == targets.argmax(1)).tolist()
+            step += 1
+        best = average if r.ema_decay else model
+        loss, accuracy = score(best, *HELD_OUT)
+        rows.append({"epoch": epoch + 1, "lr": lr, "train_loss": sum(losses) / steps,
+                     "train_accuracy": sum(hits) / len(hits), "val_loss": loss, "val_accuracy": accuracy})
+    return best, rows
+
+
+def assert_same_weights(result: dict, model) -> None:
+    theirs, ours = result["model"].state_dict(), model.state_dict()
+    assert theirs.keys() == ours.keys() and not result["model"].training
+    for name in ours:
+        assert torch.equal(theirs[name], ours[name]), f"{name}: {theirs[name]} is not {ours[name]}"
+
+
+def assert_same_run(result: dict, model, rows) -> None:
+    assert_same_weights(result, model)
+    assert len(result["epochs"]) == len(rows)
+    for logged, row in zip(result["epochs"], rows, strict=True):
+        assert logged.keys() == row.keys() | {"seconds", "images_per_s"}
+        assert (logged["epoch"], logged["lr"]) == (row["epoch"], pytest.approx(row["lr"], rel=1e-12))
+        for name in row.keys() - {"epoch", "lr"}:
+            assert logged[name] == round(logged[name], 5) == pytest.approx(row[name], abs=1.5e-5), name
+
+
+# ---------------------------------------------------------------------------------- one feature after another
+
+
+@pytest.mark.parametrize("changes", [
+    dict(), dict(seed=7, **DROPS), DROPS, {"model.global_pool": "avg", "model.head": "mlp"},
+    dict(optimizer="adam", weight_decay=0.5), dict(lr=0.02, weight_decay=2.0), dict(weight_decay=1.0, **SGD),
+    dict(weight_decay=0.0), {"model.layer_scale": 0.1, "weight_decay": 5.0},
+    dict(schedule="cosine"), dict(schedule="cosine", final_lr=1e-3), dict(schedule="linear"),
+    dict(schedule="linear", final_lr=1e-3), dict(final_lr=1e-3), dict(warmup=0.2), dict(warmup=0.3),
+    dict(warmup=0.99), dict(warmup=0.3, schedule="cosine", final_lr=1e-4),
+    dict(clip_norm=0.05, **SGD), dict(clip_norm=1.0, **SGD),
+    dict(ema_decay=0.3), dict(ema_decay=0.999), dict(ema_decay=0.9, **DROPS, **SGD),
+    dict(flip=True), dict(crop=3), dict(crop=2, flip=True), dict(erasing=0.6), dict(randaugment=1),
+    dict(randaugment=2, magnitude=4.0), dict(crop=2, flip=True, randaugment=2, erasing=0.6),
+    dict(label_smoothing=0.2), dict(mixup=0.8, **SGD), dict(cutmix=1.0, **SGD), MIXED,
+    dict(MIXED, mix_off=0.3), dict(MIXED, mix_off=0.5), dict(MIXED, mix_off=1.0),
+    dict(MIXED, label_smoothing=0.1), dict(MIXED, label_smoothing=0.3, erasing=0.6),
+    dict(MIXED, **DROPS, crop=2, flip=True, randaugment=1, erasing=0.3, mix_off=0.3, label_smoothing=0.1,
+         ema_decay=0.9, clip_norm=0.5, schedule="linear", warmup=0.2, weight_decay=0.5),
+    dict(precision="auto"), dict(precision="bf16"), dict(precision="bf16", ema_decay=0.5, **DROPS),
+    dict(batch_size=100), dict(batch_size=40), dict(batch_size=1, epochs=1),
+], ids=str)
+def test_each_feature_to_the_bit(changes):
+    recipe = vl.recipe(BASE, **changes)
+    assert_same_run(trained(recipe, *toy(), HELD_OUT), *by_hand(recipe))
+
+
+@pytest.mark.parametrize(("name", "scale"), [
+    *((name, "quick") for name in vl.RECIPES), ("plain", "full"), ("paper", "full"), ("modern", "full"),
+])
+def test_each_preset_to_the_bit(name, scale):
+    tiny = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 2, "num_heads": 2}
+    recipe = vl.recipe(name, scale, epochs=2, batch_size=6, **{f"model.{key}": tiny[key] for key in tiny})
+    assert_same_run(trained(recipe, *toy(), HELD_OUT), *by_hand(recipe))
+
+
+# -------------------------------------------------------------------------------------------- images held out
+
+
+def as_bytes(images) -> list[bytes]:
+    return [image.contiguous().numpy().tobytes() for image in images]
+
+
+def watch(work) -> list[tuple[bool, list[bytes]]]:
+    """Each call of a Vision Transformer while `work` ran: whether it was training, and the images it got."""
+    seen = []
+
+    def note(model, inputs):
+        if isinstance(model, vl.VisionTransformer):
+            seen.append((model.training, as_bytes(((inputs[0] + 1) * 127.5).round().to(torch.uint8))))
+
+    hook = torch.nn.modules.module.register_module_forward_pre_hook(note)
+    try:
+        work()
+    finally:
+        hook.remove()
+    return seen
+
+
+@pytest.mark.parametrize("ema_decay", [0.0, 0.9])
+def test_it_trains_on_the_training_images_and_scores_those_held_out(ema_decay):
+    images, labels = toy()
+    seen = watch(lambda: trained(vl.recipe(BASE, epochs=3, ema_decay=ema_decay), images, labels, HELD_OUT))
+    assert torch.equal(images, toy()[0]) and torch.equal(labels, toy()[1])
+    assert [training for training, _ in seen] == [*[True] * 6, False] * 3
+    orders = []
+    for epoch in range(3):
+        *steps, (_, scored) = seen[7 * epoch : 7 * epoch + 7]
+        assert sorted(scored) == sorted(as_bytes(HELD_OUT[0])) and {len(batch) for _, batch in steps} == {6}
+        orders.append([image for _, batch in steps for image in batch])
+        assert len(set(orders[-1])) == 36 and set(orders[-1]) < set(as_bytes(images))
+    assert len({frozenset(order) for order in orders}) == 3  # other images are left out each time
+
+
+@pytest.mark.parametrize("changes", [DROPS, dict(MIXED, ema_decay=0.5, crop=2, **DROPS)], ids=str)
+def test_what_is_held_out_changes_no_bit_of_the_model(changes):
+    recipe, (images, labels) = vl.recipe(BASE, **changes), toy()
+    without = trained(recipe, images, labels)
+    for val in (HELD_OUT, toy(3, seed=5), (torch.full_like(images, 255), torch.full_like(labels, 3))):
+        assert_same_weights(trained(recipe, images, labels, val), without["model"])
+
+
+def test_splitting_keeps_every_image_once_with_its_label():
+    images, labels = toy()
+    label_of = dict(zip(as_bytes(images), labels.tolist(), strict=True))
+    (train, train_labels), (val, val_labels) = vl.split_validation(images, labels, 9)
+    assert len(val) == 9 and sorted(as_bytes(train) + as_bytes(val)) == sorted(label_of)
+    for part, of_it in ((train, train_labels), (val, val_labels)):
+        assert [label_of[image] for image in as_bytes(part)] == of_it.tolist()
+
+
+# ---------------------------------------------------------------------------------- the log and a second call
+
+
+def test_the_log_says_what_was_done(tmp_path):
+    recipe, began = vl.recipe(BASE, seed=3, epochs=4, ema_decay=0.9), time.monotonic()
+    result = trained(recipe, *toy(), HELD_OUT, out=tmp_path, label="toy", command="pytest")
+    took = time.monotonic() - began
+    log = json.loads((tmp_path / "log.json").read_text())
+    assert log == {key: value for key, value in result.items() if key != "model"}
+    expected = {"name": "base", "command": "pytest", "dataset": "toy", "seed": 3, "precision": "fp32",
+                "n_train": 40, "n_val": 11, "finished": True, "vitlib_version": vl.__version__,
+                "torch_version": str(torch.__version__), "parameters": vl.count_parameters(result["model"])}
+    assert {key: log[key] for key in expected} == expected
+    assert vl.ViTConfig(**log["config"]) == TINY and log["recipe"]["model"] == log["config"]
+    assert vl.Recipe(**{**log["recipe"], "model": TINY}) == recipe
+    assert sum(row["seconds"] for row in log["epochs"]) - 0.01 <= log["seconds"] <= took
+    scores = vl.evaluate(result["model"], *HELD_OUT)
+    assert log["epochs"][-1]["val_loss"] == round(scores["loss"], 5)
+    assert log["epochs"][-1]["val_accuracy"] == round(scores["accuracy"], 5)
+
+
+def test_without_images_held_out_none_are_scored_and_the_rate_is_that_of_the_epoch():
+    result = trained(BASE, *toy())
+    assert result["n_val"] == 0 and result["finished"] and len(result["epochs"]) == 2
+    for row in result["epochs"]:
+        assert row.keys() == {"epoch", "lr", "train_loss", "train_accuracy", "images_per_s", "seconds"}
+        assert 36 / (row["seconds"] + 0.001) - 0.1 < row["images_per_s"]
+    assert any(row["images_per_s"] < 1.5 * 36 / row["seconds"] for row in result["epochs"])
+
+
+@pytest.mark.parametrize("ema_decay", [0.0, 0.9])
+def test_a_second_call_reads_the_finished_run_and_trains_nothing(tmp_path, ema_decay):
+    recipe, results = vl.recipe(BASE, ema_decay=ema_decay, **DROPS), []
+    first = trained(recipe, *toy(), HELD_OUT, out=tmp_path)
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert watch(lambda: results.append(trained(recipe, *toy(), HELD_OUT, out=tmp_path))) == []
+    assert kept.keys() == {"checkpoint.pt", "log.json"}
+    assert kept == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert {**first, "model": None} == {**results[0], "model": None}
+    model, rows = by_hand(recipe)
+    for result in (first, *results):
+        assert_same_run(result, model, rows)
+
+
+# -------------------------------------------------------------------------- dropout and DropPath in the model
+
+
+def forward_by_hand(model, images):
+    """A pre-norm model in training, with every random number in its place."""
+    cfg, state = model.cfg, model.state_dict()
+
+    def weights(name: str):
+        return state[f"{name}.weight"], state[f"{name}.bias"]
+
+    def norm(x, name: str):
+        return F.layer_norm(x, (cfg.embed_dim,), *weights(name), eps=1e-6)
+
+    def drop(x):
+        return F.dropout(x, cfg.drop_rate)
+
+    def drop_path(x, i: int):
+        p = cfg.drop_path_rate * i / (cfg.depth - 1)
+        return x * (torch.rand(len(x), 1, 1) >= p) / (1 - p) if p else x
+
+    x = F.conv2d(images, *weights("patch_embed.proj"), stride=cfg.patch_size).flatten(2).transpose(1, 2)
+    x = drop(torch.cat([state["cls_token"].expand(len(x), 1, -1), x], 1) + state["pos_embed"])
+    for i in range(cfg.depth):
+        block = f"blocks.{i}"
+        q, k, v = (part.unflatten(2, (cfg.num_heads, -1)).transpose(1, 2)
+                   for part in F.linear(norm(x, f"{block}.norm1"), *weights(f"{block}.attn.qkv")).chunk(3, 2))
+        read = F.scaled_dot_product_attention(q, k, v, dropout_p=cfg.attn_drop_rate)
+        x = x + drop_path(drop(F.linear(read.transpose(1, 2).flatten(2), *weights(f"{block}.attn.proj"))), i)
+        hidden = drop(F.gelu(F.linear(norm(x, f"{block}.norm2"), *weights(f"{block}.mlp.fc1"))))
+        x = x + drop_path(drop(F.linear(hidden, *weights(f"{block}.mlp.fc2"))), i)
+    x = norm(x, "norm")
+    return F.linear(x[:, 0] if cfg.global_pool == "token" else x[:, 1:].mean(1), *weights("head"))
+
+
+@pytest.mark.parametrize("pool", ["token", "avg"])
+@pytest.mark.parametrize("rates", [(0.3, 0, 0), (0, 0.3, 0), (0, 0, 0.6), (0.2, 0.1, 0.4)], ids=str)
+def test_dropout_and_drop_path_are_where_they_belong(rates, pool):
+    torch.manual_seed(0)
+    changes = dict(zip(DROPS, rates, strict=True))
+    cfg = vl.recipe(BASE, **changes, **{"model.depth": 3, "model.global_pool": pool}).model
+    model, images = vl.VisionTransformer(cfg).train(), torch.randn(9, 3, 8, 8)
+    with torch.no_grad():
+        for p in model.parameters():
+            p += 0.3 * torch.randn_like(p)
+        torch.manual_seed(1)
+        out = model(images)
+        torch.manual_seed(1)
+        torch.testing.assert_close(out, forward_by_hand(model, images))
+        model.eval()
+        assert torch.equal(model(images), model(images)) and not torch.allclose(out, model(images))
