@@ -16,16 +16,28 @@ import vitlib as vl
 
 TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
 # what can be off is off; two epochs of six steps, each leaving out four of the forty images
-BASE = vl.Recipe("base", TINY, epochs=2, batch_size=6, lr=3e-3, schedule="constant", warmup=0.0,
-                 clip_norm=0.0, crop=0, flip=False, precision="fp32")
+BASE = vl.Recipe(
+    "base",
+    TINY,
+    epochs=2,
+    batch_size=6,
+    lr=3e-3,
+    schedule="constant",
+    warmup=0.0,
+    clip_norm=0.0,
+    crop=0,
+    flip=False,
+    precision="fp32",
+)
 DROPS = {"model.drop_rate": 0.2, "model.attn_drop_rate": 0.1, "model.drop_path_rate": 0.3}
 SGD = {"optimizer": "sgd", "lr": 0.05}
 MIXED = {"mixup": 0.8, "cutmix": 1.0, **SGD}
 
 
-def trained(recipe, images, labels, val=None, **options) -> dict:
+def trained(recipe, images, labels, val=None, label="", **options) -> dict:
     """The one call of the training loop in this file."""
-    return vl.train_model(recipe, images, labels, val=val, progress=False, **{"device": "cpu"} | options)
+    data = vl.Dataset(images, labels, label=label)
+    return vl.train_model(recipe, data, val, progress=False, **{"device": "cpu"} | options)
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +87,13 @@ def decays(name: str) -> bool:
 
 def build(r, model) -> torch.optim.Optimizer:
     """PyTorch's, fused as in the loop: the same kernels give the same bits."""
-    groups = [{"params": [p for name, p in model.named_parameters() if decays(name) == wanted],
-               "weight_decay": r.weight_decay if wanted else 0.0} for wanted in (True, False)]
+    groups = [
+        {
+            "params": [p for name, p in model.named_parameters() if decays(name) == wanted],
+            "weight_decay": r.weight_decay if wanted else 0.0,
+        }
+        for wanted in (True, False)
+    ]
     if r.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=1.0, momentum=0.9, fused=True)
     kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[r.optimizer]
@@ -121,8 +138,12 @@ def mixed(way: str, alpha: float, images, targets, generator):
             new_images[i] = blend(share, images[i], images[j])
         else:
             side, cy, cx = math.sqrt(1 - share), centres[0][i] * H, centres[1][i] * W
-            box = [(row, col) for row in range(H) for col in range(W)
-                   if abs(row + 0.5 - cy) < side * H / 2 and abs(col + 0.5 - cx) < side * W / 2]
+            box = [
+                (row, col)
+                for row in range(H)
+                for col in range(W)
+                if abs(row + 0.5 - cy) < side * H / 2 and abs(col + 0.5 - cx) < side * W / 2
+            ]
             for row, col in box:
                 new_images[i, :, row, col] = images[j, :, row, col]
             share = 1 - len(box) / (H * W)
@@ -184,8 +205,16 @@ def by_hand(r) -> tuple[torch.nn.Module, list[dict]]:
             step += 1
         best = average if r.ema_decay else model
         loss, accuracy = score(best, *HELD_OUT)
-        rows.append({"epoch": epoch + 1, "lr": lr, "train_loss": sum(losses) / steps,
-                     "train_accuracy": sum(hits) / len(hits), "val_loss": loss, "val_accuracy": accuracy})
+        rows.append(
+            {
+                "epoch": epoch + 1,
+                "lr": lr,
+                "train_loss": sum(losses) / steps,
+                "train_accuracy": sum(hits) / len(hits),
+                "val_loss": loss,
+                "val_accuracy": accuracy,
+            }
+        )
     return best, rows
 
 
@@ -209,33 +238,86 @@ def assert_same_run(result: dict, model, rows) -> None:
 # ---------------------------------------------------------------------------------- one feature after another
 
 
-@pytest.mark.parametrize("changes", [
-    dict(), dict(seed=7, **DROPS), DROPS, {"model.global_pool": "avg", "model.head": "mlp"},
-    dict(optimizer="adam", weight_decay=0.5), dict(lr=0.02, weight_decay=2.0), dict(weight_decay=1.0, **SGD),
-    dict(weight_decay=0.0), {"model.layer_scale": 0.1, "weight_decay": 5.0},
-    dict(schedule="cosine"), dict(schedule="cosine", final_lr=1e-3), dict(schedule="linear"),
-    dict(schedule="linear", final_lr=1e-3), dict(final_lr=1e-3), dict(warmup=0.2), dict(warmup=0.3),
-    dict(warmup=0.99), dict(warmup=0.3, schedule="cosine", final_lr=1e-4),
-    dict(clip_norm=0.05, **SGD), dict(clip_norm=1.0, **SGD),
-    dict(ema_decay=0.3), dict(ema_decay=0.999), dict(ema_decay=0.9, **DROPS, **SGD),
-    dict(flip=True), dict(crop=3), dict(crop=2, flip=True), dict(erasing=0.6), dict(randaugment=1),
-    dict(randaugment=2, magnitude=4.0), dict(crop=2, flip=True, randaugment=2, erasing=0.6),
-    dict(label_smoothing=0.2), dict(mixup=0.8, **SGD), dict(cutmix=1.0, **SGD), MIXED,
-    dict(MIXED, mix_off=0.3), dict(MIXED, mix_off=0.5), dict(MIXED, mix_off=1.0),
-    dict(MIXED, label_smoothing=0.1), dict(MIXED, label_smoothing=0.3, erasing=0.6),
-    dict(MIXED, **DROPS, crop=2, flip=True, randaugment=1, erasing=0.3, mix_off=0.3, label_smoothing=0.1,
-         ema_decay=0.9, clip_norm=0.5, schedule="linear", warmup=0.2, weight_decay=0.5),
-    dict(precision="auto"), dict(precision="bf16"), dict(precision="bf16", ema_decay=0.5, **DROPS),
-    dict(batch_size=100), dict(batch_size=40), dict(batch_size=1, epochs=1),
-], ids=str)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(),
+        dict(seed=7, **DROPS),
+        DROPS,
+        {"model.global_pool": "avg", "model.head": "mlp"},
+        dict(optimizer="adam", weight_decay=0.5),
+        dict(lr=0.02, weight_decay=2.0),
+        dict(weight_decay=1.0, **SGD),
+        dict(weight_decay=0.0),
+        {"model.layer_scale": 0.1, "weight_decay": 5.0},
+        dict(schedule="cosine"),
+        dict(schedule="cosine", final_lr=1e-3),
+        dict(schedule="linear"),
+        dict(schedule="linear", final_lr=1e-3),
+        dict(final_lr=1e-3),
+        dict(warmup=0.2),
+        dict(warmup=0.3),
+        dict(warmup=0.99),
+        dict(warmup=0.3, schedule="cosine", final_lr=1e-4),
+        dict(clip_norm=0.05, **SGD),
+        dict(clip_norm=1.0, **SGD),
+        dict(ema_decay=0.3),
+        dict(ema_decay=0.999),
+        dict(ema_decay=0.9, **DROPS, **SGD),
+        dict(flip=True),
+        dict(crop=3),
+        dict(crop=2, flip=True),
+        dict(erasing=0.6),
+        dict(randaugment=1),
+        dict(randaugment=2, magnitude=4.0),
+        dict(crop=2, flip=True, randaugment=2, erasing=0.6),
+        dict(label_smoothing=0.2),
+        dict(mixup=0.8, **SGD),
+        dict(cutmix=1.0, **SGD),
+        MIXED,
+        dict(MIXED, mix_off=0.3),
+        dict(MIXED, mix_off=0.5),
+        dict(MIXED, mix_off=1.0),
+        dict(MIXED, label_smoothing=0.1),
+        dict(MIXED, label_smoothing=0.3, erasing=0.6),
+        dict(
+            MIXED,
+            **DROPS,
+            crop=2,
+            flip=True,
+            randaugment=1,
+            erasing=0.3,
+            mix_off=0.3,
+            label_smoothing=0.1,
+            ema_decay=0.9,
+            clip_norm=0.5,
+            schedule="linear",
+            warmup=0.2,
+            weight_decay=0.5,
+        ),
+        dict(precision="auto"),
+        dict(precision="bf16"),
+        dict(precision="bf16", ema_decay=0.5, **DROPS),
+        dict(batch_size=100),
+        dict(batch_size=40),
+        dict(batch_size=1, epochs=1),
+    ],
+    ids=str,
+)
 def test_each_feature_to_the_bit(changes):
     recipe = vl.recipe(BASE, **changes)
     assert_same_run(trained(recipe, *toy(), HELD_OUT), *by_hand(recipe))
 
 
-@pytest.mark.parametrize(("name", "scale"), [
-    *((name, "quick") for name in vl.RECIPES), ("plain", "full"), ("paper", "full"), ("modern", "full"),
-])
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [
+        *((name, "quick") for name in vl.RECIPES),
+        ("plain", "full"),
+        ("paper", "full"),
+        ("modern", "full"),
+    ],
+)
 def test_each_preset_to_the_bit(name, scale):
     tiny = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 2, "num_heads": 2}
     recipe = vl.recipe(name, scale, epochs=2, batch_size=6, **{f"model.{key}": tiny[key] for key in tiny})
@@ -306,9 +388,19 @@ def test_the_log_says_what_was_done(tmp_path):
     took = time.monotonic() - began
     log = json.loads((tmp_path / "log.json").read_text())
     assert log == {key: value for key, value in result.items() if key != "model"}
-    expected = {"name": "base", "command": "pytest", "dataset": "toy", "seed": 3, "precision": "fp32",
-                "n_train": 40, "n_val": 11, "finished": True, "vitlib_version": vl.__version__,
-                "torch_version": str(torch.__version__), "parameters": vl.count_parameters(result["model"])}
+    expected = {
+        "name": "base",
+        "command": "pytest",
+        "dataset": "toy",
+        "seed": 3,
+        "precision": "fp32",
+        "n_train": 40,
+        "n_val": 11,
+        "finished": True,
+        "vitlib_version": vl.__version__,
+        "torch_version": str(torch.__version__),
+        "parameters": vl.count_parameters(result["model"]),
+    }
     assert {key: log[key] for key in expected} == expected
     assert vl.ViTConfig(**log["config"]) == TINY and log["recipe"]["model"] == log["config"]
     assert vl.Recipe(**{**log["recipe"], "model": TINY}) == recipe
@@ -365,8 +457,10 @@ def forward_by_hand(model, images):
     x = drop(torch.cat([state["cls_token"].expand(len(x), 1, -1), x], 1) + state["pos_embed"])
     for i in range(cfg.depth):
         block = f"blocks.{i}"
-        q, k, v = (part.unflatten(2, (cfg.num_heads, -1)).transpose(1, 2)
-                   for part in F.linear(norm(x, f"{block}.norm1"), *weights(f"{block}.attn.qkv")).chunk(3, 2))
+        q, k, v = (
+            part.unflatten(2, (cfg.num_heads, -1)).transpose(1, 2)
+            for part in F.linear(norm(x, f"{block}.norm1"), *weights(f"{block}.attn.qkv")).chunk(3, 2)
+        )
         read = F.scaled_dot_product_attention(q, k, v, dropout_p=cfg.attn_drop_rate)
         x = x + drop_path(drop(F.linear(read.transpose(1, 2).flatten(2), *weights(f"{block}.attn.proj"))), i)
         hidden = drop(F.gelu(F.linear(norm(x, f"{block}.norm2"), *weights(f"{block}.mlp.fc1"))))
