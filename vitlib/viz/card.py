@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -40,13 +41,11 @@ class Card(Figure):
         display(Image(buffer.getvalue(), width=width, height=height))
 
 
-def text_size(texts: Iterable[str], **font) -> tuple[float, float]:
-    """Width of the widest and height of the tallest of some texts, in inches."""
+def text_size(texts: Iterable[str], **font) -> np.ndarray:
+    """Width of the widest and height of the tallest of some texts, in inches, (2,)."""
     card = Card(1)
-    boxes = [card.text(0, 0, text, **font).get_window_extent() for text in texts]
-    return max((box.width for box in boxes), default=0) / DPI, max(
-        (box.height for box in boxes), default=0
-    ) / DPI
+    sizes = [card.text(0, 0, text, **font).get_window_extent().size / DPI for text in texts]
+    return np.max([(0.0, 0.0), *sizes], axis=0)
 
 
 def small_text(ax: Axes, x: float, y: float, text: object, **font) -> None:
@@ -79,12 +78,9 @@ def panels(
     card = Card(rows * (side * aspect + 1.2 * (above + below) + 0.17) + 2 * MARGIN, layout="compressed")
     card.get_layout_engine().set(w_pad=0.05, h_pad=0.09)
     axes = [card.add_subplot(rows, cols, i + 1, xticks=[], yticks=[]) for i in range(n)]
-    for ax in axes:
+    for ax, title, xlabel in itertools.zip_longest(axes, titles, xlabels, fillvalue=""):
+        ax.set(title=title, xlabel=xlabel)
         ax.spines[:].set_visible(False)
-    for ax, title in zip(axes, titles, strict=False):
-        ax.set_title(title)
-    for ax, xlabel in zip(axes, xlabels, strict=False):
-        ax.set_xlabel(xlabel)
     return card, axes
 
 
@@ -94,16 +90,11 @@ def draw_pixels(ax: Axes, image: np.ndarray, sharp: int = 128, **where) -> None:
 
 
 def image_panels(
-    images: Sequence[np.ndarray],
-    cols: int | None,
-    titles: Sequence[str],
-    xlabels: Sequence[str] = (),
-    *,
-    most: int,
+    images: Sequence[np.ndarray], cols: int | None, *texts: Sequence[str], most: int
 ) -> tuple[Card, list[Axes]]:
-    """Panels that hold images (H, W, 3) under their titles."""
+    """Panels that hold images (H, W, 3), under their titles and above their x labels."""
     aspect = max(image.shape[0] / image.shape[1] for image in images)
-    card, axes = panels(len(images), cols, aspect, titles, xlabels, most=most)
+    card, axes = panels(len(images), cols, aspect, *texts, most=most)
     for ax, image in zip(axes, images, strict=True):
         draw_pixels(ax, image)
     return card, axes

@@ -100,23 +100,24 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
                 f'results[{run!r}]: expected a list of epochs under "epochs", got '
                 f"{result.get('epochs')!r}; pass what train_model returned, or a card"
             )
-    splits = (("val", "held out", "-", 2.0), ("train", "training", "--", 1.4))
+    splits = (
+        ("val", "held out", {"linestyle": "-", "linewidth": 2.0}),
+        ("train", "training", {"linestyle": "--", "linewidth": 1.4}),
+    )
     fig, drawn = Card(3.9), set()
     measures = (("loss", "loss", 1), ("accuracy", "accuracy (%)", 100))
     for ax, (key, ylabel, scale) in zip(fig.subplots(1, 2), measures, strict=True):
         ax.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
         _name_axes(ax, "epoch", ylabel)
         for i, result in enumerate(results.values()):
-            for split, label, line, width in splits:
+            for split, label, line in splits:
                 rows = [row for row in result["epochs"] if row.get(f"{split}_{key}") is not None]
                 if rows:
                     drawn.add(label)
                     x, y = [row["epoch"] for row in rows], [scale * row[f"{split}_{key}"] for row in rows]
-                    _draw_curve(ax, i, x, y, linestyle=line, linewidth=width)
+                    _draw_curve(ax, i, x, y, **line)
     looks = [(run, {"color": PALETTE[i], "marker": MARKERS[i]}) for i, run in enumerate(results)]
-    looks += [
-        (label, {"color": INK, "ls": line, "lw": width}) for _, label, line, width in splits if label in drawn
-    ]
+    looks += [(label, {"color": INK} | line) for _, label, line in splits if label in drawn]
     _legend(fig, [Line2D([], [], label=label, **look) for label, look in looks])
     return fig
 
@@ -165,13 +166,7 @@ def _label_ends(fig: Card, ax: Axes, curves: Mapping[str, Sequence[np.ndarray]])
             heights[i], heights[i + 1] = heights[i] - shift, heights[i + 1] + shift
     for i, height in zip(order, heights, strict=True):
         arrow = {"arrowstyle": "-", "color": PALETTE[i], "lw": 0.8, "shrinkB": 4}
-        text = {
-            "size": SMALL,
-            "color": TEXT[i],
-            "va": "center",
-            "annotation_clip": False,
-            "arrowprops": arrow,
-        }
+        text = {"size": SMALL, "color": TEXT[i], "va": "center", "arrowprops": arrow}
         ax.annotate(list(curves)[i], ends[i], (1.025, height), xycoords="axes fraction", **text)
 
 

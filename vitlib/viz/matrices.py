@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from vitlib.viz.card import Card, image_table, panels, small_text, text_size
@@ -114,32 +113,30 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
         n = len(labels)
         pairs = class_array("labels", labels, n, k) * k + class_array("preds", preds, n, k)
         counts = np.bincount(pairs, minlength=k * k).reshape(k, k)  # (K*K,) -> (K, K)
-    errors = np.where(np.eye(k, dtype=bool), 0, counts)
+    errors = np.ma.masked_array(counts, np.eye(k, dtype=bool))
     peak, totals = max(1, errors.max()), counts.sum(axis=1)
     fig = Card(1.6 + 0.7 * k if k < 6 else 1.9 + 0.5 * k)
     ax = fig.subplots()
-    ax.imshow(errors, cmap=ERRORS, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto")
+    colormap = ERRORS.with_extremes(bad="#e3e7ec")  # for the masked diagonal
+    ax.imshow(errors, cmap=colormap, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto")
     for i, j in np.ndindex(k, k):
-        if i == j:
-            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="#e3e7ec"))
         colour = "#66707c" if i == j else "white" if errors[i, j] > 0.55 * peak else INK
         if counts[i, j]:
             small_text(ax, j, i, counts[i, j], color=colour)
+    ax.set(xlabel="the model's answer", ylabel="the truth")
     ax.set_xticks(range(k), classes, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(k), classes)
-    ax.set(xlabel="the model's answer", ylabel="the truth")
-    ax.set_xticks(np.arange(0.5, k - 1), minor=True)
-    ax.set_yticks(np.arange(0.5, k - 1), minor=True)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(np.arange(0.5, k - 1), minor=True)  # where the lines between the classes stand
     ax.grid(False)
     ax.grid(which="minor", color=CARD, linewidth=2)
     ax.spines[:].set_visible(False)
     right = ax.secondary_yaxis("right")
-    right.set_yticks(
-        range(k), [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)]
-    )
+    recalls = [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)]
+    right.set_yticks(range(k), recalls)
     right.spines[:].set_visible(False)
-    total = counts.sum()
-    ax.set_title(f"{100 * np.trace(counts) / max(1, total):.1f} % of {total:,} right", weight="bold")
+    share = np.trace(counts) / max(1, counts.sum())
+    ax.set_title(f"{100 * share:.1f} % of {counts.sum():,} right", weight="bold")
     ax.annotate("recall", (1, 1), xytext=(4, 5), xycoords="axes fraction", textcoords="offset points")
     return fig
 

@@ -66,8 +66,7 @@ def show_patches(image: Tensor, patch_size: int, numbers: bool = False) -> Figur
     if numbers and cols > 16:
         raise ValueError(f"numbers fit in up to 16 patches a row, got {cols}; try a larger patch_size")
     fig, (ax,) = panels(1, 1, rows / cols, most=1, side=min(INNER_WIDTH, 5.4 * cols / rows))
-    for i in range(rows * cols):
-        row, col = divmod(i, cols)
+    for i, (row, col) in enumerate(np.ndindex(rows, cols)):
         tile = tiles[row, col]
         _draw_tile(ax, tile, col, row)
         if numbers:
