@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from vitlib.viz.card import image_panels, image_table
-from vitlib.viz.inputs import image_array, patch_grid, title_each
+from vitlib.viz.inputs import checked_titles, image_array, patch_grid
 from vitlib.viz.style import INK, STYLE
 
 __all__ = ["attention_grid", "attention_overlay", "show_attention_from_patch"]
@@ -56,8 +56,8 @@ def attention_overlay(
     """
     array = image_array(image)
     lit = _spotlights(array, torch.as_tensor(weights), grid, gamma, floor)
-    titles = ["image", *title_each(titles, len(lit), "spotlights")]
-    return image_panels([array, *lit], None, titles, most=5)[0]
+    titles = ["image", *checked_titles(titles, len(lit), "spotlights")]
+    return image_panels([array, *lit], None, titles, max_cols=5)[0]
 
 
 @rc_context(STYLE)
@@ -99,7 +99,7 @@ def attention_grid(
     rows = maps[:, :, query, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
     lit = torch.from_numpy(np.stack(_spotlights(array, rows, grid, gamma, floor, pixels=1024 // layers)))
     lit = lit.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
-    fig, ax = image_table(lit, gap=max(2, lit.shape[3] // 16), side=1.7)
+    fig, ax = image_table(lit, gap=max(2, lit.shape[3] // 16), max_side=1.7)
     ax.set_xticks(ax.get_xticks(), [f"layer {i}" if layers <= 8 or not i else i for i in range(layers)])
     ax.set_yticks(ax.get_yticks(), [f"head {i}" if heads <= 8 or not i else i for i in range(heads)])
     ax.xaxis.tick_top()

@@ -1,4 +1,4 @@
-"""The card on which each figure is drawn, not from the paper; panels, tables of images and small text on it."""
+"""The card each figure is drawn on, not from the paper; panels, tables of images and small text on it."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ def panels(
     titles: Sequence[str] = (),
     xlabels: Sequence[str] = (),
     *,
-    most: int,
-    side: float = 2.6,
+    max_cols: int,
+    max_side: float = 2.6,
 ) -> tuple[Card, list[Axes]]:
-    """A card with n axes without ticks, `cols` or up to `most` in a row and at most `side` inches wide.
+    """A card with n bare axes, `cols` or up to `max_cols` in a row, each at most `max_side` inches wide.
 
-    Where `cols` is None, a row holds as many as their titles leave room for, and all rows are as full as they can be.
+    Where `cols` is None, a row holds as many as their titles leave room for, and the rows are evenly filled.
     """
     (width, above), (_, below) = text_size(titles), text_size(xlabels)
     if cols is None:
-        cols = max(1, min(n, most, int(INNER_WIDTH / (width + 0.08))))
+        cols = max(1, min(n, max_cols, int(INNER_WIDTH / (width + 0.08))))
         cols = -(-n // -(-n // cols))
     if not isinstance(cols, int) or cols < 1:
         raise ValueError(f"cols must be a positive integer, got {cols!r}")
     rows = -(-n // cols)
-    side = min(side, INNER_WIDTH / cols - 0.08)
+    side = min(max_side, INNER_WIDTH / cols - 0.08)
     card = Card(rows * (side * aspect + 1.2 * (above + below) + 0.17) + 2 * MARGIN, layout="compressed")
     card.get_layout_engine().set(w_pad=0.05, h_pad=0.09)
     axes = [card.add_subplot(rows, cols, i + 1, xticks=[], yticks=[]) for i in range(n)]
@@ -90,28 +90,28 @@ def draw_pixels(ax: Axes, image: np.ndarray, sharp: int = 128, **where) -> None:
 
 
 def image_panels(
-    images: Sequence[np.ndarray], cols: int | None, *texts: Sequence[str], most: int
+    images: Sequence[np.ndarray], cols: int | None, *texts: Sequence[str], max_cols: int
 ) -> tuple[Card, list[Axes]]:
     """Panels that hold images (H, W, 3), under their titles and above their x labels."""
     aspect = max(image.shape[0] / image.shape[1] for image in images)
-    card, axes = panels(len(images), cols, aspect, *texts, most=most)
+    card, axes = panels(len(images), cols, aspect, *texts, max_cols=max_cols)
     for ax, image in zip(axes, images, strict=True):
         draw_pixels(ax, image)
     return card, axes
 
 
 def image_table(
-    images: Tensor, gap: int, side: float = 9.0, right: float = 0.0, cmap: str | None = None
+    images: Tensor, gap: int, max_side: float = 9.0, right: float = 0.0, cmap: str | None = None
 ) -> tuple[Card, Axes]:
     """A card with one axes: images (rows, cols, H, W, channels), `gap` pixels apart, numbered from 0.
 
-    An image is at most `side` inches high; `right` inches beside the table stay free.
+    An image is at most `max_side` inches high; `right` inches beside the table stay free.
     """
     rows, cols, height, width, channels = images.shape
     images = F.pad(images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.985)
     table = rearrange(images, "rows cols H W channels -> (rows H) (cols W) channels")[:-gap, :-gap]
     aspect = len(table) / table.shape[1]
-    tall = min(aspect * (INNER_WIDTH - 0.75 - right), aspect * side * cols, 6.4)
+    tall = min(aspect * (INNER_WIDTH - 0.75 - right), aspect * max_side * cols, 6.4)
     card = Card((max(tall, 1.4) + 0.55 if right else tall + 0.35) + 2 * MARGIN)
     ax = card.add_subplot()
     ax.imshow(table.numpy(), cmap=cmap)

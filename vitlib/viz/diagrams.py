@@ -43,17 +43,17 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
         )
     (height, width), (count, places) = image.shape, tokens.shape
     patches = patchify(image[None, None], patch_size)[0].tolist()  # (H, W) -> (N, P*P)
-    home = {number: i for i, patch in enumerate(patches) for number in patch}
-    if len(home) != image.numel() or not home.keys() >= set(tokens.flatten().tolist()):
+    patch_of = {number: i for i, patch in enumerate(patches) for number in patch}
+    if len(patch_of) != image.numel() or not patch_of.keys() >= set(tokens.flatten().tolist()):
         raise ValueError("expected an image without equal numbers, and tokens that hold no others")
     left = width + 2.6  # where the table starts, in cells
     across, down = left + places, max(height, count)
-    fig, (ax,) = panels(1, 1, (down + 0.8) / across, most=1, side=min(0.6 * across, INNER_WIDTH))
+    fig, (ax,) = panels(1, 1, (down + 0.8) / across, max_cols=1, max_side=min(0.6 * across, INNER_WIDTH))
     # a line around each patch of the image, and around each token
     for grid, x0, high, wide in ((image, 0, patch_size, patch_size), (tokens, left, 1, places)):
         top = (down - len(grid)) / 2  # the lower of the two stands in the middle
         for (row, col), value in np.ndenumerate(grid.tolist()):
-            x, y, patch = x0 + col, top + row, home[value]
+            x, y, patch = x0 + col, top + row, patch_of[value]
             ax.add_patch(Rectangle((x, y), 1, 1, facecolor=PALETTE[patch % 6] + "40", edgecolor=CARD))
             small_text(ax, x + 0.56, y + 0.6, value, size=12.5)
             small_text(ax, x + 0.2, y + 0.26, chr(ord("A") + patch), color=TEXT[patch % 6])

@@ -68,7 +68,7 @@ def patch_grid(n: int, grid: tuple[int, int] | None) -> tuple[int, int]:
     return rows, cols
 
 
-def title_each(titles: Sequence[str] | None, n: int, of: str) -> Sequence[str]:
+def checked_titles(titles: Sequence[str] | None, n: int, of: str) -> Sequence[str]:
     """Titles of n things, empty where there are none."""
     titles = [""] * n if titles is None else titles
     if len(titles) != n:

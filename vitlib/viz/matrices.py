@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from vitlib.viz.card import Card, image_table, panels, small_text, text_size
-from vitlib.viz.inputs import class_array, patch_grid, title_each
+from vitlib.viz.inputs import checked_titles, class_array, patch_grid
 from vitlib.viz.style import CARD, ERRORS, INK, SMALL, STYLE, WIDTH
 
 __all__ = ["confusion_matrix", "heat_maps", "similarity_maps"]
@@ -55,7 +55,7 @@ def heat_maps(
             raise ValueError(
                 f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN"
             )
-    titles = title_each(titles, len(arrays), "matrices")
+    titles = checked_titles(titles, len(arrays), "matrices")
     low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
     if signed := low < 0:
         low, high = -max(-low, high), max(-low, high)
@@ -68,7 +68,7 @@ def heat_maps(
             f"numbers of {values!r} do not fit squares of {letters:.1f} letters; write fewer digits, "
             'use fewer cols, or values=""'
         )
-    fig, axes = panels(len(arrays), cols, aspect, titles, most=5, side=side)
+    fig, axes = panels(len(arrays), cols, aspect, titles, max_cols=5, max_side=side)
     for ax, array in zip(axes, arrays, strict=True):
         picture = ax.imshow(array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high)
         for (row, col), value in np.ndenumerate(array) if values else ():

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from vitlib.model.patches import unpatchify
 from vitlib.viz.card import draw_pixels, image_panels, panels, small_text
-from vitlib.viz.inputs import class_array, image_array, image_arrays, title_each
+from vitlib.viz.inputs import checked_titles, class_array, image_array, image_arrays
 from vitlib.viz.style import INK, INNER_WIDTH, PALETTE, STYLE, TEXT
 
 __all__ = ["show_images", "show_patches", "show_predictions", "show_tokens"]
@@ -41,7 +41,7 @@ def show_images(
     Source: chapter 01.
     """
     arrays = image_arrays(images)
-    return image_panels(arrays, cols, title_each(titles, len(arrays), "images"), most=8)[0]
+    return image_panels(arrays, cols, checked_titles(titles, len(arrays), "images"), max_cols=8)[0]
 
 
 @rc_context(STYLE)
@@ -65,7 +65,7 @@ def show_patches(image: Tensor, patch_size: int, numbers: bool = False) -> Figur
     rows, cols = tiles.shape[:2]
     if numbers and cols > 16:
         raise ValueError(f"numbers fit in up to 16 patches a row, got {cols}; try a larger patch_size")
-    fig, (ax,) = panels(1, 1, rows / cols, most=1, side=min(INNER_WIDTH, 5.4 * cols / rows))
+    fig, (ax,) = panels(1, 1, rows / cols, max_cols=1, max_side=min(INNER_WIDTH, 5.4 * cols / rows))
     for i, (row, col) in enumerate(np.ndindex(rows, cols)):
         tile = tiles[row, col]
         _draw_tile(ax, tile, col, row)
@@ -106,7 +106,7 @@ def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, c
     if len(tiles) > first + last:
         shown = [*shown[:first], None, *shown[len(tiles) - last :]]
     width = len(shown) + cls
-    fig, (ax,) = panels(1, 1, 1.45 / width, most=1, side=min(INNER_WIDTH, 0.8 * width))
+    fig, (ax,) = panels(1, 1, 1.45 / width, max_cols=1, max_side=min(INNER_WIDTH, 0.8 * width))
     if cls:
         ax.add_patch(Rectangle((0.05, 0.05), 0.9, 0.9, facecolor=PALETTE[0]))
         small_text(ax, 0.5, 0.5, "CLS", color="white", weight="bold")
@@ -162,7 +162,7 @@ def show_predictions(
         titles.append(f"{mark}{classes[pred]} {100 * share:.0f} %")
         xlabels.append(f"is {classes[truth]}" if mark == "✗ " else "")
         colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
-    fig, axes = image_panels(arrays, cols, titles, xlabels, most=5)
+    fig, axes = image_panels(arrays, cols, titles, xlabels, max_cols=5)
     for ax, colour in zip(axes, colours, strict=True):
         ax.title.set_color(TEXT[colour])
         ax.spines[:].set(visible=True, color=PALETTE[colour], linewidth=3)
