@@ -6,6 +6,8 @@ import base64
 import io
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
 from matplotlib.colors import to_rgb, to_rgba  # noqa: E402
 
+ROOT = Path(vl.__file__).parent.parent
 RUN = {
     "epochs": [
         {"epoch": i, "train_loss": 2 / i, "val_loss": 2.2 / i, "val_accuracy": 1 - 1 / i} for i in range(1, 4)
@@ -196,6 +199,27 @@ def test_importing_vitlib_leaves_matplotlib_alone_and_viz_leaves_pyplot_alone():
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_viz_changes_nothing_elsewhere():
+    code = (
+        "import matplotlib\nfrom IPython.core.interactiveshell import InteractiveShell\n"
+        "formatters = InteractiveShell.instance().display_formatter.formatters\n"
+        "def state():\n"
+        "    return [dict(f.type_printers) for f in formatters.values()], dict(matplotlib.rcParams)\n"
+        "before = state()\nimport vitlib.viz\nassert state() == before"
+    )
+    pytest.importorskip("IPython")
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_style_file_is_whole_and_packaged():
+    (path,) = Path(style.__file__).parent.glob("*.mplstyle")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(style.STYLE) == sum(bool(line) and not line.startswith("#") for line in lines)
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = pyproject["tool"]["setuptools"]["package-data"]["vitlib"]
+    assert any(path.relative_to(ROOT / "vitlib").match(pattern) for pattern in patterns)
 
 
 def test_style_is_given_and_not_leaked():

@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from vitlib.viz.style import INK, STYLE, as_image, as_many, aspect_of, fit_grid, panels, sheet, smooth
+from vitlib.viz.card import image_panels, image_table
+from vitlib.viz.inputs import checked_titles, image_array, patch_grid
+from vitlib.viz.style import INK, STYLE
 
 __all__ = ["attention_grid", "attention_overlay", "show_attention_from_patch"]
 
@@ -52,14 +54,10 @@ def attention_overlay(
 
     Source: Figure 6; chapter 09.
     """
-    array = as_image(image)
+    array = image_array(image)
     lit = _spotlights(array, torch.as_tensor(weights), grid, gamma, floor)
-    titles = as_many("titles", titles, len(lit), "spotlights")
-    fig, axes = panels(1 + len(lit), None, aspect_of([array]), ["image", *titles], most=5)
-    for ax, picture, title in zip(axes, [array, *lit], ["image", *titles], strict=True):
-        ax.imshow(picture, interpolation=smooth(picture))
-        ax.set_title(title)
-    return fig
+    titles = ["image", *checked_titles(titles, len(lit), "spotlights")]
+    return image_panels([array, *lit], None, titles, max_cols=5)[0]
 
 
 @rc_context(STYLE)
@@ -90,7 +88,7 @@ def attention_grid(
 
     Source: Figure 6; Appendix D.8; chapter 09.
     """
-    array, maps = as_image(image), torch.as_tensor(maps)
+    array, maps = image_array(image), torch.as_tensor(maps)
     if maps.ndim != 4 or maps.shape[-1] != maps.shape[-2]:
         raise ValueError(
             f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; take maps[:, i] for image i"
@@ -101,7 +99,7 @@ def attention_grid(
     rows = maps[:, :, query, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
     lit = torch.from_numpy(np.stack(_spotlights(array, rows, grid, gamma, floor, pixels=1024 // layers)))
     lit = lit.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
-    fig, ax = sheet(lit, gap=max(2, lit.shape[3] // 16), side=1.7)
+    fig, ax = image_table(lit, gap=max(2, lit.shape[3] // 16), max_side=1.7)
     ax.set_xticks(ax.get_xticks(), [f"layer {i}" if layers <= 8 or not i else i for i in range(layers)])
     ax.set_yticks(ax.get_yticks(), [f"head {i}" if heads <= 8 or not i else i for i in range(heads)])
     ax.xaxis.tick_top()
@@ -148,23 +146,14 @@ def show_attention_from_patch(
     patches = maps.shape[-1] - 1
     if not 0 <= patch < patches:
         raise ValueError(f"patch must be from 0 to {patches - 1}, got {patch}")
-    rows, cols = fit_grid(patches, grid)
+    rows, cols = patch_grid(patches, grid)
     fig = attention_overlay(image, maps[..., 1 + patch, 1:], grid, gamma=gamma, floor=floor, titles=titles)
     for ax in fig.axes:
         height, width = ax.images[0].get_array().shape[:2]
         corner = (patch % cols * width / cols - 0.5, patch // cols * height / rows - 0.5)
         for colour, thickness in ((INK, 3.6), ("white", 1.8)):  # seen on dark and on light pixels
-            ax.add_patch(
-                Rectangle(
-                    corner,
-                    width / cols,
-                    height / rows,
-                    fill=False,
-                    edgecolor=colour,
-                    linewidth=thickness,
-                    clip_on=False,
-                )
-            )
+            outline = {"fill": False, "edgecolor": colour, "linewidth": thickness, "clip_on": False}
+            ax.add_patch(Rectangle(corner, width / cols, height / rows, **outline))
     fig.axes[0].set_title(f"patch {patch}")
     return fig
 
@@ -187,7 +176,7 @@ def _spotlights(
         )
     if not 0 < gamma < float("inf") or not 0 <= floor <= 1:
         raise ValueError(f"expected gamma above 0 and floor in [0, 1], got gamma={gamma}, floor={floor}")
-    rows, cols = fit_grid(weights.shape[-1], grid)
+    rows, cols = patch_grid(weights.shape[-1], grid)
     longest = max(image.shape[:2])
     times, skip = max(1, pixels // longest), max(1, longest // pixels)
     image = image.repeat(times, axis=0).repeat(times, axis=1)  # each pixel becomes times x times

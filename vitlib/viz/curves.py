@@ -1,4 +1,4 @@
-"""Lines and learning curves."""
+"""Lines and learning curves, in the manner of Figure 5."""
 
 from __future__ import annotations
 
@@ -6,23 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import rc_context, ticker
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vitlib.viz.style import (
-    CARD,
-    INK,
-    LINES,
-    MARKERS,
-    PALETTE,
-    SMALL,
-    STYLE,
-    TEXT,
-    Card,
-    check_count,
-    head,
-    legend,
-)
+from vitlib.viz.card import Card, text_size
+from vitlib.viz.style import CARD, DPI, INK, INNER_WIDTH, LINESTYLES, MARKERS, PALETTE, SMALL, STYLE, TEXT
 
 __all__ = ["learning_curves", "plot_lines"]
 
@@ -64,24 +53,26 @@ def plot_lines(
     if labels not in ("direct", "legend", "none"):
         raise ValueError(f'labels must be "direct", "legend" or "none", got {labels!r}')
     fig = Card(height)
-    ax = fig.subplots()
-    ax.set(xlabel=xlabel, xscale="log" if logx else "linear", yscale="log" if logy else "linear")
-    head(ax, ylabel, title)
-    _draw_curves(ax, curves)
-    plain = ticker.FuncFormatter(_plain)
+    ax = fig.add_subplot(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    ax.set_title(title, loc="left", weight="bold", pad=26)
+    _name_axes(ax, xlabel, ylabel)
+    for i, (name, (x, y, *spread)) in enumerate(curves.items()):
+        _draw_curve(ax, i, x, y, label=name, linestyle=LINESTYLES[i])
+        for band in spread:
+            ax.fill_between(x, y - band, y + band, color=PALETTE[i], alpha=0.18, linewidth=0)
     for axis, log, values in ((ax.xaxis, logx, [c[0] for c in curves.values()]), (ax.yaxis, logy, None)):
         if log:
             ticks = np.unique(np.concatenate(values)) if values else ()
             if 1 < len(ticks) <= 7:
                 axis.set_major_locator(ticker.FixedLocator(ticks))
-            axis.set_major_formatter(plain)
+            axis.set_major_formatter(_plain_number)
             axis.set_minor_locator(ticker.NullLocator())
         elif values and all((x == x.round()).all() for x in values):  # epochs, blocks: none between two
             axis.set_major_locator(ticker.MaxNLocator("auto", steps=(1, 2, 2.5, 5, 10), integer=True))
     if labels == "direct":
-        _label_ends(ax, curves, height)
+        _label_ends(fig, ax, curves)
     elif labels == "legend":
-        legend(fig, ax.lines)
+        _legend(fig, ax.lines)
     return fig
 
 
@@ -102,98 +93,85 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
 
     Source: chapter 09.
     """
-    check_count(results)
+    _check_number_of_curves(results)
     for run, result in results.items():
         if not result.get("epochs"):
             raise ValueError(
                 f'results[{run!r}]: expected a list of epochs under "epochs", got '
                 f"{result.get('epochs')!r}; pass what train_model returned, or a card"
             )
-    splits = (("val", "held out", "-", 2.0), ("train", "training", "--", 1.4))
+    splits = (
+        ("val", "held out", {"linestyle": "-", "linewidth": 2.0}),
+        ("train", "training", {"linestyle": "--", "linewidth": 1.4}),
+    )
     fig, drawn = Card(3.9), set()
-    for ax, key, name, scale in zip(
-        fig.subplots(1, 2), ("loss", "accuracy"), ("loss", "accuracy (%)"), (1, 100), strict=True
-    ):
-        ax.set_xlabel("epoch")
+    measures = (("loss", "loss", 1), ("accuracy", "accuracy (%)", 100))
+    for ax, (key, ylabel, scale) in zip(fig.subplots(1, 2), measures, strict=True):
         ax.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
-        head(ax, name)
+        _name_axes(ax, "epoch", ylabel)
         for i, result in enumerate(results.values()):
-            for split, label, line, width in splits:
+            for split, label, line in splits:
                 rows = [row for row in result["epochs"] if row.get(f"{split}_{key}") is not None]
                 if rows:
                     drawn.add(label)
-                    ax.plot(
-                        [row["epoch"] for row in rows],
-                        [scale * row[f"{split}_{key}"] for row in rows],
-                        color=PALETTE[i],
-                        linestyle=line,
-                        linewidth=width,
-                        marker=MARKERS[i],
-                        markevery=max(1, len(rows) // 6),
-                        markeredgecolor=CARD,
-                        markeredgewidth=0.6,
-                    )
-    handles = [
-        Line2D([], [], color=PALETTE[i], marker=MARKERS[i], label=run) for i, run in enumerate(results)
-    ]
-    handles += [
-        Line2D([], [], color=INK, linestyle=line, linewidth=width, label=label)
-        for _, label, line, width in splits
-        if label in drawn
-    ]
-    legend(fig, handles)
+                    x, y = [row["epoch"] for row in rows], [scale * row[f"{split}_{key}"] for row in rows]
+                    _draw_curve(ax, i, x, y, **line)
+    looks = [(run, {"color": PALETTE[i], "marker": MARKERS[i]}) for i, run in enumerate(results)]
+    looks += [(label, {"color": INK} | line) for _, label, line in splits if label in drawn]
+    _legend(fig, [Line2D([], [], label=label, **look) for label, look in looks])
     return fig
 
 
-def _draw_curves(ax, curves: Mapping[str, Sequence]) -> None:
-    for i, (name, (x, y, *spread)) in enumerate(curves.items()):
-        ax.plot(
-            x,
-            y,
-            label=name,
-            color=PALETTE[i],
-            marker=MARKERS[i],
-            linestyle=LINES[i],
-            markevery=max(1, len(x) // 8),
-            markeredgecolor=CARD,
-            markeredgewidth=0.6,
+def _check_number_of_curves(series: Mapping) -> None:
+    if not 1 <= len(series) <= len(PALETTE):
+        raise ValueError(
+            f"expected 1 to {len(PALETTE)} curves, got {len(series)}; more cannot be told apart, "
+            "so draw two figures"
         )
-        if spread:
-            ax.fill_between(x, y - spread[0], y + spread[0], color=PALETTE[i], alpha=0.18, linewidth=0)
 
 
-def _label_ends(ax, curves: Mapping[str, Sequence], height: float) -> None:
+def _name_axes(ax: Axes, xlabel: str, ylabel: str) -> None:
+    """The x axis' name below it, the y axis' above it, where it is read level."""
+    ax.set_xlabel(xlabel)
+    ax.annotate(ylabel, (0, 1), xytext=(0, 7), xycoords="axes fraction", textcoords="offset points")
+
+
+def _draw_curve(ax: Axes, i: int, x: Sequence[float], y: Sequence[float], **line) -> None:
+    """The i-th curve of a figure, with at most 9 markers."""
+    look = {"color": PALETTE[i], "marker": MARKERS[i], "markeredgecolor": CARD, "markeredgewidth": 0.6}
+    ax.plot(x, y, markevery=max(1, len(x) // 8), **look, **line)
+
+
+def _legend(fig: Card, handles: Sequence[Line2D]) -> None:
+    """Names above the axes, in as few equal rows as there is room for."""
+    for rows in range(1, len(handles) + 1):
+        ncols = -(-len(handles) // rows)
+        legend = fig.legend(handles=handles, loc="outside upper left", ncols=ncols, columnspacing=1.2)
+        if ncols == 1 or legend.get_window_extent().width <= INNER_WIDTH * DPI:
+            return
+        legend.remove()
+
+
+def _label_ends(fig: Card, ax: Axes, curves: Mapping[str, Sequence[np.ndarray]]) -> None:
     """Names beside the curves' ends, pushed apart where they would overlap."""
-    ax.get_xlim(), ax.get_ylim()  # settles the limits, which the transforms need
-    ends = {
-        name: (ax.transData + ax.transAxes.inverted()).transform((curve[0][-1], curve[1][-1]))
-        for name, curve in curves.items()
-    }
-    line = 1.35 * SMALL / 72 / (height - 1.1)  # one line of text, as a share of the axes' height
-    names = sorted(ends, key=lambda name: ends[name][1])
-    places = np.array([ends[name][1] for name in names])
+    fig.get_layout_engine().execute(fig)  # settles the limits and the size of the axes
+    ends = [(ax.transData - ax.transAxes).transform((x[-1], y[-1])) for x, y, *_ in curves.values()]
+    order = sorted(range(len(ends)), key=lambda i: ends[i][1])
+    heights = np.array([ends[i][1] for i in order])
+    line = 1.3 * text_size(curves, size=SMALL)[1] * DPI / ax.bbox.height
     for _ in range(100):
-        gaps = np.diff(places)
+        gaps = np.diff(heights)
         for i in np.flatnonzero(gaps < line - 1e-6):
             shift = (line - gaps[i]) / 2
-            places[i], places[i + 1] = places[i] - shift, places[i + 1] + shift
-    for name, place in zip(names, places, strict=True):
-        i = list(curves).index(name)
-        ax.annotate(
-            name,
-            ends[name],
-            (max(1.0, ends[name][0]) + 0.025, place),
-            xycoords="axes fraction",
-            size=SMALL,
-            color=TEXT[i],
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": PALETTE[i], "lw": 0.8, "shrinkB": 4},
-        )
+            heights[i], heights[i + 1] = heights[i] - shift, heights[i + 1] + shift
+    for i, height in zip(order, heights, strict=True):
+        arrow = {"arrowstyle": "-", "color": PALETTE[i], "lw": 0.8, "shrinkB": 4}
+        text = {"size": SMALL, "color": TEXT[i], "va": "center", "arrowprops": arrow}
+        ax.annotate(list(curves)[i], ends[i], (1.025, height), xycoords="axes fraction", **text)
 
 
 def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str, list[np.ndarray]]:
-    check_count(series)
+    _check_number_of_curves(series)
     curves = {}
     for name, value in series.items():
         parts = value if isinstance(value, tuple) else (range(len(value)), value)
@@ -214,7 +192,7 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
     return curves
 
 
-def _plain(value: float, _position: int = 0) -> str:
+def _plain_number(value: float, _position: int = 0) -> str:
     """65536 -> 65,536 and 2e6 -> 2 M, where matplotlib writes powers of ten."""
     for size, letter in ((1e9, " G"), (1e6, " M")):
         if abs(value) >= size:

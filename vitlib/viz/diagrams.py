@@ -1,7 +1,9 @@
-"""Diagrams: a grid of numbers cut into tokens, and shapes on their way through a model."""
+"""Diagrams, not from the paper: a grid of numbers cut into tokens, and shapes on their way through a model."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from vitlib.checks import check_multiple
-from vitlib.viz.style import CARD, INK, LETTER, MARGIN, PALETTE, SMALL, STYLE, TEXT, WIDTH, Card, panels
+from vitlib.model.patches import patchify
+from vitlib.viz.card import Card, panels, small_text, text_size
+from vitlib.viz.style import CARD, INK, INNER_WIDTH, MARGIN, PALETTE, SMALL, STYLE, TEXT
 
 __all__ = ["number_grid", "shape_flow"]
 
@@ -39,50 +42,30 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
             f"{tuple(image.shape)} and {tuple(tokens.shape)}"
         )
     (height, width), (count, places) = image.shape, tokens.shape
-    check_multiple("image height", height, patch_size)
-    check_multiple("image width", width, patch_size)
-    numbers = image.flatten().tolist()
-    if len(set(numbers)) != len(numbers) or set(tokens.flatten().tolist()) - set(numbers):
+    patches = patchify(image[None, None], patch_size)[0].tolist()  # (H, W) -> (N, P*P)
+    patch_of = {number: i for i, patch in enumerate(patches) for number in patch}
+    if len(patch_of) != image.numel() or not patch_of.keys() >= set(tokens.flatten().tolist()):
         raise ValueError("expected an image without equal numbers, and tokens that hold no others")
-    home = {
-        int(image[y, x]): y // patch_size * (width // patch_size) + x // patch_size
-        for y in range(height)
-        for x in range(width)
-    }
     left = width + 2.6  # where the table starts, in cells
-    side = min(0.6, (WIDTH - 2 * MARGIN) / (left + places))
-    fig, (ax,) = panels(
-        1, 1, (max(height, count) + 0.8) / (left + places), most=1, side=side * (left + places)
-    )
-    for grid, x0 in ((image, 0), (tokens, left)):
-        top = (max(height, count) - len(grid)) / 2  # the lower of the two stands in the middle
-        for y, row in enumerate(grid.tolist()):
-            for x, value in enumerate(row):
-                patch = home[value]
-                ax.add_patch(
-                    Rectangle((x0 + x, top + y), 1, 1, facecolor=PALETTE[patch % 6] + "40", edgecolor=CARD)
-                )
-                ax.text(x0 + x + 0.56, top + y + 0.6, str(value), size=12.5, ha="center", va="center")
-                ax.text(
-                    x0 + x + 0.2,
-                    top + y + 0.26,
-                    chr(ord("A") + patch),
-                    size=SMALL,
-                    color=TEXT[patch % 6],
-                    ha="center",
-                    va="center",
-                )
-        step = (patch_size, patch_size) if x0 == 0 else (1, places)  # a line around each patch, each token
-        for y in range(0, len(grid), step[0]):
-            for x in range(0, grid.shape[1], step[1]):
-                ax.add_patch(Rectangle((x0 + x, top + y), step[1], step[0], fill=False, edgecolor=INK, lw=2))
-        if x0:
-            for x in range(places):
-                ax.text(x0 + x + 0.5, top - 0.3, str(x), size=SMALL, ha="center", va="center")
-            ax.text(x0 - 0.2, top - 0.3, "place", size=SMALL, ha="right", va="center")
-            for y in range(count):
-                ax.text(x0 - 0.2, top + y + 0.5, f"token {y}", size=SMALL, ha="right", va="center")
-    ax.set(xlim=(-0.05, left + places + 0.05), ylim=(max(height, count) + 0.05, -0.75), aspect="equal")
+    across, down = left + places, max(height, count)
+    fig, (ax,) = panels(1, 1, (down + 0.8) / across, max_cols=1, max_side=min(0.6 * across, INNER_WIDTH))
+    # a line around each patch of the image, and around each token
+    for grid, x0, high, wide in ((image, 0, patch_size, patch_size), (tokens, left, 1, places)):
+        top = (down - len(grid)) / 2  # the lower of the two stands in the middle
+        for (row, col), value in np.ndenumerate(grid.tolist()):
+            x, y, patch = x0 + col, top + row, patch_of[value]
+            ax.add_patch(Rectangle((x, y), 1, 1, facecolor=PALETTE[patch % 6] + "40", edgecolor=CARD))
+            small_text(ax, x + 0.56, y + 0.6, value, size=12.5)
+            small_text(ax, x + 0.2, y + 0.26, chr(ord("A") + patch), color=TEXT[patch % 6])
+        for row, col in itertools.product(range(0, len(grid), high), range(0, grid.shape[1], wide)):
+            ax.add_patch(Rectangle((x0 + col, top + row), wide, high, fill=False, edgecolor=INK, lw=2))
+    top = (down - count) / 2
+    small_text(ax, left - 0.2, top - 0.3, "place", ha="right")
+    for x in range(places):
+        small_text(ax, left + x + 0.5, top - 0.3, x)
+    for y in range(count):
+        small_text(ax, left - 0.2, top + y + 0.5, f"token {y}", ha="right")
+    ax.set(xlim=(-0.05, across + 0.05), ylim=(down + 0.05, -0.75), aspect="equal")
     return fig
 
 
@@ -118,56 +101,31 @@ def shape_flow(
     first = stages.index(inside[0]) if len(inside) and inside[0] in stages else 0
     if list(inside) != stages[first : first + len(inside)]:
         raise ValueError(f"inside must name stages that follow one another in {stages}, got {list(inside)}")
-    rows = {
-        stage: i + (len(inside) > 0 and i >= first) for i, stage in enumerate(stages)
-    }  # a free row heads the band
-    left = 0.3 + LETTER * max(map(len, stages))  # inches
-    box, high, step = (WIDTH - 2 * MARGIN - left) / len(flows) - 0.12, 0.28, 0.42
-    bottom = (max(rows.values()) + 1) * step
+    left = 0.22 + text_size(stages, size=SMALL)[0]  # in inches, as the axes
+    wide, high, step = (INNER_WIDTH - left) / len(flows) - 0.12, 0.28, 0.42
+    lower = [1 if len(inside) and i >= first else 0 for i in range(len(stages))]  # a free row heads the band
+    middle = {stage: (i + lower[i] + 0.5) * step for i, stage in enumerate(stages)}
+    bottom = middle[stages[-1]] + step / 2
     fig = Card(bottom + 0.3 + 2 * MARGIN)
-    ax = fig.subplots()
-    ax.set(xlim=(0, WIDTH - 2 * MARGIN), ylim=(bottom, -0.3), xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
-    ax.grid(False)
+    ax = fig.add_subplot(xlim=(0, INNER_WIDTH), ylim=(bottom, -0.3))
+    ax.set_axis_off()
     if len(inside):
-        top = rows[inside[0]] * step - step
-        ax.add_patch(
-            Rectangle((0, top), WIDTH - 2 * MARGIN, (len(inside) + 1) * step, facecolor="#eceff3", lw=0)
-        )
-        ax.text(0.1, top + step / 2, repeated, size=SMALL, va="center", style="italic")
-    for stage, row in rows.items():
-        ax.text(left - 0.12, (row + 0.5) * step, stage, size=SMALL, ha="right", va="center")
+        top = middle[inside[0]] - 1.5 * step
+        ax.add_patch(Rectangle((0, top), INNER_WIDTH, (len(inside) + 1) * step, facecolor="#eceff3", lw=0))
+        small_text(ax, 0.1, top + step / 2, repeated, ha="left", style="italic")
+    for stage, y in middle.items():
+        small_text(ax, left - 0.12, y, stage, ha="right")
     for i, (name, flow) in enumerate(flows.items()):
-        x = left + i * (box + 0.12)
-        ax.text(x + box / 2, -0.15, name, weight="bold", color=TEXT[i], ha="center", va="center")
+        x, colour = left + i * (wide + 0.12), PALETTE[i]
+        small_text(ax, x + wide / 2, -0.15, name, size="medium", weight="bold", color=TEXT[i])
         for stage, shape in flow.items():
-            y = (rows[stage] + 0.5) * step
-            ax.add_patch(
-                Rectangle((x, y - high / 2), box, high, facecolor=PALETTE[i] + "1f", edgecolor=PALETTE[i])
-            )
-            ax.text(x + 0.1, y, f"({', '.join(map(str, shape))})", size=SMALL, va="center")
-            ax.text(
-                x + box - 0.1,
-                y,
-                f"{int(np.prod(shape)):,}",
-                size=SMALL,
-                ha="right",
-                va="center",
-                color="#5b6470",
-            )
-        for above, below in zip(stages, stages[1:], strict=False):
-            start, end = ((rows[stage] + 0.5) * step for stage in (above, below))
-            ax.annotate(
-                "",
-                (x + box / 2, end - high / 2),
-                (x + box / 2, start + high / 2),
-                arrowprops={
-                    "arrowstyle": "-|>",
-                    "color": PALETTE[i],
-                    "shrinkA": 0,
-                    "shrinkB": 0,
-                    "lw": 1,
-                    "mutation_scale": 7,
-                },
-            )
+            y = middle[stage]
+            box = (x, y - high / 2), wide, high
+            ax.add_patch(Rectangle(*box, facecolor=colour + "1f", edgecolor=colour))
+            small_text(ax, x + 0.1, y, f"({', '.join(map(str, shape))})", ha="left")
+            small_text(ax, x + wide - 0.1, y, f"{math.prod(shape):,}", ha="right", color="#5b6470")
+        arrow = {"arrowstyle": "-|>", "color": colour, "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0}
+        for above, below in itertools.pairwise(middle.values()):
+            start, end = (x + wide / 2, above + high / 2), (x + wide / 2, below - high / 2)
+            ax.annotate("", end, start, arrowprops=arrow)
     return fig

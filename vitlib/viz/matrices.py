@@ -8,25 +8,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from vitlib.viz.style import (
-    CARD,
-    ERRORS,
-    INK,
-    LETTER,
-    SMALL,
-    STYLE,
-    WIDTH,
-    Card,
-    as_classes,
-    as_many,
-    fit_grid,
-    panels,
-    sheet,
-)
+from vitlib.viz.card import Card, image_table, panels, small_text, text_size
+from vitlib.viz.inputs import checked_titles, class_array, patch_grid
+from vitlib.viz.style import CARD, ERRORS, INK, SMALL, STYLE, WIDTH
 
 __all__ = ["confusion_matrix", "heat_maps", "similarity_maps"]
 
@@ -67,38 +55,27 @@ def heat_maps(
             raise ValueError(
                 f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN"
             )
-    titles = as_many("titles", titles, len(arrays), "matrices")
+    titles = checked_titles(titles, len(arrays), "matrices")
     low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
     if signed := low < 0:
         low, high = -max(-low, high), max(-low, high)
     aspect = max(array.shape[0] / array.shape[1] for array in arrays)
     side = min(3.6, 4.6 / aspect, (WIDTH - 1.4) / (cols or min(5, len(arrays))))  # 1.4 inches for the scale
-    room = side / max(array.shape[1] for array in arrays) / LETTER  # letters across a square
-    if values and room < max(len(format(low, values)), len(format(high, values))):
+    room = side / max(array.shape[1] for array in arrays) - 0.03  # inches across a square
+    if values and room < text_size([format(low, values), format(high, values)], size=SMALL)[0]:
+        letters = room / text_size(["0"], size=SMALL)[0]
         raise ValueError(
-            f"numbers of {values!r} do not fit squares of {room:.1f} letters; write fewer digits, "
+            f"numbers of {values!r} do not fit squares of {letters:.1f} letters; write fewer digits, "
             'use fewer cols, or values=""'
         )
-    fig, axes = panels(len(arrays), cols, aspect, titles, most=5, side=side)
-    for ax, array, title in zip(axes, arrays, titles, strict=True):
+    fig, axes = panels(len(arrays), cols, aspect, titles, max_cols=5, max_side=side)
+    for ax, array in zip(axes, arrays, strict=True):
         picture = ax.imshow(array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high)
-        ax.set_title(title)
-        ax.grid(False)
         for (row, col), value in np.ndenumerate(array) if values else ():
             red, green, blue, _ = picture.cmap(picture.norm(value))
             dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
-            ax.text(
-                col,
-                row,
-                format(value, values),
-                size=SMALL,
-                color="white" if dark else INK,
-                ha="center",
-                va="center",
-            )
-    bar = fig.colorbar(picture, ax=axes, shrink=0.8, aspect=20)
-    bar.outline.set_visible(False)
-    bar.set_label(label)
+            small_text(ax, col, row, format(value, values), color="white" if dark else INK)
+    _colorbar(fig, axes, label, shrink=0.8, aspect=20)
     return fig
 
 
@@ -134,34 +111,32 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
             )
     else:
         n = len(labels)
-        pairs = as_classes("labels", labels, n, k) * k + as_classes("preds", preds, n, k)
+        pairs = class_array("labels", labels, n, k) * k + class_array("preds", preds, n, k)
         counts = np.bincount(pairs, minlength=k * k).reshape(k, k)  # (K*K,) -> (K, K)
-    errors = np.where(np.eye(k, dtype=bool), 0, counts)
+    errors = np.ma.masked_array(counts, np.eye(k, dtype=bool))
     peak, totals = max(1, errors.max()), counts.sum(axis=1)
     fig = Card(1.6 + 0.7 * k if k < 6 else 1.9 + 0.5 * k)
     ax = fig.subplots()
-    ax.imshow(errors, cmap=ERRORS, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto")
+    colormap = ERRORS.with_extremes(bad="#e3e7ec")  # for the masked diagonal
+    ax.imshow(errors, cmap=colormap, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto")
     for i, j in np.ndindex(k, k):
-        if i == j:
-            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="#e3e7ec"))
         colour = "#66707c" if i == j else "white" if errors[i, j] > 0.55 * peak else INK
         if counts[i, j]:
-            ax.text(j, i, f"{counts[i, j]}", ha="center", va="center", size=SMALL, color=colour)
+            small_text(ax, j, i, counts[i, j], color=colour)
+    ax.set(xlabel="the model's answer", ylabel="the truth")
     ax.set_xticks(range(k), classes, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(k), classes)
-    ax.set(xlabel="the model's answer", ylabel="the truth")
-    ax.set_xticks(np.arange(0.5, k - 1), minor=True)
-    ax.set_yticks(np.arange(0.5, k - 1), minor=True)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(np.arange(0.5, k - 1), minor=True)  # where the lines between the classes stand
     ax.grid(False)
     ax.grid(which="minor", color=CARD, linewidth=2)
     ax.spines[:].set_visible(False)
     right = ax.secondary_yaxis("right")
-    right.set_yticks(
-        range(k), [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)]
-    )
+    recalls = [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)]
+    right.set_yticks(range(k), recalls)
     right.spines[:].set_visible(False)
-    total = counts.sum()
-    ax.set_title(f"{100 * np.trace(counts) / max(1, total):.1f} % of {total:,} right", weight="bold")
+    share = np.trace(counts) / max(1, counts.sum())
+    ax.set_title(f"{100 * share:.1f} % of {counts.sum():,} right", weight="bold")
     ax.annotate("recall", (1, 1), xytext=(4, 5), xycoords="axes fraction", textcoords="offset points")
     return fig
 
@@ -190,15 +165,16 @@ def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> F
             f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; "
             "use model.pos_embed.table()"
         )
-    rows, cols = fit_grid(len(table), grid)
+    rows, cols = patch_grid(len(table), grid)
     unit = F.normalize(table, dim=1)
-    maps = (
-        (unit @ unit.T).unflatten(1, (rows, cols)).unflatten(0, (rows, cols))
-    )  # (N, N) -> (rows, cols) twice
-    fig, ax = sheet(maps[..., None], gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
+    maps = (unit @ unit.T).reshape(rows, cols, rows, cols, 1)  # (N, N) -> a map at each place
+    fig, ax = image_table(maps, gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
     ax.set(xlabel="column of the patch", ylabel="row of the patch")
-    picture = ax.images[0]
-    bar = fig.colorbar(picture, ax=ax, shrink=0.7, aspect=25)
-    bar.outline.set_visible(False)
-    bar.set_label("cosine similarity")
+    _colorbar(fig, [ax], "cosine similarity", shrink=0.7, aspect=25)
     return fig
+
+
+def _colorbar(fig: Card, axes: list[Axes], label: str, **size: float) -> None:
+    """The scale that the images of all axes share."""
+    bar = fig.colorbar(axes[0].images[0], ax=axes, label=label, **size)
+    bar.outline.set_visible(False)

@@ -6,28 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from einops import rearrange
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from vitlib.model.patches import unpatchify
-from vitlib.viz.style import (
-    INK,
-    MARGIN,
-    PALETTE,
-    SMALL,
-    STYLE,
-    TEXT,
-    WIDTH,
-    as_classes,
-    as_image,
-    as_images,
-    as_many,
-    aspect_of,
-    panels,
-    smooth,
-)
+from vitlib.viz.card import draw_pixels, image_panels, panels, small_text
+from vitlib.viz.inputs import checked_titles, class_array, image_array, image_arrays
+from vitlib.viz.style import INK, INNER_WIDTH, PALETTE, STYLE, TEXT
 
 __all__ = ["show_images", "show_patches", "show_predictions", "show_tokens"]
 
@@ -51,13 +40,8 @@ def show_images(
 
     Source: chapter 01.
     """
-    arrays = as_images(images)
-    titles = as_many("titles", titles, len(arrays), "images")
-    fig, axes = panels(len(arrays), cols, aspect_of(arrays), titles, most=8)
-    for ax, array, title in zip(axes, arrays, titles, strict=True):
-        ax.imshow(array, interpolation=smooth(array))
-        ax.set_title(title)
-    return fig
+    arrays = image_arrays(images)
+    return image_panels(arrays, cols, checked_titles(titles, len(arrays), "images"), max_cols=8)[0]
 
 
 @rc_context(STYLE)
@@ -81,11 +65,14 @@ def show_patches(image: Tensor, patch_size: int, numbers: bool = False) -> Figur
     rows, cols = tiles.shape[:2]
     if numbers and cols > 16:
         raise ValueError(f"numbers fit in up to 16 patches a row, got {cols}; try a larger patch_size")
-    side = min(WIDTH - 2 * MARGIN, 5.4 * cols / rows)
-    fig, (ax,) = panels(1, 1, rows / cols, most=1, side=side)
-    for i in range(rows * cols):
-        row, col = divmod(i, cols)
-        _tile(ax, tiles[row, col], col, row, number=i if numbers else None)
+    fig, (ax,) = panels(1, 1, rows / cols, max_cols=1, max_side=min(INNER_WIDTH, 5.4 * cols / rows))
+    for i, (row, col) in enumerate(np.ndindex(rows, cols)):
+        tile = tiles[row, col]
+        _draw_tile(ax, tile, col, row)
+        if numbers:
+            ink, paper = ("white", INK) if tile.mean() < 0.5 else (INK, "white")
+            box = {"boxstyle": "round,pad=0.12", "facecolor": paper, "alpha": 0.55, "lw": 0}
+            small_text(ax, col + 0.5, row + 0.5, i, color=ink, bbox=box)
     ax.set(xlim=(-0.02, cols + 0.02), ylim=(rows + 0.02, -0.02), aspect="equal")
     return fig
 
@@ -119,17 +106,17 @@ def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, c
     if len(tiles) > first + last:
         shown = [*shown[:first], None, *shown[len(tiles) - last :]]
     width = len(shown) + cls
-    fig, (ax,) = panels(1, 1, 1.45 / width, most=1, side=min(WIDTH - 2 * MARGIN, 0.8 * width))
+    fig, (ax,) = panels(1, 1, 1.45 / width, max_cols=1, max_side=min(INNER_WIDTH, 0.8 * width))
     if cls:
         ax.add_patch(Rectangle((0.05, 0.05), 0.9, 0.9, facecolor=PALETTE[0]))
-        ax.text(0.5, 0.5, "CLS", size=SMALL, color="white", weight="bold", ha="center", va="center")
-        ax.text(0.5, 1.25, "0", size=SMALL, ha="center", va="center")
+        small_text(ax, 0.5, 0.5, "CLS", color="white", weight="bold")
+        small_text(ax, 0.5, 1.25, 0)
     for x, i in enumerate(shown, start=int(cls)):
         if i is None:
-            ax.text(x + 0.5, 0.5, "···", size=14, weight="bold", ha="center", va="center")
-            continue
-        _tile(ax, tiles[i], x, 0)
-        ax.text(x + 0.5, 1.25, str(i + cls), size=SMALL, ha="center", va="center")
+            small_text(ax, x + 0.5, 0.5, "···", size=14, weight="bold")
+        else:
+            _draw_tile(ax, tiles[i], x, 0)
+            small_text(ax, x + 0.5, 1.25, i + cls)
     ax.set(xlim=(0, width), ylim=(1.45, 0), aspect="equal")
     return fig
 
@@ -155,7 +142,7 @@ def show_predictions(
 
     Source: chapter 09.
     """
-    arrays, probs = as_images(images), torch.as_tensor(probs).detach().cpu().float()
+    arrays, probs = image_arrays(images), torch.as_tensor(probs).detach().cpu().float()
     n, k = len(arrays), len(classes)
     if probs.shape != (n, k):
         raise ValueError(
@@ -168,38 +155,23 @@ def show_predictions(
             f"{sums.max():.3g}; use logits.softmax(dim=1)"
         )
     shares, preds = probs.max(dim=1)
-    truths = [None] * n if labels is None else as_classes("labels", labels, n, k)
-    heads, feet, colours = [], [], []
+    truths = [None] * n if labels is None else class_array("labels", labels, n, k)
+    titles, xlabels, colours = [], [], []
     for share, pred, truth in zip(shares.tolist(), preds.tolist(), truths, strict=True):
         mark = "" if truth is None else "✓ " if pred == truth else "✗ "
-        heads.append(f"{mark}{classes[pred]} {100 * share:.0f} %")
-        feet.append(f"is {classes[truth]}" if mark == "✗ " else "")
+        titles.append(f"{mark}{classes[pred]} {100 * share:.0f} %")
+        xlabels.append(f"is {classes[truth]}" if mark == "✗ " else "")
         colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
-    fig, axes = panels(n, cols, aspect_of(arrays), heads, most=5, below=int(any(feet)))
-    for ax, array, head, foot, colour in zip(axes, arrays, heads, feet, colours, strict=True):
-        ax.imshow(array, interpolation=smooth(array))
-        ax.set_title(head, color=TEXT[colour])
-        ax.set_xlabel(foot)
+    fig, axes = image_panels(arrays, cols, titles, xlabels, max_cols=5)
+    for ax, colour in zip(axes, colours, strict=True):
+        ax.title.set_color(TEXT[colour])
         ax.spines[:].set(visible=True, color=PALETTE[colour], linewidth=3)
     return fig
 
 
-def _tile(ax, tile: np.ndarray, x: int, y: int, number: int | None = None) -> None:
+def _draw_tile(ax: Axes, tile: np.ndarray, x: int, y: int) -> None:
     """One patch in the unit square at (x, y), a little space around it."""
-    ax.imshow(tile, extent=(x + 0.04, x + 0.96, y + 0.96, y + 0.04), interpolation=smooth(tile, sharp=40))
-    if number is not None:
-        dark = tile.mean() < 0.5
-        box = {"boxstyle": "round,pad=0.12", "facecolor": INK if dark else "white", "alpha": 0.55, "lw": 0}
-        ax.text(
-            x + 0.5,
-            y + 0.5,
-            str(number),
-            size=SMALL,
-            color="white" if dark else INK,
-            bbox=box,
-            ha="center",
-            va="center",
-        )
+    draw_pixels(ax, tile, sharp=40, extent=(x + 0.04, x + 0.96, y + 0.96, y + 0.04))
 
 
 def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
@@ -214,12 +186,11 @@ def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
                 "vl.unpatchify and pass the image"
             )
         image = unpatchify(image[None], patch_size, side * patch_size)
-    array = as_image(image)
-    height, width, channels = array.shape
+    array = image_array(image)
+    height, width, _ = array.shape
     if height % patch_size or width % patch_size:
         raise ValueError(
             f"image of {height} x {width} is not a multiple of patch_size {patch_size}; try "
             f"{height // patch_size * patch_size} x {width // patch_size * patch_size}"
         )
-    tiles = array.reshape(height // patch_size, patch_size, -1, patch_size, channels)
-    return tiles.swapaxes(1, 2)  # (rows, P, cols, P, 3) -> (rows, cols, P, P, 3)
+    return rearrange(array, "(rows p1) (cols p2) c -> rows cols p1 p2 c", p1=patch_size, p2=patch_size)

@@ -1,0 +1,122 @@
+"""The card each figure is drawn on, not from the paper; panels, tables of images and small text on it."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch.nn.functional as F
+from einops import rearrange
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, SMALL, STYLE, WIDTH
+
+
+class Card(Figure):
+    """A figure that is drawn in the house style, and that a notebook shows whole, sharp and once."""
+
+    def __init__(self, height: float, layout: str = "constrained") -> None:
+        with rc_context(STYLE):
+            super().__init__(figsize=(WIDTH, height), layout=layout)
+        x, y = MARGIN / WIDTH, MARGIN / height
+        self.get_layout_engine().set(rect=(x, y, 1 - 2 * x, 1 - 2 * y))
+
+    @rc_context(STYLE)  # ticks are made as late as this
+    def draw(self, renderer) -> None:
+        super().draw(renderer)
+
+    @rc_context(STYLE)
+    def _ipython_display_(self) -> None:
+        """IPython asks this first, before the formatter of pyplot, which would crop the card."""
+        from IPython.display import Image, display
+
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        width, height = (round(96 * inches) for inches in self.get_size_inches())  # CSS pixels
+        display(Image(buffer.getvalue(), width=width, height=height))
+
+
+def text_size(texts: Iterable[str], **font) -> np.ndarray:
+    """Width of the widest and height of the tallest of some texts, in inches, (2,)."""
+    card = Card(1)
+    sizes = [card.text(0, 0, text, **font).get_window_extent().size / DPI for text in texts]
+    return np.max([(0.0, 0.0), *sizes], axis=0)
+
+
+def small_text(ax: Axes, x: float, y: float, text: object, **font) -> None:
+    """Small text with its middle at (x, y), unless `font` says otherwise."""
+    ax.text(x, y, str(text), **{"size": SMALL, "ha": "center", "va": "center"} | font)
+
+
+def panels(
+    n: int,
+    cols: int | None,
+    aspect: float,
+    titles: Sequence[str] = (),
+    xlabels: Sequence[str] = (),
+    *,
+    max_cols: int,
+    max_side: float = 2.6,
+) -> tuple[Card, list[Axes]]:
+    """A card with n bare axes, `cols` or up to `max_cols` in a row, each at most `max_side` inches wide.
+
+    Where `cols` is None, a row holds as many as their titles leave room for, and the rows are evenly filled.
+    """
+    (width, above), (_, below) = text_size(titles), text_size(xlabels)
+    if cols is None:
+        cols = max(1, min(n, max_cols, int(INNER_WIDTH / (width + 0.08))))
+        cols = -(-n // -(-n // cols))
+    if not isinstance(cols, int) or cols < 1:
+        raise ValueError(f"cols must be a positive integer, got {cols!r}")
+    rows = -(-n // cols)
+    side = min(max_side, INNER_WIDTH / cols - 0.08)
+    card = Card(rows * (side * aspect + 1.2 * (above + below) + 0.17) + 2 * MARGIN, layout="compressed")
+    card.get_layout_engine().set(w_pad=0.05, h_pad=0.09)
+    axes = [card.add_subplot(rows, cols, i + 1, xticks=[], yticks=[]) for i in range(n)]
+    for ax, title, xlabel in itertools.zip_longest(axes, titles, xlabels, fillvalue=""):
+        ax.set(title=title, xlabel=xlabel)
+        ax.spines[:].set_visible(False)
+    return card, axes
+
+
+def draw_pixels(ax: Axes, image: np.ndarray, sharp: int = 128, **where) -> None:
+    """Small images show their pixels; of larger ones, drawn at about their own size, none may get lost."""
+    ax.imshow(image, interpolation="nearest" if max(image.shape[:2]) <= sharp else "antialiased", **where)
+
+
+def image_panels(
+    images: Sequence[np.ndarray], cols: int | None, *texts: Sequence[str], max_cols: int
+) -> tuple[Card, list[Axes]]:
+    """Panels that hold images (H, W, 3), under their titles and above their x labels."""
+    aspect = max(image.shape[0] / image.shape[1] for image in images)
+    card, axes = panels(len(images), cols, aspect, *texts, max_cols=max_cols)
+    for ax, image in zip(axes, images, strict=True):
+        draw_pixels(ax, image)
+    return card, axes
+
+
+def image_table(
+    images: Tensor, gap: int, max_side: float = 9.0, right: float = 0.0, cmap: str | None = None
+) -> tuple[Card, Axes]:
+    """A card with one axes: images (rows, cols, H, W, channels), `gap` pixels apart, numbered from 0.
+
+    An image is at most `max_side` inches high; `right` inches beside the table stay free.
+    """
+    rows, cols, height, width, channels = images.shape
+    images = F.pad(images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.985)
+    table = rearrange(images, "rows cols H W channels -> (rows H) (cols W) channels")[:-gap, :-gap]
+    aspect = len(table) / table.shape[1]
+    tall = min(aspect * (INNER_WIDTH - 0.75 - right), aspect * max_side * cols, 6.4)
+    card = Card((max(tall, 1.4) + 0.55 if right else tall + 0.35) + 2 * MARGIN)
+    ax = card.add_subplot()
+    ax.imshow(table.numpy(), cmap=cmap)
+    ax.set_xticks([i * (width + gap) + (width - 1) / 2 for i in range(cols)], range(cols))
+    ax.set_yticks([i * (height + gap) + (height - 1) / 2 for i in range(rows)], range(rows))
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    return card, ax

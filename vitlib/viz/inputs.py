@@ -1,0 +1,76 @@
+"""Checked inputs of figures, not from the paper: images, classes, grids of patches, titles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def image_arrays(images: Tensor | Sequence[Tensor]) -> list[np.ndarray]:
+    """Checked images as float arrays (H, W, 3) in [0, 1]."""
+    if isinstance(images, (list, tuple)):
+        return [array for item in images for array in image_arrays(item)]
+    array = images.detach().cpu() if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
+    array = array[None] if array.ndim == 3 else array
+    shape = tuple(array.shape)
+    if array.ndim != 4 or shape[1] not in (1, 3) or not array.numel():
+        fix = "move the channels before height and width" if shape[-1:] == (3,) else "check the axes"
+        raise ValueError(
+            f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(images.shape)}; {fix}"
+        )
+    if array.dtype == torch.uint8:
+        array = array.float() / 255
+    elif not array.is_floating_point():
+        raise ValueError(
+            f"expected images of dtype uint8, or float in [0, 1], got {array.dtype}; "
+            "use images.to(torch.uint8)"
+        )
+    low, high = array.min().item(), array.max().item()
+    if not (low >= -1e-3 and high <= 1 + 1e-3):
+        standardised = low < 0 or high < 20
+        fix = "are they standardised? Use vl.denormalize(images)" if standardised else "divide by 255"
+        raise ValueError(f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; {fix}")
+    array = array.float().clamp(0, 1).permute(0, 2, 3, 1)  # (n, C, H, W) -> (n, H, W, C)
+    return list(array.expand(-1, -1, -1, 3).numpy())
+
+
+def image_array(image: Tensor) -> np.ndarray:
+    """One checked image as a float array (H, W, 3) in [0, 1]."""
+    arrays = image_arrays(image)
+    if len(arrays) != 1:
+        raise ValueError(f"expected one image (3, H, W), got {len(arrays)}; take images[0]")
+    return arrays[0]
+
+
+def class_array(what: str, values: Tensor, n: int, num_classes: int) -> np.ndarray:
+    """Checked class numbers, (n,)."""
+    array = np.asarray(values)
+    if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(
+            f"expected {what} as {n} integers, shape ({n},), got {array.dtype} of shape {array.shape}"
+        )
+    if n and not 0 <= array.min() <= array.max() < num_classes:
+        raise ValueError(
+            f"{what} must be from 0 to {num_classes - 1}, got {array.min()} to {array.max()}; check `classes`"
+        )
+    return array
+
+
+def patch_grid(n: int, grid: tuple[int, int] | None) -> tuple[int, int]:
+    """(rows, cols) of n patches: the checked grid, or a square."""
+    rows, cols = (round(n**0.5),) * 2 if grid is None else grid
+    if rows * cols != n:
+        fix = "pass grid=model.cfg.grid" if grid is None else "is CLS still among them? Take [1:]"
+        raise ValueError(f"expected {rows} x {cols} = {rows * cols} patches, got {n}; {fix}")
+    return rows, cols
+
+
+def checked_titles(titles: Sequence[str] | None, n: int, of: str) -> Sequence[str]:
+    """Titles of n things, empty where there are none."""
+    titles = [""] * n if titles is None else titles
+    if len(titles) != n:
+        raise ValueError(f"expected {n} titles, one for each of the {n} {of}, got {len(titles)}")
+    return titles
