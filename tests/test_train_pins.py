@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 import vitlib as vl
+from vitlib.evidence import COMMAND
 
 TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
 # what can be off is off; two epochs of six steps, each leaving out four of the forty images
@@ -34,8 +35,9 @@ SGD = {"optimizer": "sgd", "lr": 0.05}
 MIXED = {"mixup": 0.8, "cutmix": 1.0, **SGD}
 
 
-def trained(recipe, images, labels, val=None, label="", **options) -> dict:
+def trained(recipe, images, labels, val=None, label="", command="", **options) -> dict:
     """The one call of the training loop in this file."""
+    COMMAND.set(command)
     data = vl.Dataset(images, labels, label=label)
     return vl.train_model(recipe, data, val, progress=False, **{"device": "cpu"} | options)
 
