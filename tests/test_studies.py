@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from vitlib.data.dataset import Dataset
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import RESULTS, load_results
 from vitlib.studies import norm_order
-from vitlib.studies.runner import STUDIES, report, run_study
+from vitlib.studies.runner import STUDIES, report, run_study, tell
 from vitlib.studies.study import Claim, train_variant
 from vitlib.train.recipe import recipe
 
@@ -192,3 +193,14 @@ def test_learning_by_heart_is_a_study_like_the_others(tmp_path, monkeypatch):
     result = run_study("norm-order", data, seeds=(0,), out=tmp_path, progress=False)
     assert result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 64
     assert "| post lr=0.002 init=xavier |" in report("norm-order", tmp_path)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_says_what_it_found(name):
+    """Its docstring holds question, verdicts, number of seeds, cost and command, as the file of results has them."""
+    said = " ".join(importlib.import_module(f"vitlib.studies.{name.replace('-', '_')}").__doc__.split())
+    found = (
+        tell(load_results(name)) if name in COMMITTED else f"Not run yet: `python -m vitlib study run {name}`"
+    )
+    assert STUDIES[name].question in said
+    assert said.endswith(" ".join(found.split())), f"end the docstring with:\n{found}"

@@ -1,4 +1,9 @@
-"""How large should a block's matrices start? Head start and finish are two questions (chapter 08)."""
+"""How large should a block's matrices start? Head start and finish are two questions (chapter 08).
+
+Which initial deviation of the blocks' matrices gives a head start, and which the best finish?
+
+Not run yet: `python -m vitlib study run initialisation`
+"""
 
 from __future__ import annotations
 

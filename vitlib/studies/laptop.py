@@ -1,4 +1,9 @@
-"""How far ten minutes on two cores go: accuracy against minutes for the laptop recipe (chapter 09)."""
+"""How far ten minutes on two cores go: accuracy against minutes for the laptop recipe (chapter 09).
+
+What is the best held-out accuracy within ten minutes on two cores, and how does it grow?
+
+Not run yet: `python -m vitlib study run laptop`
+"""
 
 from __future__ import annotations
 

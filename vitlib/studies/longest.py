@@ -1,4 +1,9 @@
-"""One long run of the best recipe: the model for photographs that chapters and pages show."""
+"""One long run of the best recipe: the model for photographs that chapters and pages show.
+
+How far does a model of 460 thousand parameters get in sixty epochs?
+
+Not run yet: `python -m vitlib study run longest`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What a model learns of left and right when no picture is ever mirrored (chapters 03 and 04)."""
+"""What a model learns of left and right when no picture is ever mirrored (chapters 03 and 04).
+
+What changes when no training picture is mirrored?
+
+Not run yet: `python -m vitlib study run mirroring`
+"""
 
 from __future__ import annotations
 

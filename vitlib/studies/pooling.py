@@ -1,4 +1,12 @@
-"""CLS or the mean of the patches, each with its own learning rate? The paper's Figure 9 (chapter 07)."""
+"""CLS or the mean of the patches, each with its own learning rate? The paper's Figure 9 (chapter 07).
+
+Is the CLS token better than the mean of the patches, once each has its own learning rate?
+
+- CLS and GAP do equally well, each at its own learning rate: open, +4.0 ± 2.0 points (standard error, n =
+  2).
+16 runs on CIFAR-10 (JPEG q75) with 2 seeds took 50 minutes: `python -m vitlib study run pooling --data
+cifar10 --threads 1`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Plain, paper and modern with equal budgets, each with its own learning rate and either pooling (chapter 09)."""
+"""Plain, paper and modern with equal budgets, each with its own learning rate and either pooling (chapter 09).
+
+How far do the plain, the paper's and the modern recipe get with the same model, images and epochs?
+
+Not run yet: `python -m vitlib study run recipes`
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,13 @@
 """Trained models read at other image sizes (Section 3.2), their positions carried over well and badly (chapter 04).
 
 Nothing is trained. The test images are read again here, at sizes nobody trained for; nothing is chosen by it.
+
+What does a trained model keep at another image size, and how must its positions be carried over?
+
+- positions interpolated in two dimensions are ahead of a sequence interpolated as one line, at 48 x 48:
+  agrees, +13.4 ± 0.3 points (standard error, n = 3).
+320 runs on CIFAR-10 (JPEG q75), Drawn-10 with 3 seeds took 104 minutes: `python -m vitlib study run
+resolution --threads 1`
 """
 
 from __future__ import annotations

@@ -171,12 +171,24 @@ def report(name: str, out: str | Path | None = None) -> str:
     for variant, s in result["summary"].items():
         spread = "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
         lines.append(f"| {variant} | {show(s['mean'], metric)} | {spread} | {s['n']} |")
-    lines += [""] if result["verdicts"] else []
+    return "\n".join([*lines, "", tell(result)])
+
+
+def tell(result: dict) -> str:
+    """What a study found, as it stands in its docstring: the verdict on each claim, what it cost, the command."""
+    lines = []
     for claim, found in result["verdicts"].items():
-        numbers = (
-            ""
-            if "se" not in found
-            else f": {100 * found['difference']:+.1f} ± {100 * found['se']:.1f} (s.e.)"
-        )
-        lines.append(f"- {claim}: **{found['verdict']}**{numbers}")
+        verdict = found["verdict"]
+        if "se" in found:
+            scale, form = (
+                (1, "{:+.2f} ± {:.2f}") if "loss" in result["metric"] else (100, "{:+.1f} ± {:.1f} points")
+            )
+            numbers = form.format(scale * found["difference"], scale * found["se"])
+            verdict += f", {numbers} (standard error, n = {found['n']})"
+        lines.append(f"- {claim}: {verdict}.")
+    minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
+    lines.append(
+        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seeds took {minutes:.0f} minutes: "
+        f"`{result['command']}`"
+    )
     return "\n".join(lines)
