@@ -12,7 +12,7 @@ import torch
 from vitlib.data.dataset import Dataset
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import RESULTS, load_results
-from vitlib.studies import norm_order
+from vitlib.studies import norm_order, position_start, residuals
 from vitlib.studies.runner import STUDIES, report, run_study, tell
 from vitlib.studies.study import Claim, train_variant
 from vitlib.train.recipe import recipe
@@ -184,12 +184,10 @@ def test_claims_name_variants_there_are(name):
         assert claim.margin > 0 and claim.says and claim.source
 
 
-def test_learning_by_heart_is_a_study_like_the_others(tmp_path, monkeypatch):
+def test_learning_by_heart_is_a_study_like_the_others(data, tmp_path, monkeypatch):
     two = dict(list(norm_order.STUDY.variants.items())[:2])
     monkeypatch.setitem(STUDIES, "norm-order", replace(norm_order.STUDY, variants=two))
     monkeypatch.setattr(norm_order, "SHAPE", replace(norm_order.SHAPE, depth=1, embed_dim=16))
-    images, labels = load_drawn10("train", n=70)
-    data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
     result = run_study("norm-order", data, seeds=(0,), out=tmp_path, progress=False)
     assert result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 64
     assert "| post lr=0.002 init=xavier |" in report("norm-order", tmp_path)
@@ -204,3 +202,36 @@ def test_a_study_says_what_it_found(name):
     )
     assert STUDIES[name].question in said
     assert said.endswith(" ".join(found.split())), f"end the docstring with:\n{found}"
+
+
+def test_blocks_without_residuals_run_and_replace_the_stream(data, tmp_path, monkeypatch):
+    shape = replace(norm_order.SHAPE, depth=1, embed_dim=16)
+    monkeypatch.setattr(norm_order, "SHAPE", shape)
+    monkeypatch.setattr(residuals, "SHAPE", shape)
+    monkeypatch.setattr(residuals, "LENGTHS", (20, 21, 22))
+    metric = replace(residuals.STUDY, metric="train_loss_22", claims=())
+    monkeypatch.setitem(STUDIES, "residuals", metric)
+    result = run_study("residuals", data, seeds=(0,), out=tmp_path, progress=False)
+    assert [run["variant"] for run in result["runs"]] == list(metric.variants) and result["finished"]
+    block = residuals.NoResidualBlock(16, 2, 32)
+    torch.nn.init.zeros_(block.mlp.fc2.weight)
+    torch.nn.init.zeros_(block.mlp.fc2.bias)
+    assert not block(torch.randn(1, 5, 16)).any()
+
+
+def test_positions_start_as_long_as_they_should(data, tmp_path, monkeypatch):
+    for kind in ("waves", "noise"):
+        table = position_start.start(kind, 0.3, (4, 4), 48)
+        assert table.mean(0).abs().max() < 1e-6
+        assert table.square().sum(1).mean().sqrt().item() == pytest.approx(0.3)
+    two = ("waves, loud, fixed", "noise, quiet, trained")
+    study = replace(
+        position_start.STUDY, variants={name: position_start.STUDY.variants[name] for name in two}
+    )
+    monkeypatch.setitem(STUDIES, "position-start", study)
+    small = {"epochs": 1, "batch_size": 8, "model.depth": 1}
+    result = run_study("position-start", data, n_val=20, seeds=(0,), out=tmp_path, progress=False, **small)
+    assert result["finished"] and [run["variant"] for run in result["runs"]] == list(two)
+    fixed = torch.load(tmp_path / "waves-loud-fixed-s0" / "checkpoint.pt")["model"]["pos_embed"][0, 1:]
+    length = study.variants[two[0]]["length"]
+    torch.testing.assert_close(fixed, position_start.start("waves", length, (4, 4), 48))

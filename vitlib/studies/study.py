@@ -14,7 +14,7 @@ from vitlib.evidence import paired_difference
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
 
-__all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "train_variant"]
+__all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "rows_of", "train_variant"]
 
 QUICK = recipe(
     "laptop", epochs=4, precision="fp32"
@@ -121,13 +121,18 @@ def train_variant(study: Study, variant: str, seed: int, job: Job) -> list[dict]
     log = train_model(
         one, job.data, job.val, out=folder, device=job.device, budget_minutes=job.left, progress=job.progress
     )
+    return rows_of(log, variant, own, seed)
+
+
+def rows_of(log: dict, variant: str, changes: dict, seed: int) -> list[dict] | None:
+    """The row of one training run, from its log; None if it is not finished."""
     if not log["finished"]:
         return None
     first, last = log["epochs"][0], log["epochs"][-1]
     final = {name: last[name] for name in ("val_accuracy", "val_loss")}
-    run = {"variant": variant, "changes": own, "seed": seed, "parameters": log["parameters"]}
-    run |= {"seconds": round(log["seconds"], 1), "hardware": log["hardware"], "precision": log["precision"]}
-    return [run | {"epochs": log["epochs"], "final": {**final, "first_val_accuracy": first["val_accuracy"]}}]
+    row = {"variant": variant, "changes": changes, "seed": seed, "parameters": log["parameters"]}
+    row |= {"seconds": round(log["seconds"], 1), "hardware": log["hardware"], "precision": log["precision"]}
+    return [row | {"epochs": log["epochs"], "final": {**final, "first_val_accuracy": first["val_accuracy"]}}]
 
 
 @dataclass(frozen=True)
