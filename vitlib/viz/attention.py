@@ -100,8 +100,8 @@ def attention_grid(
     lit = torch.from_numpy(np.stack(_spotlights(array, rows, grid, gamma, floor, pixels=1024 // layers)))
     lit = lit.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
     fig, ax = image_table(lit, gap=max(2, lit.shape[3] // 16), max_side=1.7)
-    ax.set_xticks(ax.get_xticks(), [f"layer {i}" if layers <= 8 or not i else i for i in range(layers)])
-    ax.set_yticks(ax.get_yticks(), [f"head {i}" if heads <= 8 or not i else i for i in range(heads)])
+    ax.set_xticks(ax.get_xticks(), [f"layer {i}" if layers <= 8 or not i else str(i) for i in range(layers)])
+    ax.set_yticks(ax.get_yticks(), [f"head {i}" if heads <= 8 or not i else str(i) for i in range(heads)])
     ax.xaxis.tick_top()
     return fig
 
@@ -149,7 +149,7 @@ def show_attention_from_patch(
     rows, cols = patch_grid(patches, grid)
     fig = attention_overlay(image, maps[..., 1 + patch, 1:], grid, gamma=gamma, floor=floor, titles=titles)
     for ax in fig.axes:
-        height, width = ax.images[0].get_array().shape[:2]
+        height, width = ax.images[0].get_size()
         corner = (patch % cols * width / cols - 0.5, patch // cols * height / rows - 0.5)
         for colour, thickness in ((INK, 3.6), ("white", 1.8)):  # seen on dark and on light pixels
             outline = {"fill": False, "edgecolor": colour, "linewidth": thickness, "clip_on": False}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import itertools
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch.nn.functional as F
@@ -12,6 +12,7 @@ from einops import rearrange
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
 
 from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, SMALL, STYLE, WIDTH
@@ -20,11 +21,11 @@ from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, SMALL, STYLE, WIDTH
 class Card(Figure):
     """A figure that is drawn in the house style, and that a notebook shows whole, sharp and once."""
 
-    def __init__(self, height: float, layout: str = "constrained") -> None:
-        with rc_context(STYLE):
-            super().__init__(figsize=(WIDTH, height), layout=layout)
+    def __init__(self, height: float, **layout) -> None:
         x, y = MARGIN / WIDTH, MARGIN / height
-        self.get_layout_engine().set(rect=(x, y, 1 - 2 * x, 1 - 2 * y))
+        self.engine = ConstrainedLayoutEngine(rect=(x, y, 1 - 2 * x, 1 - 2 * y), **layout)
+        with rc_context(STYLE):
+            super().__init__(figsize=(WIDTH, height), layout=self.engine)
 
     @rc_context(STYLE)  # ticks are made as late as this
     def draw(self, renderer) -> None:
@@ -50,7 +51,8 @@ def text_size(texts: Iterable[str], **font) -> np.ndarray:
 
 def small_text(ax: Axes, x: float, y: float, text: object, **font) -> None:
     """Small text with its middle at (x, y), unless `font` says otherwise."""
-    ax.text(x, y, str(text), **{"size": SMALL, "ha": "center", "va": "center"} | font)
+    style: dict[str, Any] = {"size": SMALL, "ha": "center", "va": "center"} | font
+    ax.text(x, y, str(text), **style)
 
 
 def panels(
@@ -75,11 +77,15 @@ def panels(
         raise ValueError(f"cols must be a positive integer, got {cols!r}")
     rows = -(-n // cols)
     side = min(max_side, INNER_WIDTH / cols - 0.08)
-    card = Card(rows * (side * aspect + 1.2 * (above + below) + 0.17) + 2 * MARGIN, layout="compressed")
-    card.get_layout_engine().set(w_pad=0.05, h_pad=0.09)
+    card = Card(
+        rows * (side * aspect + 1.2 * (above + below) + 0.17) + 2 * MARGIN,
+        compress=True,
+        w_pad=0.05,
+        h_pad=0.09,
+    )
     axes = [card.add_subplot(rows, cols, i + 1, xticks=[], yticks=[]) for i in range(n)]
-    for ax, title, xlabel in itertools.zip_longest(axes, titles, xlabels, fillvalue=""):
-        ax.set(title=title, xlabel=xlabel)
+    for i, ax in enumerate(axes):
+        ax.set(title=titles[i] if titles else "", xlabel=xlabels[i] if xlabels else "")
         ax.spines[:].set_visible(False)
     return card, axes
 
@@ -115,8 +121,8 @@ def image_table(
     card = Card((max(tall, 1.4) + 0.55 if right else tall + 0.35) + 2 * MARGIN)
     ax = card.add_subplot()
     ax.imshow(table.numpy(), cmap=cmap)
-    ax.set_xticks([i * (width + gap) + (width - 1) / 2 for i in range(cols)], range(cols))
-    ax.set_yticks([i * (height + gap) + (height - 1) / 2 for i in range(rows)], range(rows))
+    ax.set_xticks([i * (width + gap) + (width - 1) / 2 for i in range(cols)], map(str, range(cols)))
+    ax.set_yticks([i * (height + gap) + (height - 1) / 2 for i in range(rows)], map(str, range(rows)))
     ax.grid(False)
     ax.spines[:].set_visible(False)
     return card, ax

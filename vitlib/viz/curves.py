@@ -62,10 +62,10 @@ def plot_lines(
             ax.fill_between(x, y - band, y + band, color=PALETTE[i], alpha=0.18, linewidth=0)
     for axis, log, values in ((ax.xaxis, logx, [c[0] for c in curves.values()]), (ax.yaxis, logy, None)):
         if log:
-            ticks = np.unique(np.concatenate(values)) if values else ()
+            ticks: list[float] = np.unique(np.concatenate(values)).tolist() if values else []
             if 1 < len(ticks) <= 7:
                 axis.set_major_locator(ticker.FixedLocator(ticks))
-            axis.set_major_formatter(_plain_number)
+            axis.set_major_formatter(ticker.FuncFormatter(_plain_number))
             axis.set_minor_locator(ticker.NullLocator())
         elif values and all((x == x.round()).all() for x in values):  # epochs, blocks: none between two
             axis.set_major_locator(ticker.MaxNLocator("auto", steps=(1, 2, 2.5, 5, 10), integer=True))
@@ -136,7 +136,9 @@ def _name_axes(ax: Axes, xlabel: str, ylabel: str) -> None:
     ax.annotate(ylabel, (0, 1), xytext=(0, 7), xycoords="axes fraction", textcoords="offset points")
 
 
-def _draw_curve(ax: Axes, i: int, x: Sequence[float], y: Sequence[float], **line) -> None:
+def _draw_curve(
+    ax: Axes, i: int, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, **line
+) -> None:
     """The i-th curve of a figure, with at most 9 markers."""
     look = {"color": PALETTE[i], "marker": MARKERS[i], "markeredgecolor": CARD, "markeredgewidth": 0.6}
     ax.plot(x, y, markevery=max(1, len(x) // 8), **look, **line)
@@ -154,7 +156,7 @@ def _legend(fig: Card, handles: Sequence[Line2D]) -> None:
 
 def _label_ends(fig: Card, ax: Axes, curves: Mapping[str, Sequence[np.ndarray]]) -> None:
     """Names beside the curves' ends, pushed apart where they would overlap."""
-    fig.get_layout_engine().execute(fig)  # settles the limits and the size of the axes
+    fig.engine.execute(fig)  # settles the limits and the size of the axes
     ends = [(ax.transData - ax.transAxes).transform((x[-1], y[-1])) for x, y, *_ in curves.values()]
     order = sorted(range(len(ends)), key=lambda i: ends[i][1])
     heights = np.array([ends[i][1] for i in order])
@@ -167,7 +169,7 @@ def _label_ends(fig: Card, ax: Axes, curves: Mapping[str, Sequence[np.ndarray]])
     for i, height in zip(order, heights, strict=True):
         arrow = {"arrowstyle": "-", "color": PALETTE[i], "lw": 0.8, "shrinkB": 4}
         text = {"size": SMALL, "color": TEXT[i], "va": "center", "arrowprops": arrow}
-        ax.annotate(list(curves)[i], ends[i], (1.025, height), xycoords="axes fraction", **text)
+        ax.annotate(list(curves)[i], tuple(ends[i]), (1.025, height), xycoords="axes fraction", **text)
 
 
 def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str, list[np.ndarray]]:

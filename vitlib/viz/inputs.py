@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-def image_arrays(images: Tensor | Sequence[Tensor]) -> list[np.ndarray]:
+def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndarray]:
     """Checked images as float arrays (H, W, 3) in [0, 1]."""
     if isinstance(images, (list, tuple)):
         return [array for item in images for array in image_arrays(item)]
@@ -18,9 +18,7 @@ def image_arrays(images: Tensor | Sequence[Tensor]) -> list[np.ndarray]:
     shape = tuple(array.shape)
     if array.ndim != 4 or shape[1] not in (1, 3) or not array.numel():
         fix = "move the channels before height and width" if shape[-1:] == (3,) else "check the axes"
-        raise ValueError(
-            f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(images.shape)}; {fix}"
-        )
+        raise ValueError(f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(np.shape(images))}; {fix}")
     if array.dtype == torch.uint8:
         array = array.float() / 255
     elif not array.is_floating_point():
@@ -45,7 +43,7 @@ def image_array(image: Tensor) -> np.ndarray:
     return arrays[0]
 
 
-def class_array(what: str, values: Tensor, n: int, num_classes: int) -> np.ndarray:
+def class_array(what: str, values: Tensor | Sequence, n: int, num_classes: int) -> np.ndarray:
     """Checked class numbers, (n,)."""
     array = np.asarray(values)
     if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):

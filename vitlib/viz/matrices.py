@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -174,7 +175,7 @@ def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> F
     return fig
 
 
-def _colorbar(fig: Card, axes: list[Axes], label: str, **size: float) -> None:
+def _colorbar(fig: Card, axes: list[Axes], label: str, **size: Any) -> None:
     """The scale that the images of all axes share."""
     bar = fig.colorbar(axes[0].images[0], ax=axes, label=label, **size)
     bar.outline.set_visible(False)

@@ -155,11 +155,13 @@ def show_predictions(
             f"{sums.max():.3g}; use logits.softmax(dim=1)"
         )
     shares, preds = probs.max(dim=1)
-    truths = [None] * n if labels is None else class_array("labels", labels, n, k)
+    unknown: list[int | None] = [None] * n
+    truths = unknown if labels is None else class_array("labels", labels, n, k).tolist()
     titles, xlabels, colours = [], [], []
-    for share, pred, truth in zip(shares.tolist(), preds.tolist(), truths, strict=True):
+    for i, truth in enumerate(truths):
+        pred = int(preds[i])
         mark = "" if truth is None else "✓ " if pred == truth else "✗ "
-        titles.append(f"{mark}{classes[pred]} {100 * share:.0f} %")
+        titles.append(f"{mark}{classes[pred]} {100 * shares[i]:.0f} %")
         xlabels.append(f"is {classes[truth]}" if mark == "✗ " else "")
         colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
     fig, axes = image_panels(arrays, cols, titles, xlabels, max_cols=5)
