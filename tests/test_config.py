@@ -118,7 +118,10 @@ def test_bad_fields_are_named(fields, message):
 
 @pytest.mark.errors
 def test_unknown_preset_lists_the_known():
-    with pytest.raises(ValueError, match="unknown preset 'vit-b16'; choose one of vit-ti/16, vit-s/16"):
+    with pytest.raises(
+        ValueError,
+        match="preset must be one of vit-ti/16, vit-s/16, .* got 'vit-b16'; did you mean 'vit-b/16'",
+    ):
         vl.ViTConfig.preset("vit-b16")
 
 

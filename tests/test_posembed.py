@@ -54,7 +54,7 @@ def test_the_old_grid_is_found_if_it_is_square():
 
 
 def test_height_and_width_are_not_swapped():
-    rows = torch.arange(4.0)[:, None].expand(4, 6).reshape(1, 24, 1)  # each place holds its row
+    rows = torch.arange(4.0)[:, None].expand(4, 6).reshape(1, 24, 1)  # each position holds its row
     wide = vl.resample_pos_embed(rows, (4, 12), (4, 6), num_prefix_tokens=0).reshape(4, 12)
     torch.testing.assert_close(wide, torch.arange(4.0)[:, None].expand(4, 12), rtol=0, atol=1e-5)
 
@@ -62,8 +62,8 @@ def test_height_and_width_are_not_swapped():
 def test_resampling_keeps_a_smooth_ramp():
     ramp = torch.linspace(-1, 1, 16)[:, None].expand(16, 16).reshape(1, 256, 1)
     up = vl.resample_pos_embed(ramp, (32, 32), num_prefix_tokens=0).reshape(32, 32)
-    places = (torch.arange(32) + 0.5) / 32 * 16 - 0.5  # where the new rows lie among the old
-    torch.testing.assert_close(up[4:-4, 0], (places / 15 * 2 - 1)[4:-4], rtol=0, atol=1e-4)
+    positions = (torch.arange(32) + 0.5) / 32 * 16 - 0.5  # where the new rows lie among the old
+    torch.testing.assert_close(up[4:-4, 0], (positions / 15 * 2 - 1)[4:-4], rtol=0, atol=1e-4)
 
 
 @settings(deadline=None, max_examples=40)
@@ -109,7 +109,7 @@ def test_resample_grid_gradient():
         (
             (1, 17, 4),
             dict(new_grid=(2, 2), old_grid=(3, 5)),
-            r"old_grid \(3, 5\) has 15 places, but pos_embed has 16",
+            r"old_grid \(3, 5\) has 15 positions, but pos_embed has 16",
         ),
         ((1, 17, 4), dict(new_grid=8), r"new_grid must be \(rows, columns\), got 8"),
         (
@@ -120,7 +120,7 @@ def test_resample_grid_gradient():
         (
             (1, 17, 4),
             dict(new_grid=(0, 2)),
-            r"new_grid must have at least one row and one column, got \(0, 2\)",
+            r"new_grid must be \(rows, columns\), got \(0, 2\); at least one of each",
         ),
     ],
 )
@@ -133,8 +133,8 @@ def test_sincos_golden():
     table = vl.sincos_2d((2, 3), 8)
     assert table.shape == (6, 8)
     frequencies = torch.tensor([1.0, 0.01])
-    place = torch.tensor([1.0, 2.0])  # row 1, column 2: the last
-    row, col = place[0] * frequencies, place[1] * frequencies
+    position = torch.tensor([1.0, 2.0])  # row 1, column 2: the last
+    row, col = position[0] * frequencies, position[1] * frequencies
     torch.testing.assert_close(table[5], torch.cat([row.sin(), row.cos(), col.sin(), col.cos()]))
     assert torch.equal(table[0], torch.tensor([0.0, 0, 1, 1, 0, 0, 1, 1]))
 
