@@ -7,24 +7,6 @@ from collections.abc import Collection, Sequence
 
 from torch import Tensor
 
-__all__ = [
-    "as_pair",
-    "check_between",
-    "check_choice",
-    "check_count",
-    "check_divides",
-    "check_dtype",
-    "check_grid",
-    "check_halvings",
-    "check_heads",
-    "check_images",
-    "check_multiple",
-    "check_quarters",
-    "check_rate",
-    "is_count",
-    "is_number",
-]
-
 
 def is_number(value: object) -> bool:
     """Whether `value` is a number, and not True or False."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import hashlib
@@ -14,10 +15,10 @@ import time
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-__all__ = ["DiskError", "disk_error", "download", "unpack"]
+__all__ = ["DiskError", "download", "unpack"]
 
 _CHUNK = 1 << 16
 
@@ -121,13 +122,14 @@ def unpack(
 
     try:
         shutil.rmtree(staging, ignore_errors=True)
-        fresh.mkdir(parents=True)
-        with tarfile.open(archive, "r:gz") as tar:
-            tar.extractall(staging, filter=only_data)
-        check(fresh)
-        if target.exists():
-            os.replace(target, staging / "old")
-        os.replace(fresh, target)
+        with _writing(target):
+            fresh.mkdir(parents=True)
+            with tarfile.open(archive, "r:gz") as tar:
+                tar.extractall(staging, filter=only_data)
+            check(fresh)
+            if target.exists():
+                os.replace(target, staging / "old")
+            os.replace(fresh, target)
     except tarfile.FilterError as error:
         raise ValueError(
             f"refused the archive: expected plain files in {target.name}/, got others ({error}); "
@@ -135,28 +137,24 @@ def unpack(
         ) from error
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{archive} is damaged ({error}); delete it and download it again") from error
-    except OSError as error:
-        raise disk_error(error, target) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return target
 
 
-def disk_error(error: OSError, path: Path) -> OSError:
-    """The same error in a student's words, where it is about the disk.
-
-    Args:
-        error: What the system raised.
-        path: What was being written.
-    """
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskError(f"no space left for {path}; make room, or choose another folder with --root")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-        return DiskError(
-            f"cannot write {path} ({os.strerror(error.errno)}); choose a folder of your own "
-            f"with --root or VITLIB_DATA"
-        )
-    return error
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Errors while `path` is written, in a student's words where they are about the disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            fix = "make room, or choose another folder with --root"
+            raise DiskError(f"no space left for {path}; {fix}") from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+            fix = "choose a folder of your own with --root or VITLIB_DATA"
+            raise DiskError(f"cannot write {path} ({os.strerror(error.errno)}); {fix}") from error
+        raise
 
 
 def _fill(url: str, path: Path, size: int, progress: bool) -> None:
@@ -197,21 +195,17 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
             raise OSError(f"expected a file of {size:,} bytes, got one of {have + int(length):,}")
         bar.n = have
         bar.refresh()
-        try:
+        with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             file = open(path, mode)
-        except OSError as error:
-            raise disk_error(error, path) from error
         with file:
             while chunk := response.read(min(_CHUNK, size - have + 1)):
                 have += len(chunk)
                 if have > size:
                     raise OSError(f"expected a file of {size:,} bytes, got more")
-                try:
+                with _writing(path):
                     file.write(chunk)
                     file.flush()
-                except OSError as error:
-                    raise disk_error(error, path) from error
                 bar.update(len(chunk))
 
 

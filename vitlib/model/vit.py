@@ -99,7 +99,7 @@ class VisionTransformer(nn.Module):
     def forward_features(
         self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"] | None = None
     ) -> Float[Tensor, "B T D"]:
-        """Every token after the last norm (Equations 1-3): (B, C, H, W) -> (B, 1+N, D); `mask` as in `embed`."""
+        """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images` and `mask` as in `embed`."""
         x, bias = self.embed(images, mask), self.pos_embed.attention_bias()
         for block in self.blocks:
             x = block(x, bias)
