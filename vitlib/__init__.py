@@ -30,7 +30,8 @@ from vitlib.model.patches import (
     patchify,
     unpatchify,
 )
-from vitlib.model.posembed import resample_pos_embed, sincos_2d
+from vitlib.model.posembed import sincos_2d
+from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.augment import augment_batch, cutmix, mixup, random_crop, random_erasing, random_flip
 from vitlib.train.evaluate import evaluate, predict

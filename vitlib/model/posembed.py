@@ -1,15 +1,14 @@
-"""Position embeddings (Section 3.1, Appendix D.4) and their resampling to another grid (Section 3.2)."""
+"""Position embeddings, learned or fixed, added to the tokens or to the scores (Section 3.1, Appendix D.4)."""
 
 from __future__ import annotations
-
-import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import check_grid, check_quarters, check_rate
+from vitlib.checks import check_quarters
+from vitlib.model.resample import resample_grid, resample_pos_embed
 
 __all__ = [
     "POS_EMBEDS",
@@ -19,76 +18,15 @@ __all__ = [
     "PosEmbed",
     "RelativePosEmbed",
     "SinCos2dPosEmbed",
-    "resample_grid",
-    "resample_pos_embed",
     "sincos_2d",
 ]
 
 STD = 0.02  # of the initial embeddings, as in the paper's code
 
 
-def resample_pos_embed(
-    pos_embed: Float[Tensor, "1 T D"],
-    new_grid: tuple[int, int],
-    old_grid: tuple[int, int] | None = None,
-    num_prefix_tokens: int = 1,
-) -> Float[Tensor, "1 S D"]:
-    """Read position embeddings learned on one grid of patches at the positions of another.
-
-    The patch positions are laid out in 2-D and interpolated (bicubic, antialiased); prefix tokens
-    such as CLS have no position in the image and stay as they are.
-
-    Args:
-        pos_embed: (1, prefix + N, D).
-        new_grid: Rows and columns wanted.
-        old_grid: Rows and columns given; without it N must be a square number.
-        num_prefix_tokens: Tokens before the patches; 1 for CLS.
-
-    Returns:
-        (1, prefix + N', D), in the dtype given; unchanged if the grids are equal.
-
-    Raises:
-        ValueError: If the shapes and grids do not fit each other.
-
-    Source: Section 3.2 ("we therefore perform 2D interpolation"); chapter 04.
-    """
-    if pos_embed.ndim != 3 or pos_embed.shape[0] != 1:
-        raise ValueError(f"pos_embed must have shape (1, T, D), got {tuple(pos_embed.shape)}")
-    check_rate("num_prefix_tokens", num_prefix_tokens, pos_embed.shape[1])
-    tokens = pos_embed.shape[1] - num_prefix_tokens
-    if old_grid is None:
-        side = math.isqrt(tokens)
-        if side**2 != tokens:
-            raise ValueError(
-                f"{tokens} patch positions are not a square grid; give old_grid=(rows, columns), "
-                f"or check num_prefix_tokens={num_prefix_tokens}"
-            )
-        old_grid = side, side
-    check_grid("new_grid", new_grid)
-    check_grid("old_grid", old_grid)
-    if old_grid[0] * old_grid[1] != tokens:
-        raise ValueError(
-            f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} positions, "
-            f"but pos_embed has {tokens} patch positions"
-        )
-    prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
-    patches = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
-    patches = resample_grid(patches, new_grid).flatten(2).mT  # (1, D, rows', columns') -> (1, N', D)
-    return torch.cat([prefix, patches], dim=1)
-
-
-def resample_grid(
-    grid: Float[Tensor, "B D rows cols"], size: tuple[int, int]
-) -> Float[Tensor, "B D rows2 cols2"]:
-    """Bicubic, antialiased interpolation of `grid`, in float32: (B, D, rows, columns) -> (B, D, *size).
-
-    Source: Section 3.2.
-    """
-    if tuple(grid.shape[-2:]) == tuple(size):
-        return grid
-    if size[1] == 1 < size[0]:  # torch's antialiased kernel repeats the first row; for one row it is right
-        return resample_grid(grid.mT, (1, size[0])).mT
-    return F.interpolate(grid.float(), size=tuple(size), mode="bicubic", antialias=True).to(grid.dtype)
+def learned(*shape: int) -> nn.Parameter:
+    """A parameter that starts as small random numbers."""
+    return nn.Parameter(nn.init.trunc_normal_(torch.empty(shape), std=STD))
 
 
 def sincos_2d(grid: tuple[int, int], embed_dim: int) -> Float[Tensor, "N D"]:
@@ -168,8 +106,7 @@ class LearnedPosEmbed(PosEmbed):
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
         super().__init__(grid, embed_dim, num_heads)
-        self.weight = nn.Parameter(torch.empty(1, 1 + grid[0] * grid[1], embed_dim))
-        nn.init.trunc_normal_(self.weight, std=STD)
+        self.weight = learned(1, 1 + grid[0] * grid[1], embed_dim)
 
     def table(self) -> Float[Tensor, "1 T D"]:
         return self.weight
@@ -187,11 +124,9 @@ class Learned2dPosEmbed(PosEmbed):
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
         super().__init__(grid, embed_dim, num_heads)
-        self.cls = nn.Parameter(torch.empty(1, 1, embed_dim))
-        self.rows = nn.Parameter(torch.empty(grid[0], embed_dim // 2))
-        self.cols = nn.Parameter(torch.empty(grid[1], embed_dim // 2))
-        for weight in (self.cls, self.rows, self.cols):
-            nn.init.trunc_normal_(weight, std=STD)
+        self.cls = learned(1, 1, embed_dim)
+        self.rows = learned(grid[0], embed_dim // 2)
+        self.cols = learned(grid[1], embed_dim // 2)
 
     def table(self) -> Float[Tensor, "1 T D"]:
         rows = self.rows[:, None].expand(-1, self.grid[1], -1)  # (rows, columns, D/2)
@@ -238,14 +173,12 @@ class RelativePosEmbed(NoPosEmbed):
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
         super().__init__(grid, embed_dim, num_heads)
-        self.bias = nn.Parameter(torch.empty(num_heads, 2 * grid[0] - 1, 2 * grid[1] - 1))
+        self.bias = learned(num_heads, 2 * grid[0] - 1, 2 * grid[1] - 1)
         self.cls_bias = nn.Parameter(torch.zeros(num_heads, 3))
-        nn.init.trunc_normal_(self.bias, std=STD)
 
     def attention_bias(self) -> Float[Tensor, "1 h T T"]:
-        rows, cols = (torch.arange(size, device=self.bias.device) for size in self.grid)
-        rows = rows.repeat_interleave(self.grid[1])  # (N,), the row of each patch
-        cols = cols.repeat(self.grid[0])  # (N,), its column
+        ranges = [torch.arange(size, device=self.bias.device) for size in self.grid]
+        rows, cols = torch.cartesian_prod(*ranges).T  # (N,) each, the row and the column of each patch
         down = rows[:, None] - rows + self.grid[0] - 1  # (N, N), the query's offset from the key, from 0
         right = cols[:, None] - cols + self.grid[1] - 1
         patches = self.bias[:, down, right]  # (h, N, N)

@@ -14,7 +14,7 @@ from vitlib.checks import check_dtype, check_images
 from vitlib.config import ViTConfig
 from vitlib.model.encoder import BLOCKS, EPS
 from vitlib.model.patches import PATCH_EMBEDS
-from vitlib.model.posembed import POS_EMBEDS, STD
+from vitlib.model.posembed import POS_EMBEDS, STD, learned
 
 __all__ = ["VisionTransformer"]
 
@@ -64,7 +64,7 @@ class VisionTransformer(nn.Module):
         self.head.apply(_init_weights)
         self.pos_embed = POS_EMBEDS[cfg.pos_embed](cfg.grid, cfg.embed_dim, cfg.num_heads)
         if cfg.mask_token:  # after everything else, which it leaves with the random numbers it had
-            self.mask_token = nn.Parameter(nn.init.trunc_normal_(torch.empty(1, 1, cfg.embed_dim), std=STD))
+            self.mask_token = learned(1, 1, cfg.embed_dim)
         self.register_state_dict_post_hook(_save_as_timm)
         self.register_load_state_dict_pre_hook(_load_as_timm)
         self.register_load_state_dict_post_hook(_report_as_timm)

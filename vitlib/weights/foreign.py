@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vitlib.config import ViTConfig
-from vitlib.model.posembed import resample_pos_embed
+from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.names import convert_state_dict, shorten
 
