@@ -147,7 +147,7 @@ def test_heads_must_divide_the_width():
 @pytest.mark.errors
 @pytest.mark.parametrize("heads", [0, -3])
 def test_there_is_at_least_one_head(heads):
-    with pytest.raises(ValueError, match=f"num_heads must be 1 or more, got {heads}"):
+    with pytest.raises(ValueError, match=f"num_heads must be a positive integer, got {heads}"):
         vl.Attention(12, heads)
 
 

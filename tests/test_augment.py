@@ -224,7 +224,7 @@ def test_translation_moves_by_its_share_of_the_side():
     ("call", "message"),
     [
         (lambda g: vl.random_crop(pictures(), 16, g), r"padding must be in \[0, 16\), got 16"),
-        (lambda g: vl.random_crop(pictures()[0], 2, g), r"got shape \(3, 16, 16\); add a batch axis"),
+        (lambda g: vl.random_crop(pictures()[0], 2, g), r"got \(3, 16, 16\); add the batch axis"),
         (lambda g: vl.random_flip(pictures().long(), g), "got torch.int64; convert"),
         (lambda g: vl.mixup(pictures(), torch.eye(8), 0.0, g), "alpha must be > 0, got 0.0"),
         (lambda g: vl.rand_augment(pictures(), g, num_ops=0), "got 0 and 9.0"),

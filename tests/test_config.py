@@ -7,10 +7,14 @@ import pickle
 from dataclasses import FrozenInstanceError, asdict, replace
 
 import pytest
+import torch
 
 import vitlib as vl
-from vitlib.checks import check_multiple
-from vitlib.config import SIZES
+from vitlib.config import CHOICES, SIZES
+from vitlib.model.encoder import BLOCKS
+from vitlib.model.layers import ACTIVATIONS
+from vitlib.model.patches import PATCH_EMBEDS
+from vitlib.model.posembed import POS_EMBEDS
 
 
 def test_the_defaults_are_the_contract():
@@ -68,6 +72,7 @@ def test_preset_overrides():
         (dict(img_size=0), r"img_size must be a positive integer or \(height, width\), got 0"),
         (dict(img_size=32.0), r"img_size must be a positive integer or \(height, width\), got 32.0"),
         (dict(img_size=(32, 32, 3)), r"got \(32, 32, 3\)"),
+        (dict(img_size=(32,)), r"got \(32,\)"),
         (dict(img_size=()), r"img_size must be a positive integer or \(height, width\), got \(\)"),
         (dict(patch_size=0), "patch_size must be a positive integer, got 0"),
         (dict(in_chans=-1), "in_chans must be a positive integer, got -1"),
@@ -97,6 +102,8 @@ def test_preset_overrides():
         ),
         (dict(norm_order="both"), "norm_order must be one of pre, post; got 'both'"),
         (dict(head="conv"), "head must be one of linear, mlp; got 'conv'"),
+        (dict(act="gelu_tan"), "got 'gelu_tan'; did you mean 'gelu_tanh'"),
+        (dict(mask_token=1), "mask_token must be True or False, got 1"),
         (dict(act="swish"), "act must be one of gelu, gelu_tanh, relu; got 'swish'"),
         (dict(embed_dim=200), "embed_dim 200 is not a multiple of num_heads 3; try embed_dim 201"),
         (
@@ -118,12 +125,28 @@ def test_bad_fields_are_named(fields, message):
 
 @pytest.mark.errors
 def test_unknown_preset_lists_the_known():
-    with pytest.raises(ValueError, match="unknown preset 'vit-b16'; choose one of vit-ti/16, vit-s/16"):
+    with pytest.raises(
+        ValueError,
+        match="preset must be one of vit-ti/16, vit-s/16, .* got 'vit-b16'; did you mean 'vit-b/16'",
+    ):
         vl.ViTConfig.preset("vit-b16")
 
 
-@pytest.mark.errors
-def test_check_multiple():
-    check_multiple("width", 32, 4)
-    with pytest.raises(ValueError, match="width 33 is not a multiple of patch_size 4; try 32 or 36"):
-        check_multiple("width", 33, 4)
+@pytest.mark.parametrize(
+    "field, classes",
+    [("patch_embed", PATCH_EMBEDS), ("pos_embed", POS_EMBEDS), ("norm_order", BLOCKS), ("act", ACTIVATIONS)],
+)
+def test_every_word_has_its_class(field, classes):
+    assert CHOICES[field] == tuple(classes)
+
+
+def test_every_word_makes_a_model_of_its_own():
+    assert set(CHOICES) == {"patch_embed", "pos_embed", "norm_order", "act", "head", "global_pool"}
+    images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    for field, words in CHOICES.items():
+        logits = []
+        for word in words:
+            torch.manual_seed(0)
+            cfg = vl.ViTConfig(img_size=8, embed_dim=8, depth=1, num_heads=2, **{field: word})
+            logits.append(vl.VisionTransformer(cfg).eval()(images))
+        assert len({tuple(row.flatten().tolist()) for row in logits}) == len(words), field

@@ -172,7 +172,7 @@ def test_dice_are_uniform_and_independent():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (("val",), "unknown split 'val': expected one of train, test"),
+        (("val",), "split must be one of train, test; got 'val'"),
         (("train", 0), "expected n from 1 to 10000 for Drawn-10's train split, got 0"),
         (("test", 2001), "expected n from 1 to 2000 .* got 2001"),
         (("test", 2.5), "got 2.5"),

@@ -328,6 +328,68 @@ def test_attention_maps_by_hooks():
         torch.testing.assert_close((q @ k.mT / math.sqrt(12)).softmax(-1), maps, **CLOSE)
 
 
+# --- masked patches ---------------------------------------------------------------------------------------------
+
+
+def masked(**changes) -> tuple[vl.VisionTransformer, torch.Tensor, torch.Tensor]:
+    """A model with a mask token, images, and a mask that hides about half of the patches."""
+    cfg = replace(TINY, mask_token=True, **changes)
+    mask = torch.rand(3, cfg.num_patches, generator=torch.Generator().manual_seed(2)) < 0.5
+    return make(cfg, lively=True), images_for(cfg), mask
+
+
+@pytest.mark.parametrize("kind", ["none", "learned", "relative"])
+def test_masked_patches_have_no_influence(kind):
+    model, x, mask = masked(pos_embed=kind)
+    patches = vl.patchify(x, 4)
+    other = vl.unpatchify(torch.where(mask[:, :, None], torch.randn_like(patches), patches), 4, 16)
+    assert not torch.equal(x, other)
+    assert torch.equal(model.forward_features(x, mask), model.forward_features(other, mask))
+    assert not torch.allclose(model.forward_features(x, ~mask), model.forward_features(other, ~mask))
+
+
+def test_masked_tokens_are_the_mask_token_at_their_positions_the_others_as_ever():
+    model, x, mask = masked()
+    whole, hidden = model.embed(x), model.embed(x, mask)
+    expected = (model.mask_token + model.pos_embed.table()[:, 1:]).expand(3, -1, -1)
+    assert torch.equal(hidden[:, 1:][mask], expected[mask])
+    assert torch.equal(hidden[:, 1:][~mask], whole[:, 1:][~mask]) and torch.equal(hidden[:, 0], whole[:, 0])
+    nothing = torch.zeros_like(mask)
+    assert torch.equal(model.forward_features(x, nothing), model.forward_features(x))
+
+
+def test_gradients_reach_the_mask_token_only_through_a_mask():
+    model, x, mask = masked()
+    model.forward_features(x).square().sum().backward()
+    assert model.mask_token.grad is None
+    model.forward_features(x, mask).square().sum().backward()
+    assert model.mask_token.grad.abs().sum() > 0
+
+
+def test_a_mask_token_changes_nothing_else():
+    plain, other = make(TINY), make(replace(TINY, mask_token=True))
+    assert other.state_dict().keys() - plain.state_dict().keys() == {"mask_token"}
+    assert all(torch.equal(value, other.state_dict()[name]) for name, value in plain.state_dict().items())
+    assert torch.equal(plain(images_for(TINY)), other(images_for(TINY)))
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert other.embed(images_for(TINY), torch.ones(3, 16, dtype=torch.bool)).shape == (3, 17, 24)
+    assert other.with_img_size(32).mask_token is not other.mask_token
+
+
+@pytest.mark.errors
+def test_masks_that_do_not_fit_are_refused():
+    model, x, mask = masked()
+    with pytest.raises(ValueError, match="the model has no mask token; make it with mask_token=True"):
+        make(TINY).forward_features(x, mask)
+    for wrong, got in (
+        (mask[:, :9], r"torch.bool \(3, 9\)"),
+        (mask[:1], r"torch.bool \(1, 16\)"),
+        (mask.float(), r"torch.float32 \(3, 16\)"),
+    ):
+        with pytest.raises(ValueError, match=rf"expected a mask of torch.bool \(3, 16\), .* got {got}"):
+            model.embed(x, wrong)
+
+
 # --- the start of training --------------------------------------------------------------------------------------
 
 

@@ -30,7 +30,8 @@ from vitlib.model.patches import (
     patchify,
     unpatchify,
 )
-from vitlib.model.posembed import resample_pos_embed, sincos_2d
+from vitlib.model.posembed import sincos_2d
+from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.augment import augment_batch, cutmix, mixup, random_crop, random_erasing, random_flip
 from vitlib.train.evaluate import evaluate, predict
@@ -38,7 +39,8 @@ from vitlib.train.loop import train_model
 from vitlib.train.optim import EMA, build_optimizer, lr_at, parameter_groups
 from vitlib.train.randaugment import rand_augment
 from vitlib.train.recipe import RECIPES, Recipe, recipe
-from vitlib.weights.foreign import convert_state_dict, load_weights
+from vitlib.weights.foreign import load_weights
+from vitlib.weights.names import convert_state_dict
 from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pretrained
 
 if TYPE_CHECKING:

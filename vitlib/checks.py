@@ -3,28 +3,138 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+
+from torch import Tensor
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a number, and not True or False."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_count(value: object) -> bool:
+    """Whether `value` is a whole number above 0."""
+    return isinstance(value, int) and is_number(value) and value > 0
+
+
+def check_count(name: str, value: object) -> None:
+    """Refuse, under this `name`, a `value` that is no whole number above 0."""
+    if not is_count(value):
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+
+
+def check_rate(name: str, value: object, below: float = 1) -> None:
+    """Refuse, under this `name`, a `value` that is no number from 0 to `below` (itself left out)."""
+    if not is_number(value) or not 0 <= value < below:
+        raise ValueError(f"{name} must be in [0, {below}), got {value!r}")
+
+
+def check_between(name: str, value: object, low: int, high: int, why: str = "") -> None:
+    """Refuse, under this `name`, a `value` that is no whole number from `low` to `high`; `why` they are the limits."""
+    if not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"expected {name} from {low} to {high}{why}, got {value!r}")
+
+
+def check_choice(name: str, value: object, known: Collection[str]) -> None:
+    """Refuse, under this `name`, a `value` that is not `known`, and propose the nearest."""
+    if value not in known:
+        near = difflib.get_close_matches(str(value), list(known), 1, 0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}{hint}")
 
 
 def check_multiple(name: str, size: int, patch_size: int) -> None:
-    """Raise a `ValueError` that names the nearest sizes when `patch_size` does not divide `size`."""
+    """Refuse a `size` of this `name` that `patch_size` does not divide, and propose the nearest."""
     if size % patch_size:
         below, above = size // patch_size * patch_size, -(-size // patch_size) * patch_size
         near = f"{below} or {above}" if below else f"{above}"
         raise ValueError(f"{name} {size} is not a multiple of patch_size {patch_size}; try {near}")
 
 
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def check_divides(patch_size: int, height: int, width: int) -> None:
+    """Refuse a `patch_size` that does not divide an image's `height` and `width`."""
+    check_count("patch_size", patch_size)
+    check_multiple("image height", height, patch_size)
+    check_multiple("image width", width, patch_size)
 
 
-def is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def check_heads(embed_dim: int, num_heads: int) -> None:
+    """Refuse an `embed_dim` that cannot be shared out among `num_heads`."""
+    if embed_dim % num_heads:
+        wider = -(-embed_dim // num_heads) * num_heads
+        raise ValueError(
+            f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; try embed_dim {wider}"
+        )
 
 
-def check_choice(what: str, name: object, known: Collection[str]) -> None:
-    """Refuses an unknown name, proposing the nearest known one."""
-    if name not in known:
-        near = difflib.get_close_matches(str(name), list(known), 1, 0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown {what} {name!r}: expected one of {', '.join(known)}{hint}")
+def check_quarters(name: str, embed_dim: int) -> None:
+    """Refuse an `embed_dim` that the positions called `name` cannot split in four."""
+    if embed_dim % 4:
+        raise ValueError(f"{name} splits embed_dim in four; {embed_dim} is not a multiple of 4")
+
+
+def check_halvings(patch_size: object) -> None:
+    """Refuse a `patch_size` that a stem of layers with stride 2 cannot reach."""
+    if not is_count(patch_size) or patch_size < 2 or patch_size & (patch_size - 1):
+        raise ValueError(
+            f"a stem halves the image per layer and needs patch_size 2, 4, 8, ...; got {patch_size}"
+        )
+
+
+def as_pair(name: str, size: object) -> tuple[int, int]:
+    """(height, width) of a `size` that is one number or both; refuses, under this `name`, what is no size."""
+    pair = tuple(size) if isinstance(size, tuple | list) else (size, size)
+    if len(pair) != 2 or not all(map(is_count, pair)):
+        raise ValueError(f"{name} must be a positive integer or (height, width), got {size!r}; try 224")
+    return pair
+
+
+def check_grid(name: str, grid: object) -> None:
+    """Refuse a `grid` of this `name` that is not (rows, columns)."""
+    if not isinstance(grid, tuple | list) or len(grid) != 2 or min(grid) < 1:
+        raise ValueError(f"{name} must be (rows, columns), got {grid!r}; at least one of each")
+
+
+def check_images(images: object, shape: str = "B C H W", fix: str = "resize the images") -> None:
+    """Refuse what is no tensor of images.
+
+    Args:
+        images: What was given.
+        shape: A name or a number for each axis, as in "B 3 32 32"; "... C H W" allows any axes before.
+        fix: What to do about another height or width.
+
+    Raises:
+        ValueError: If it is no tensor, or not of that shape.
+    """
+    expected = f"expected images of shape ({', '.join(shape.split())})"
+    if not isinstance(images, Tensor):
+        raise ValueError(
+            f"{expected}, got {type(images).__name__}; turn a NumPy image (H, W, C) into a tensor with "
+            "torch.from_numpy(image).permute(2, 0, 1)"
+        )
+    loose, got, n = shape.startswith("... "), tuple(images.shape), images.ndim
+    axes = ["B"] * (n - 3) + shape.split()[1:] if loose else shape.split()
+
+    def fits(sizes: Sequence[int], axes: Sequence[str]) -> bool:
+        return all(not axis.isdigit() or int(axis) == size for axis, size in zip(axes, sizes, strict=True))
+
+    if n != len(axes):
+        fix = "add the batch axis with images[None]" if n < len(axes) else f"give {len(axes)} axes"
+    else:
+        last_is_colour = loose and got[-1] in (1, 3, 4) and got[-3] not in (1, 3, 4)
+        if fits(got, axes) and not last_is_colour:
+            return
+        order = (*range(n - 3), n - 1, n - 3, n - 2)
+        if fits([got[i] for i in order], axes):
+            fix = f"move the channels first with images.permute{order}"
+        elif fits(got[-2:], axes[-2:]):
+            fix = f"the model takes {axes[-3]} channels"
+    raise ValueError(f"{expected}, got {got}; {fix}")
+
+
+def check_dtype(images: Tensor, kinds: str, fix: str) -> None:
+    """Refuse a dtype that is not among these `kinds` ("uint8 or float"), with a `fix`."""
+    kind = "float" if images.is_floating_point() else str(images.dtype).removeprefix("torch.")
+    if kind not in kinds.split():
+        raise ValueError(f"expected {kinds} images, got {images.dtype}; {fix}")

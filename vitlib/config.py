@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, get_args, get_origin, get_type_hints
 
-from vitlib.checks import check_multiple, is_count, is_number
+from vitlib.checks import (
+    as_pair,
+    check_choice,
+    check_count,
+    check_halvings,
+    check_heads,
+    check_multiple,
+    check_quarters,
+    check_rate,
+    is_number,
+)
 
-__all__ = ["PRESETS", "ViTConfig"]
-
-CHOICES = {
-    "global_pool": ("token", "avg"),
-    "patch_embed": ("conv", "linear", "overlap", "stem"),
-    "pos_embed": ("none", "learned", "learned2d", "sincos2d", "relative"),
-    "norm_order": ("pre", "post"),
-    "head": ("linear", "mlp"),
-    "act": ("gelu", "gelu_tanh", "relu"),
-}
+__all__ = ["CHOICES", "PRESETS", "ViTConfig"]
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,14 @@ class ViTConfig:
         attn_drop_rate: Dropout on the attention weights.
         drop_path_rate: Stochastic depth of the last block; earlier blocks get linearly less.
         global_pool: "token" reads the CLS token, "avg" the mean of the patch tokens.
-        patch_embed: "conv", "linear", "overlap" or "stem"; see `vitlib.patches`.
-        pos_embed: "none", "learned", "learned2d", "sincos2d" or "relative"; see `vitlib.posembed`.
-        norm_order: "pre" (the paper) or "post" (the 2017 Transformer); see `vitlib.encoder`.
+        patch_embed: "conv", "linear", "overlap" or "stem"; see `vitlib.model.patches`.
+        pos_embed: "none", "learned", "learned2d", "sincos2d" or "relative"; see `vitlib.model.posembed`.
+        norm_order: "pre" (the paper) or "post" (the 2017 Transformer); see `vitlib.model.encoder`.
         head: "linear", or "mlp" with one tanh hidden layer (the paper's pre-training head).
         layer_scale: Initial value of LayerScale, or None for no LayerScale.
         act: "gelu" (exact), "gelu_tanh" (Flax's form) or "relu".
         init_std: Standard deviation of the blocks' matrices before training.
+        mask_token: Whether there is a learned token that `VisionTransformer.embed` puts for masked patches.
 
     Raises:
         ValueError: If a value is out of range or the sizes do not divide.
@@ -65,24 +68,22 @@ class ViTConfig:
     drop_rate: float = 0.0
     attn_drop_rate: float = 0.0
     drop_path_rate: float = 0.0
-    global_pool: str = "token"
-    patch_embed: str = "conv"
-    pos_embed: str = "learned"
-    norm_order: str = "pre"
-    head: str = "linear"
+    global_pool: Literal["token", "avg"] = "token"
+    patch_embed: Literal["conv", "linear", "overlap", "stem"] = "conv"
+    pos_embed: Literal["none", "learned", "learned2d", "sincos2d", "relative"] = "learned"
+    norm_order: Literal["pre", "post"] = "pre"
+    head: Literal["linear", "mlp"] = "linear"
     layer_scale: float | None = None
-    act: str = "gelu"
+    act: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
     init_std: float = 0.02
+    mask_token: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.img_size, list):  # a config read back from JSON
             object.__setattr__(self, "img_size", tuple(self.img_size))
-        sides = self.img_size if isinstance(self.img_size, tuple) else (self.img_size,)
-        if len(sides) not in (1, 2) or not all(is_count(s) for s in sides):
-            raise ValueError(f"img_size must be a positive integer or (height, width), got {self.img_size!r}")
+        sides = as_pair("img_size", self.img_size)
         for name in ("patch_size", "in_chans", "embed_dim", "depth", "num_heads"):
-            if not is_count(getattr(self, name)):
-                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
+            check_count(name, getattr(self, name))
         if not isinstance(self.num_classes, int) or self.num_classes < 0:
             raise ValueError(f"num_classes must be 0 (no head) or more, got {self.num_classes!r}")
         if not is_number(self.mlp_ratio) or not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
@@ -95,33 +96,23 @@ class ViTConfig:
         if not is_number(self.init_std) or not 0 <= self.init_std < float("inf"):
             raise ValueError(f"init_std must be a number, 0 or more, got {self.init_std!r}; 0.02 is usual")
         for name in ("drop_rate", "attn_drop_rate", "drop_path_rate"):
-            if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)!r}")
-        for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+            check_rate(name, getattr(self, name))
+        for name, known in CHOICES.items():
+            check_choice(name, getattr(self, name), known)
+        if not isinstance(self.mask_token, bool):
+            raise ValueError(f"mask_token must be True or False, got {self.mask_token!r}")
         for side in sides:
             check_multiple("img_size", side, self.patch_size)
-        if self.embed_dim % self.num_heads:
-            raise ValueError(
-                f"embed_dim {self.embed_dim} is not a multiple of num_heads {self.num_heads}; "
-                f"try embed_dim {-(-self.embed_dim // self.num_heads) * self.num_heads}"
-            )
-        if self.pos_embed in ("learned2d", "sincos2d") and self.embed_dim % 4:
-            raise ValueError(
-                f"pos_embed {self.pos_embed!r} splits embed_dim in four; "
-                f"{self.embed_dim} is not a multiple of 4"
-            )
-        if self.patch_embed == "stem" and (self.patch_size < 2 or self.patch_size & (self.patch_size - 1)):
-            raise ValueError(
-                f"patch_embed 'stem' halves the image per layer and needs patch_size 2, 4, 8, ...; "
-                f"got {self.patch_size}"
-            )
+        check_heads(self.embed_dim, self.num_heads)
+        if self.pos_embed in ("learned2d", "sincos2d"):
+            check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
+        if self.patch_embed == "stem":
+            check_halvings(self.patch_size)
 
     @property
     def image_shape(self) -> tuple[int, int]:
         """Height and width in pixels."""
-        return self.img_size if isinstance(self.img_size, tuple) else (self.img_size, self.img_size)
+        return as_pair("img_size", self.img_size)
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -154,8 +145,7 @@ class ViTConfig:
         >>> ViTConfig.preset("vit-b/16", img_size=384).num_patches
         576
         """
-        if name not in PRESETS:
-            raise ValueError(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+        check_choice("preset", name, PRESETS)
         size, patch = name.removeprefix("vit-").split("/")
         depth, embed_dim, num_heads = SIZES[size]
         config = cls(
@@ -169,6 +159,10 @@ class ViTConfig:
         return replace(config, **overrides)
 
 
+#: The fields of a `ViTConfig` that take one of a few words, and the words.
+CHOICES = {
+    name: get_args(hint) for name, hint in get_type_hints(ViTConfig).items() if get_origin(hint) is Literal
+}
 # layers L, width D, heads h; the MLP is 4D wide in each
 SIZES = {"ti": (12, 192, 3), "s": (12, 384, 6), "b": (12, 768, 12), "l": (24, 1024, 16), "h": (32, 1280, 16)}
 #: The names that `ViTConfig.preset` knows: the paper's B, L and H, and DeiT's Ti and S. Source: chapter 08.

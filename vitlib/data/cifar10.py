@@ -31,7 +31,6 @@ __all__ = [
     "mirrors",
 ]
 
-
 #: The classes of CIFAR-10, in the order of its labels. Source: chapter 09.
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CIFAR10_URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
@@ -48,14 +47,12 @@ def find_cifar10(root: str | Path | None = None) -> Path | None:
     """The folder `cifar-10-batches-bin`, or None where there is none.
 
     Args:
-        root: The one place to look in; without it, `$VITLIB_DATA`, then the user's cache folder.
+        root: The one folder to look in; without it, `$VITLIB_DATA`, then the user's cache folder.
 
     Source: chapter 09.
     """
-    for place in data_folders(root):
-        if (place / _CIFAR10_FOLDER).is_dir():
-            return place / _CIFAR10_FOLDER
-    return None
+    folders = (folder / _CIFAR10_FOLDER for folder in data_folders(root))
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def load_cifar10(
@@ -80,9 +77,9 @@ def load_cifar10(
     check_choice("split", split, _CIFAR10_FILES)
     folder = find_cifar10(root)
     if folder is None:
-        places = " or ".join(str(place) for place in data_folders(root))
+        searched = " or ".join(map(str, data_folders(root)))
         raise FileNotFoundError(
-            f"no {_CIFAR10_FOLDER} in {places}; download it with {FETCH}, or set VITLIB_DATA "
+            f"no {_CIFAR10_FOLDER} in {searched}; download it with {FETCH}, or set VITLIB_DATA "
             f"to the folder that holds it (load_dataset('drawn10') needs no download)"
         )
     records = np.concatenate([_read_batch(folder / name) for name in _CIFAR10_FILES[split]])
@@ -95,8 +92,8 @@ def data_folders(root: str | Path | None) -> list[Path]:
     """Folders that may hold data, the first choice first."""
     if root is not None:
         return [Path(root).expanduser()]
-    named = os.environ.get("VITLIB_DATA")
-    return ([Path(named).expanduser()] if named else []) + [_cache_folder()]
+    chosen = os.environ.get("VITLIB_DATA")
+    return ([Path(chosen).expanduser()] if chosen else []) + [_cache_folder()]
 
 
 def _cache_folder() -> Path:
@@ -112,15 +109,15 @@ def _cache_folder() -> Path:
 
 def _read_batch(path: Path) -> np.ndarray:
     """One file's records, uint8 (10000, 3073), its size and labels checked."""
-    again = f"delete {path.parent} and run {FETCH}"
+    fix = f"delete {path.parent} and run {FETCH}"
     if not path.is_file():
-        raise ValueError(f"CIFAR-10 is not whole: expected {path}, got no such file; {again}")
+        raise ValueError(f"CIFAR-10 is not whole: expected {path}, got no such file; {fix}")
     size = path.stat().st_size
     if size != _BATCH * _RECORD:
-        raise ValueError(f"{path} is damaged: expected {_BATCH * _RECORD} bytes, got {size}; {again}")
+        raise ValueError(f"{path} is damaged: expected {_BATCH * _RECORD} bytes, got {size}; {fix}")
     records = np.fromfile(path, np.uint8).reshape(_BATCH, _RECORD)
     if records[:, 0].max() > 9:
-        raise ValueError(f"{path} is damaged: expected labels 0 to 9, got {records[:, 0].max()}; {again}")
+        raise ValueError(f"{path} is damaged: expected labels 0 to 9, got {records[:, 0].max()}; {fix}")
     return records
 
 
@@ -161,19 +158,19 @@ def fetch_cifar10(
 
     Source: chapter 09.
     """
-    place = data_folders(root)[0]
-    target = place / _CIFAR10_FOLDER
-    part = place / f"{CIFAR10_URL.rpartition('/')[2]}.part"
+    folder = data_folders(root)[0]
+    target = folder / _CIFAR10_FOLDER
+    part = folder / f"{CIFAR10_URL.rpartition('/')[2]}.part"
     try:
         check_cifar10(target)
         return target
     except ValueError:
         pass  # absent, or damaged and to be replaced
-    need = size + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
-    free = shutil.disk_usage(next(p for p in (place, *place.absolute().parents) if p.exists())).free
-    if free < need:
+    needed = size + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
+    free = shutil.disk_usage(next(p for p in (folder, *folder.absolute().parents) if p.exists())).free
+    if free < needed:
         raise OSError(
-            f"no space left: expected {need / 1e6:.0f} MB free in {place}, got {free / 1e6:.0f}; "
+            f"no space left: expected {needed / 1e6:.0f} MB free in {folder}, got {free / 1e6:.0f}; "
             f"make room, or choose another folder with --root"
         )
     download(mirrors() if urls is None else urls, part, size, md5, progress)

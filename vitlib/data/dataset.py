@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int64, Shaped, UInt8
 from torch import Tensor
 
-from vitlib.checks import check_choice
+from vitlib.checks import check_between, check_choice, check_dtype, check_images
 from vitlib.data.cifar10 import CIFAR10_CLASSES, cifar10_label, find_cifar10, load_cifar10
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 
@@ -81,8 +81,8 @@ def load_dataset(
         images, labels = load_drawn10(split, n)
         return Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
     images, labels = load_cifar10(split, root)
-    if n is not None and not 1 <= n <= len(images):
-        raise ValueError(f"expected n from 1 to {len(images)} for CIFAR-10's {split} split, got {n}")
+    if n is not None:
+        check_between("n", n, 1, len(images), f" for CIFAR-10's {split} split")
     return Dataset(images[:n], labels[:n], CIFAR10_CLASSES, cifar10_label(find_cifar10(root)), "cifar10")
 
 
@@ -110,21 +110,18 @@ def split_validation(
     total = len(labels)
     if len(images) != total:
         raise ValueError(f"expected as many images as labels, got {len(images)} and {total}")
-    if not 1 <= n < total:
-        raise ValueError(f"expected n from 1 to {total - 1}, got {n}; hold out fewer than all {total} images")
+    check_between("n", n, 1, total - 1)
     shuffled = np.random.default_rng(seed).permutation(total)
     y = labels.cpu().numpy()[shuffled]
-    # Give each image its place within its own class, from 0 to 1: the n smallest are then spread evenly.
-    place = np.empty(total)
+    # Rank each image within its own class, from 0 to 1: the n smallest are then spread evenly.
+    rank = np.empty(total)
     for value in np.unique(y):
         members = np.flatnonzero(y == value)
-        place[members] = (np.arange(len(members)) + 0.5) / len(members)
-    held = torch.zeros(total, dtype=torch.bool)
-    held[torch.from_numpy(shuffled[np.argsort(place, kind="stable")[:n]])] = True
-    held = held.to(labels.device)
-    rest, held = (~held).nonzero()[:, 0], held.nonzero()[:, 0]
-    here = images.device
-    return (images[rest.to(here)], labels[rest]), (images[held.to(here)], labels[held])
+        rank[members] = (np.arange(len(members)) + 0.5) / len(members)
+    order = torch.from_numpy(shuffled[np.argsort(rank, kind="stable")])
+    parts = [part.sort().values for part in (order[n:], order[:n])]
+    train, val = ((images[i.to(images.device)], labels[i.to(labels.device)]) for i in parts)
+    return train, val
 
 
 def normalize(
@@ -152,7 +149,7 @@ def normalize(
         >>> normalize(torch.tensor([[[0, 255]]], dtype=torch.uint8)).tolist()
         [[[-1.0, 1.0]]]
     """
-    _check_images(images)
+    check_batch(images, "... C H W")
     if images.dtype == torch.uint8:
         images = images.to(torch.get_default_dtype()) / 255
     elif images.device.type == "cpu" and images.numel():
@@ -195,26 +192,9 @@ def denormalize(
 
     Source: chapter 09.
     """
-    _check_images(images)
-    if images.dtype == torch.uint8:
-        raise ValueError("expected standardised float images, got uint8; uint8 images need no denormalize")
+    check_images(images, "... C H W")
+    check_dtype(images, "standardised float", "uint8 images need no denormalize")
     return (images * _per_channel("std", std, images) + _per_channel("mean", mean, images)).clamp(0, 1)
-
-
-def _check_images(images: Tensor) -> None:
-    """Refuses what is not a uint8 or float tensor (..., C, H, W)."""
-    if not isinstance(images, Tensor):
-        raise ValueError(
-            f"expected a torch tensor (..., C, H, W), got {type(images).__name__}; turn a NumPy "
-            f"image (H, W, C) into one with torch.from_numpy(image).permute(2, 0, 1)"
-        )
-    shape = tuple(images.shape)
-    if images.ndim < 3:
-        raise ValueError(f"expected images (..., C, H, W), got {shape}; add the missing axes with x[None]")
-    if shape[-1] in (1, 3, 4) and shape[-3] not in (1, 3, 4):
-        raise ValueError(f"expected channels first (..., C, H, W), got {shape}; use x.movedim(-1, -3)")
-    if images.dtype != torch.uint8 and not images.is_floating_point():
-        raise ValueError(f"expected uint8 or float images, got {images.dtype}; use x.to(torch.uint8)")
 
 
 def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> Tensor:
@@ -225,14 +205,7 @@ def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> T
     return value[:, None, None]  # (C,) -> (C, 1, 1)
 
 
-def check_batch(images: Tensor) -> None:
-    if images.ndim != 4:
-        raise ValueError(
-            f"expected images (B, C, H, W), got shape {tuple(images.shape)}; "
-            "add a batch axis to a single image with images[None]"
-        )
-    if images.dtype != torch.uint8 and not images.is_floating_point():
-        raise ValueError(
-            f"expected uint8 images, or floats in [0, 1], got {images.dtype}; "
-            "convert integers in [0, 255] with images.to(torch.uint8)"
-        )
+def check_batch(images: Tensor, shape: str = "B C H W") -> None:
+    """Refuse `images` that are not of this `shape`, uint8 or float."""
+    check_images(images, shape)
+    check_dtype(images, "uint8 or float", "convert integers in [0, 255] with images.to(torch.uint8)")

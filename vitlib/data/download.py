@@ -1,20 +1,24 @@
-"""Downloads that go on where they stopped, and archives unpacked with suspicion; whole or not at all."""
+"""Downloads that go on where they stopped, and archives unpacked with suspicion: whole or not at all."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import hashlib
 import http.client
 import os
+import platform
 import shutil
 import tarfile
 import time
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
+
+__all__ = ["DiskError", "download", "unpack"]
 
 _CHUNK = 1 << 16
 
@@ -50,7 +54,7 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
     reasons, wrong = [], None
     for url in urls:
         for _ in range(2):
-            anew = not path.exists()
+            from_nothing = not path.exists()
             try:
                 _fill(url, path, size, progress)
             except DiskError:
@@ -63,7 +67,7 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
                 return path
             path.unlink()
             wrong = f"{url} gave a wrong file: expected MD5 {md5}, got {got}; try another mirror"
-            if anew:  # else the beginning came from elsewhere: once more, from nothing
+            if from_nothing:  # else the beginning came from elsewhere: once more
                 break
     if wrong and not reasons:
         raise ValueError(wrong)
@@ -80,8 +84,8 @@ def unpack(
 ) -> Path:
     """Unpacks a .tar.gz that holds one folder.
 
-    Only plain files below a folder of the target's name are taken: one member that is a link or a device, or
-    whose path is absolute or climbs out with "..", condemns the whole archive.
+    Only plain files below a folder of the target's name are taken: one member that is a link or a device, lies
+    elsewhere, or that tarfile's own filter for data refuses, condemns the whole archive.
 
     Args:
         archive: The file.
@@ -93,67 +97,64 @@ def unpack(
         `target`.
 
     Raises:
-        ValueError: A damaged archive, or one with a member that is refused. Nothing is left behind.
+        ValueError: A damaged archive, or one with a member that is refused, or a Python without that filter.
+            Nothing is left behind.
         DiskError: No space left, or no right to write. Nothing is left behind.
     """
     archive, target = Path(archive), Path(target)
-    workshop = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
-    fresh = workshop / target.name
+    if not hasattr(tarfile, "data_filter"):
+        version = platform.python_version()
+        raise ValueError(
+            f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {version}; update"
+        )
+    staging = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
+    fresh = staging / target.name
+
+    def only_data(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+        nonlocal limit
+        limit -= member.size
+        if limit < 0:
+            raise ValueError(f"refused {archive}: more is in it than expected; download it again")
+        inside = PurePosixPath(member.name).parts[:1] == (target.name,)
+        if not inside or not (member.isfile() or member.isdir()):
+            raise tarfile.FilterError(f"{member.name!r} is none")
+        return tarfile.data_filter(member, folder)
+
     try:
-        shutil.rmtree(workshop, ignore_errors=True)
-        fresh.mkdir(parents=True)
-        with tarfile.open(archive, "r:gz") as tar:
-            for member in tar:
-                place = workshop.joinpath(*_safe_parts(member, target.name))
-                limit -= member.size
-                if limit < 0:
-                    raise ValueError(f"refused {archive}: more is in it than expected; download it again")
-                if member.isdir():
-                    place.mkdir(parents=True, exist_ok=True)
-                    continue
-                place.parent.mkdir(parents=True, exist_ok=True)
-                with tar.extractfile(member) as source, open(place, "wb") as sink:
-                    shutil.copyfileobj(source, sink, 1 << 20)
-        check(fresh)
-        if target.exists():
-            os.replace(target, workshop / "old")
-        os.replace(fresh, target)
+        shutil.rmtree(staging, ignore_errors=True)
+        with _writing(target):
+            fresh.mkdir(parents=True)
+            with tarfile.open(archive, "r:gz") as tar:
+                tar.extractall(staging, filter=only_data)
+            check(fresh)
+            if target.exists():
+                os.replace(target, staging / "old")
+            os.replace(fresh, target)
+    except tarfile.FilterError as error:
+        raise ValueError(
+            f"refused the archive: expected plain files in {target.name}/, got others ({error}); "
+            "it is not the official one, download it again"
+        ) from error
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{archive} is damaged ({error}); delete it and download it again") from error
-    except OSError as error:
-        raise disk_error(error, target) from error
     finally:
-        shutil.rmtree(workshop, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
     return target
 
 
-def disk_error(error: OSError, path: Path) -> OSError:
-    """The same error in a student's words, where it is about the disk.
-
-    Args:
-        error: What the system raised.
-        path: What was being written.
-    """
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskError(f"no space left for {path}; make room, or choose another folder with --root")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-        return DiskError(
-            f"cannot write {path} ({os.strerror(error.errno)}); choose a folder of your own "
-            f"with --root or VITLIB_DATA"
-        )
-    return error
-
-
-def _safe_parts(member: tarfile.TarInfo, folder: str) -> tuple[str, ...]:
-    """The member's path below `folder`, or ValueError."""
-    parts = PurePosixPath(member.name).parts
-    plain = all(part not in ("..", "/") and "\\" not in part and ":" not in part for part in parts)
-    if not (plain and parts[:1] == (folder,) and (member.isfile() or member.isdir())):
-        raise ValueError(
-            f"refused the archive: expected plain files in {folder}/, got {member.name!r}; "
-            f"it is not the official one, download it again"
-        )
-    return parts
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Errors while `path` is written, in a student's words where they are about the disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            fix = "make room, or choose another folder with --root"
+            raise DiskError(f"no space left for {path}; {fix}") from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+            fix = "choose a folder of your own with --root or VITLIB_DATA"
+            raise DiskError(f"cannot write {path} ({os.strerror(error.errno)}); {fix}") from error
+        raise
 
 
 def _fill(url: str, path: Path, size: int, progress: bool) -> None:
@@ -181,34 +182,30 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
     if have > size:
         path.unlink()
         have = 0
-    ask = urllib.request.Request(url, headers={"User-Agent": "vitlib", "Accept-Encoding": "identity"})
+    request = urllib.request.Request(url, headers={"User-Agent": "vitlib", "Accept-Encoding": "identity"})
     if have:
-        ask.add_header("Range", f"bytes={have}-")
-    with urllib.request.urlopen(ask, timeout=60) as answer:
-        if have and (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-"):
+        request.add_header("Range", f"bytes={have}-")
+    with urllib.request.urlopen(request, timeout=60) as response:
+        if have and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-"):
             mode = "ab"
         else:
             mode, have = "wb", 0
-        offered = answer.headers.get("Content-Length")
-        if offered is not None and have + int(offered) != size:
-            raise OSError(f"expected a file of {size:,} bytes, got one of {have + int(offered):,}")
+        length = response.headers.get("Content-Length")
+        if length is not None and have + int(length) != size:
+            raise OSError(f"expected a file of {size:,} bytes, got one of {have + int(length):,}")
         bar.n = have
         bar.refresh()
-        try:
+        with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            sink = open(path, mode)
-        except OSError as error:
-            raise disk_error(error, path) from error
-        with sink:
-            while chunk := answer.read(min(_CHUNK, size - have + 1)):
+            file = open(path, mode)
+        with file:
+            while chunk := response.read(min(_CHUNK, size - have + 1)):
                 have += len(chunk)
                 if have > size:
                     raise OSError(f"expected a file of {size:,} bytes, got more")
-                try:
-                    sink.write(chunk)
-                    sink.flush()
-                except OSError as error:
-                    raise disk_error(error, path) from error
+                with _writing(path):
+                    file.write(chunk)
+                    file.flush()
                 bar.update(len(chunk))
 
 

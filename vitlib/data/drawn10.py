@@ -19,6 +19,10 @@ import torch
 from jaxtyping import Int64, UInt8
 from torch import Tensor
 
+from vitlib.checks import check_between, check_choice
+
+__all__ = ["DRAWN10_CLASSES", "DRAWN10_SIZES", "load_drawn10"]
+
 DRAWN10_SIZES = {"train": 10_000, "test": 2_000}
 _BLOCK = 500  # images drawn together: what they need stays in the processor's cache
 _SIDE = (np.arange(32, dtype=np.float32) - 15.5) / 16  # pixel centres, from -1 to 1
@@ -43,14 +47,11 @@ def load_drawn10(
 
     Source: chapter 09.
     """
-    if split not in DRAWN10_SIZES:
-        raise ValueError(f"unknown split {split!r}: expected one of {', '.join(DRAWN10_SIZES)}")
+    check_choice("split", split, DRAWN10_SIZES)
     size = DRAWN10_SIZES[split]
     n = size if n is None else n
-    if not isinstance(n, int) or not 1 <= n <= size:
-        raise ValueError(f"expected n from 1 to {size} for Drawn-10's {split} split, got {n!r}")
-    if not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise ValueError(f"expected a whole seed from 0 to {2**32 - 1}, got {seed!r}")
+    check_between("n", n, 1, size, f" for Drawn-10's {split} split")
+    check_between("a whole seed", seed, 0, 2**32 - 1)
     images = np.empty((n, 3, 32, 32), np.uint8)
     labels = _labels(split, n, seed)
     for start in range(0, n, _BLOCK):

@@ -11,11 +11,10 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from vitlib.checks import check_choice
+from vitlib.checks import as_pair, check_choice
 from vitlib.data.dataset import Dataset
 
 __all__ = ["SAMPLES", "load_folder", "load_image", "sample_image"]
-
 
 SAMPLES = {  # photographs in the public domain that scikit-image's wheel carries
     "astronaut": "astronaut.png",
@@ -51,13 +50,13 @@ def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) 
     Source: chapter 01.
     """
     cv2 = _import_cv2()
-    wanted = _check_size(img_size)
+    wanted = None if img_size is None else as_pair("img_size", img_size)
     path = Path(path).expanduser()
     if path.is_dir():
         raise ValueError(f"expected an image file, got the folder {path}; use load_folder for that")
     if not path.is_file():
-        around = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, around, 1, 0.5)
+        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, siblings, 1, 0.5)
         hint = f"; did you mean {near[0]}?" if near else f"; the current folder is {Path.cwd()}"
         raise FileNotFoundError(f"no file {path}{hint}")
     encoded = np.frombuffer(path.read_bytes(), np.uint8)  # cv2.imread fails on some names under Windows
@@ -133,10 +132,10 @@ def sample_image(
     Source: chapter 01.
     """
     check_choice("sample image", name, SAMPLES)
-    found = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
-    if found is None:
+    spec = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
+    if spec is None:
         raise ImportError("the sample photographs come with scikit-image: pip install scikit-image")
-    return load_image(Path(found.submodule_search_locations[0]) / "data" / SAMPLES[name], img_size)
+    return load_image(Path(spec.submodule_search_locations[0]) / "data" / SAMPLES[name], img_size)
 
 
 def _import_cv2():
@@ -151,16 +150,6 @@ def _import_cv2():
     return cv2
 
 
-def _check_size(img_size: object) -> tuple[int, int] | None:
-    """(height, width) in pixels, or None."""
-    if img_size is None:
-        return None
-    pair = tuple(img_size) if isinstance(img_size, tuple | list) else (img_size, img_size)
-    if len(pair) != 2 or not all(type(v) is int and v > 0 for v in pair):
-        raise ValueError(f"expected img_size in whole pixels, or (height, width), got {img_size!r}; try 224")
-    return pair
-
-
 def _fit(rgb: np.ndarray, height: int, width: int) -> np.ndarray:
     """Cuts out the middle in the proportion height:width, then resizes; (H, W, 3) -> (height, width, 3)."""
     cv2 = _import_cv2()
@@ -168,5 +157,5 @@ def _fit(rgb: np.ndarray, height: int, width: int) -> np.ndarray:
     scale = min(H / height, W / width)
     h, w = max(1, round(height * scale)), max(1, round(width * scale))
     top, left = (H - h) // 2, (W - w) // 2
-    way = cv2.INTER_AREA if scale > 1 else cv2.INTER_CUBIC
-    return cv2.resize(rgb[top : top + h, left : left + w], (width, height), interpolation=way)
+    interpolation = cv2.INTER_AREA if scale > 1 else cv2.INTER_CUBIC
+    return cv2.resize(rgb[top : top + h, left : left + w], (width, height), interpolation=interpolation)

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vitlib.checks import check_count
+
 __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 
 
@@ -68,15 +70,14 @@ def attention_distance(
     """
     _check_maps(maps)
     rows, cols = grid
-    if patch_size < 1:
-        raise ValueError(f"patch_size must be a positive number of pixels, got {patch_size}")
+    check_count("patch_size", patch_size)
     if rows * cols + 1 != maps.shape[-1]:
         raise ValueError(
             f"a grid of {rows} x {cols} patches has {rows * cols + 1} tokens with CLS, "
             f"got maps of {maps.shape[-1]}; use model.cfg.grid"
         )
-    places = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).to(maps)  # (N, 2)
-    pixels = patch_size * torch.cdist(places, places, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
+    centres = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).to(maps)  # (N, 2)
+    pixels = patch_size * torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
     patches = maps[..., 1:, 1:]  # (L, B, h, N, N)
     means = (patches * pixels).sum(dim=-1) / patches.sum(dim=-1).clamp_min(torch.finfo(maps.dtype).tiny)
     return means.mean(dim=(1, 3))  # (L, B, h, N) -> (L, h)

@@ -41,25 +41,25 @@ def grad_cam(
         chapter 14.
     """
     modes = {module: module.training for module in model.modules()}
-    kept: list[Tensor] = []
+    tokens: list[Tensor] = []
 
-    def keep(_module, args: tuple) -> tuple:
-        kept.append(args[0].detach().requires_grad_())  # the graph starts here: below it nothing is needed
-        return (kept[0], *args[1:])
+    def catch(_module, args: tuple) -> tuple:
+        tokens.append(args[0].detach().requires_grad_())  # the graph starts here: below it nothing is needed
+        return (tokens[0], *args[1:])
 
-    handle = model.blocks[-1].attn.register_forward_pre_hook(keep)
+    handle = model.blocks[-1].attn.register_forward_pre_hook(catch)
     try:
         with torch.inference_mode(False), torch.enable_grad():
             logits = model.eval()(images.clone())  # (B, K); a clone, for images made in inference mode
             classes = _targets(target, logits)
             score = logits.gather(1, classes[:, None]).sum()
-            (grads,) = torch.autograd.grad(score, kept)  # (B, T, D)
+            (grads,) = torch.autograd.grad(score, tokens)  # (B, T, D)
     finally:
         handle.remove()
         for module, training in modes.items():
             module.training = training
     weights = grads[:, 1:].mean(dim=1, keepdim=True)  # (B, 1, D): one weight for each channel
-    cam = (weights * kept[0].detach()[:, 1:]).sum(dim=-1).relu()  # (B, N)
+    cam = (weights * tokens[0].detach()[:, 1:]).sum(dim=-1).relu()  # (B, N)
     cam = cam.unflatten(1, (1, *model.cfg.grid))  # (B, N) -> (B, 1, rows, cols)
     cam = F.interpolate(cam, images.shape[2:], mode="bilinear", align_corners=False)[:, 0]  # (B, H, W)
     return cam / cam.amax(dim=(1, 2), keepdim=True).clamp_min(torch.finfo(cam.dtype).tiny)

@@ -7,6 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vitlib.checks import check_count, check_heads
+
 __all__ = ["Attention"]
 
 
@@ -48,13 +50,8 @@ class Attention(nn.Module):
         drop_rate: float = 0.0,
     ) -> None:
         super().__init__()
-        if num_heads < 1:
-            raise ValueError(f"num_heads must be 1 or more, got {num_heads}")
-        if embed_dim % num_heads:
-            raise ValueError(
-                f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; "
-                f"try embed_dim {-(-embed_dim // num_heads) * num_heads}"
-            )
+        check_count("num_heads", num_heads)
+        check_heads(embed_dim, num_heads)
         self.num_heads = num_heads
         self.attn_drop_rate = attn_drop_rate
         self.qkv = nn.Linear(embed_dim, 3 * embed_dim, bias=qkv_bias)

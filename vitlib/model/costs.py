@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import torch
 from torch import nn
 
 from vitlib.config import ViTConfig
+from vitlib.model.patches import PATCH_EMBEDS
 
 __all__ = ["count_macs", "count_parameters"]
 
@@ -23,9 +25,9 @@ def count_parameters(module: nn.Module) -> int:
 def count_macs(cfg: ViTConfig) -> int:
     """Multiply-accumulates of one forward pass for one image, attention products included.
 
-    Counted: the patch embedding, the four D x D projections, the two T x T products and the MLP of
-    each block, and a linear head. Norms, softmax and activations are left out, as is usual. An
-    overlapping or stem embedding and an MLP head are counted as the plain ones.
+    Counted: the patch embedding's convolutions (or matrix), the four D x D projections, the two T x T
+    products and the MLP of each block, and the head. Norms, softmax, activations and biases are left
+    out, as is usual; what a convolution multiplies with its padding's zeros is in.
 
     Source: Section 3.1; the appendix of the book lists the values for Ti/S/B/L/H; chapter 08.
 
@@ -33,8 +35,23 @@ def count_macs(cfg: ViTConfig) -> int:
     17.5638
     """
     tokens, width = cfg.num_patches + 1, cfg.embed_dim
-    embedding = cfg.num_patches * cfg.patch_size**2 * cfg.in_chans * width
     projections = tokens * 4 * width**2
     attention = 2 * tokens**2 * width  # queries by keys, weights by values
     mlp = tokens * 2 * width * cfg.hidden_dim
-    return embedding + cfg.depth * (projections + attention + mlp) + width * cfg.num_classes
+    hidden = width**2 if cfg.head == "mlp" and cfg.num_classes else 0
+    head = hidden + width * cfg.num_classes
+    return _embedding_macs(cfg) + cfg.depth * (projections + attention + mlp) + head
+
+
+def _embedding_macs(cfg: ViTConfig) -> int:
+    """Each layer's weights, as often as it is applied: an image is smaller after every stride."""
+    with torch.device("meta"):
+        embedding = PATCH_EMBEDS[cfg.patch_embed](cfg.patch_size, cfg.in_chans, cfg.embed_dim)
+    (height, width), macs = cfg.image_shape, 0
+    for layer in embedding.modules():
+        if isinstance(layer, nn.Conv2d):
+            height, width = height // layer.stride[0], width // layer.stride[1]
+            macs += height * width * layer.weight.numel()
+        elif isinstance(layer, nn.Linear):
+            macs += cfg.num_patches * layer.weight.numel()
+    return macs

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vitlib.checks import check_choice, check_rate
+
 __all__ = ["ACTIVATIONS", "DropPath", "LayerScale", "Mlp"]
 
 ACTIVATIONS = {"gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU(approximate="tanh"), "relu": nn.ReLU}
@@ -30,8 +32,7 @@ class Mlp(nn.Module):
 
     def __init__(self, embed_dim: int, hidden_dim: int, act: str = "gelu", drop_rate: float = 0.0) -> None:
         super().__init__()
-        if act not in ACTIVATIONS:
-            raise ValueError(f"act must be one of {', '.join(ACTIVATIONS)}; got {act!r}")
+        check_choice("act", act, ACTIVATIONS)
         self.fc1 = nn.Linear(embed_dim, hidden_dim)
         self.act = ACTIVATIONS[act]()
         self.fc2 = nn.Linear(hidden_dim, embed_dim)
@@ -58,8 +59,7 @@ class DropPath(nn.Module):
 
     def __init__(self, p: float = 0.0) -> None:
         super().__init__()
-        if not 0 <= p < 1:
-            raise ValueError(f"DropPath's p must be in [0, 1), got {p}")
+        check_rate("DropPath's p", p)
         self.p = p
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from einops import rearrange
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import check_multiple
+from vitlib.checks import as_pair, check_divides, check_halvings, check_images
 
 __all__ = [
     "PATCH_EMBEDS",
@@ -42,20 +40,9 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tenso
     >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
     torch.Size([1, 196, 768])
     """
-    _check_images(images, patch_size)
+    check_images(images)
+    check_divides(patch_size, *images.shape[2:])
     return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
-
-
-def _check_images(images: Tensor, patch_size: int) -> None:
-    if images.ndim != 4:
-        raise ValueError(
-            f"expected images of shape (B, C, H, W), got {tuple(images.shape)}; "
-            "add the batch axis with images[None]"
-        )
-    if not isinstance(patch_size, int) or patch_size < 1:
-        raise ValueError(f"patch_size must be a positive integer, got {patch_size}")
-    check_multiple("image height", images.shape[2], patch_size)
-    check_multiple("image width", images.shape[3], patch_size)
 
 
 def unpatchify(
@@ -76,14 +63,13 @@ def unpatchify(
 
     Source: Section 3.1; chapter 01.
     """
-    height, width = (img_size, img_size) if isinstance(img_size, int) else img_size
+    height, width = as_pair("img_size", img_size)
     if patches.ndim != 3 or patch_size < 1 or patches.shape[2] % patch_size**2:
         raise ValueError(
             f"unpatchify expects patches of shape (B, N, P*P*C) with P = {patch_size}, "
             f"got {tuple(patches.shape)}"
         )
-    check_multiple("image height", height, patch_size)
-    check_multiple("image width", width, patch_size)
+    check_divides(patch_size, height, width)
     rows, cols = height // patch_size, width // patch_size
     if patches.shape[1] != rows * cols:
         raise ValueError(
@@ -135,13 +121,22 @@ class ConvPatchEmbed(nn.Module):
     Source: Equation 1; the same map as `LinearPatchEmbed`, weights rearranged; chapter 02.
     """
 
+    overlap = False
+
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
         self.patch_size = patch_size
-        self.proj = _init_projection(nn.Conv2d(in_chans, embed_dim, patch_size, stride=patch_size))
+        margin = patch_size // 2 if self.overlap else 0
+        kernel_size = patch_size + 2 * margin
+        self.proj = _init_projection(
+            nn.Conv2d(in_chans, embed_dim, kernel_size, stride=patch_size, padding=margin)
+        )
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        _check_images(images, self.patch_size)  # a convolution would leave the last pixels out in silence
+        check_images(images)
+        check_divides(
+            self.patch_size, *images.shape[2:]
+        )  # a convolution would drop the last pixels in silence
         return self.proj(images).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, D, N) -> (B, N, D)
 
 
@@ -182,12 +177,7 @@ class OverlapPatchEmbed(ConvPatchEmbed):
     Source: the overlapping patches of T2T-ViT (arXiv 2101.11986); not in the paper; chapter 02.
     """
 
-    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
-        super().__init__(patch_size, in_chans, embed_dim)
-        margin = patch_size // 2
-        self.proj = _init_projection(
-            nn.Conv2d(in_chans, embed_dim, patch_size + 2 * margin, stride=patch_size, padding=margin)
-        )
+    overlap = True
 
 
 class ConvStem(nn.Module):
@@ -212,12 +202,9 @@ class ConvStem(nn.Module):
 
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
-        if not isinstance(patch_size, int) or patch_size < 2 or patch_size & (patch_size - 1):
-            raise ValueError(
-                f"a stem halves the image per layer and needs patch_size 2, 4, 8, ...; got {patch_size}"
-            )
+        check_halvings(patch_size)
         self.patch_size = patch_size
-        halvings = int(math.log2(patch_size))
+        halvings = patch_size.bit_length() - 1
         widths = [in_chans] + [max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)]
         layers: list[nn.Module] = []
         for before, after in zip(widths, widths[1:], strict=False):
@@ -230,7 +217,8 @@ class ConvStem(nn.Module):
         self.proj = _init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        _check_images(images, self.patch_size)
+        check_images(images)
+        check_divides(self.patch_size, *images.shape[2:])
         return self.proj(self.stem(images)).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, N, D)
 
 

@@ -1,99 +1,32 @@
-"""Position embeddings (Section 3.1, Appendix D.4) and their resampling to another grid (Section 3.2)."""
+"""Position embeddings, learned or fixed, added to the tokens or to the scores (Section 3.1, Appendix D.4)."""
 
 from __future__ import annotations
-
-import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vitlib.checks import check_quarters
+from vitlib.model.resample import resample_grid, resample_pos_embed
+
 __all__ = [
     "POS_EMBEDS",
     "Learned2dPosEmbed",
     "LearnedPosEmbed",
     "NoPosEmbed",
+    "PosEmbed",
     "RelativePosEmbed",
     "SinCos2dPosEmbed",
-    "resample_grid",
-    "resample_pos_embed",
     "sincos_2d",
 ]
 
 STD = 0.02  # of the initial embeddings, as in the paper's code
 
 
-def resample_pos_embed(
-    pos_embed: Float[Tensor, "1 T D"],
-    new_grid: tuple[int, int],
-    old_grid: tuple[int, int] | None = None,
-    num_prefix_tokens: int = 1,
-) -> Float[Tensor, "1 S D"]:
-    """Read position embeddings learned on one grid of patches at the places of another.
-
-    The patch positions are laid out in 2-D and interpolated (bicubic, antialiased); prefix tokens
-    such as CLS have no place in the image and are kept as they are.
-
-    Args:
-        pos_embed: (1, prefix + N, D).
-        new_grid: Rows and columns wanted.
-        old_grid: Rows and columns given; without it N must be a square number.
-        num_prefix_tokens: Tokens before the patches; 1 for CLS.
-
-    Returns:
-        (1, prefix + N', D), in the dtype given; unchanged if the grids are equal.
-
-    Raises:
-        ValueError: If the shapes and grids do not fit each other.
-
-    Source: Section 3.2 ("we therefore perform 2D interpolation"); chapter 04.
-    """
-    if pos_embed.ndim != 3 or pos_embed.shape[0] != 1:
-        raise ValueError(f"pos_embed must have shape (1, T, D), got {tuple(pos_embed.shape)}")
-    if not 0 <= num_prefix_tokens < pos_embed.shape[1]:
-        raise ValueError(f"num_prefix_tokens must be in [0, {pos_embed.shape[1]}), got {num_prefix_tokens}")
-    tokens = pos_embed.shape[1] - num_prefix_tokens
-    if old_grid is None:
-        side = math.isqrt(tokens)
-        if side**2 != tokens:
-            raise ValueError(
-                f"{tokens} patch positions are not a square grid; give old_grid=(rows, columns), "
-                f"or check num_prefix_tokens={num_prefix_tokens}"
-            )
-        old_grid = side, side
-    for name, grid in (("new_grid", new_grid), ("old_grid", old_grid)):
-        if not isinstance(grid, tuple | list) or len(grid) != 2:
-            raise ValueError(f"{name} must be (rows, columns), got {grid!r}")
-    if old_grid[0] * old_grid[1] != tokens:
-        raise ValueError(
-            f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} places, "
-            f"but pos_embed has {tokens} patch positions"
-        )
-    if min(new_grid) < 1:
-        raise ValueError(f"new_grid must have at least one row and one column, got {tuple(new_grid)}")
-    prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
-    patches = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
-    patches = (
-        resample_grid(patches, new_grid).flatten(2).transpose(1, 2)
-    )  # (1, D, rows', columns') -> (1, N', D)
-    return torch.cat([prefix, patches], dim=1)
-
-
-def resample_grid(
-    grid: Float[Tensor, "B D rows cols"], size: tuple[int, int]
-) -> Float[Tensor, "B D rows2 cols2"]:
-    """Bicubic, antialiased interpolation of `grid`, in float32: (B, D, rows, columns) -> (B, D, *size).
-
-    Source: Section 3.2.
-    """
-    if tuple(grid.shape[-2:]) == tuple(size):
-        return grid
-    if (
-        size[1] == 1 < size[0]
-    ):  # one column: torch's antialiased kernel repeats the first row; one row is right
-        return resample_grid(grid.mT, (1, size[0])).mT
-    return F.interpolate(grid.float(), size=tuple(size), mode="bicubic", antialias=True).to(grid.dtype)
+def learned(*shape: int) -> nn.Parameter:
+    """A parameter that starts as small random numbers."""
+    return nn.Parameter(nn.init.trunc_normal_(torch.empty(shape), std=STD))
 
 
 def sincos_2d(grid: tuple[int, int], embed_dim: int) -> Float[Tensor, "N D"]:
@@ -112,23 +45,24 @@ def sincos_2d(grid: tuple[int, int], embed_dim: int) -> Float[Tensor, "N D"]:
 
     Source: Vaswani et al. 2017, Section 3.5, in two dimensions; "2-D" in Appendix D.4 is learned; chapter 03.
     """
-    if embed_dim % 4:
-        raise ValueError(f"sincos_2d splits embed_dim in four; {embed_dim} is not a multiple of 4")
+    check_quarters("sincos_2d", embed_dim)
     frequencies = 10000 ** -(torch.arange(embed_dim // 4) / (embed_dim // 4))  # (D/4,)
     rows, cols = torch.meshgrid(torch.arange(grid[0]), torch.arange(grid[1]), indexing="ij")
-    angles = [place.flatten()[:, None] * frequencies for place in (rows, cols)]  # two of (N, D/4)
+    angles = [position.flatten()[:, None] * frequencies for position in (rows, cols)]  # two of (N, D/4)
     return torch.cat([wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1)
 
 
-class NoPosEmbed(nn.Module):
-    """No positions: the model sees a bag of patches. Also the interface that the others fill in.
+class PosEmbed(nn.Module):
+    """What a model asks of every kind of positions: a table to add, a bias on the scores, another grid.
 
     Args:
         grid: Rows and columns of patches.
         embed_dim: Width D.
         num_heads: Heads h (only relative positions need it).
 
-    Source: Table 8, "No Pos. Emb."; chapter 03.
+    Shape: (B, T, D) -> (B, T, D).
+
+    Source: Equation 1; Appendix D.4; chapter 03.
     """
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
@@ -137,7 +71,7 @@ class NoPosEmbed(nn.Module):
 
     def table(self) -> Float[Tensor, "1 T D"]:
         """What is added to the tokens: (1, 1+N, D), CLS first; zeros if nothing is."""
-        return torch.zeros(1, 1 + self.grid[0] * self.grid[1], self.embed_dim)
+        raise NotImplementedError
 
     def attention_bias(self) -> Float[Tensor, "1 h T T"] | None:
         """What is added to every block's attention scores: (1, h, 1+N, 1+N), or None."""
@@ -148,19 +82,31 @@ class NoPosEmbed(nn.Module):
         self.grid = tuple(grid)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return x + self.table()
+
+
+class NoPosEmbed(PosEmbed):
+    """No positions: the model sees a bag of patches; arguments as for `PosEmbed`.
+
+    Source: Table 8, "No Pos. Emb."; chapter 03.
+    """
+
+    def table(self) -> Float[Tensor, "1 T D"]:
+        return torch.zeros(1, 1 + self.grid[0] * self.grid[1], self.embed_dim)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         return x
 
 
-class LearnedPosEmbed(NoPosEmbed):
-    """One learned vector for each token, CLS included: the paper's choice ("1-D"); arguments as for `NoPosEmbed`.
+class LearnedPosEmbed(PosEmbed):
+    """One learned vector for each token, CLS included: the paper's choice ("1-D"); arguments as for `PosEmbed`.
 
     Source: Equation 1, E_pos.
     """
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
         super().__init__(grid, embed_dim, num_heads)
-        self.weight = nn.Parameter(torch.empty(1, 1 + grid[0] * grid[1], embed_dim))
-        nn.init.trunc_normal_(self.weight, std=STD)
+        self.weight = learned(1, 1 + grid[0] * grid[1], embed_dim)
 
     def table(self) -> Float[Tensor, "1 T D"]:
         return self.weight
@@ -169,23 +115,18 @@ class LearnedPosEmbed(NoPosEmbed):
         self.weight = nn.Parameter(resample_pos_embed(self.weight.detach(), grid, self.grid))
         super().resample(grid)
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        return x + self.table()
 
-
-class Learned2dPosEmbed(LearnedPosEmbed):
-    """Half the channels learned for each row, half for each column, a vector for CLS; arguments as for `NoPosEmbed`.
+class Learned2dPosEmbed(PosEmbed):
+    """Half the channels learned for each row, half for each column, a vector for CLS; arguments as for `PosEmbed`.
 
     Source: Appendix D.4, "2-D positional embeddings".
     """
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
-        NoPosEmbed.__init__(self, grid, embed_dim, num_heads)
-        self.cls = nn.Parameter(torch.empty(1, 1, embed_dim))
-        self.rows = nn.Parameter(torch.empty(grid[0], embed_dim // 2))
-        self.cols = nn.Parameter(torch.empty(grid[1], embed_dim // 2))
-        for weight in (self.cls, self.rows, self.cols):
-            nn.init.trunc_normal_(weight, std=STD)
+        super().__init__(grid, embed_dim, num_heads)
+        self.cls = learned(1, 1, embed_dim)
+        self.rows = learned(grid[0], embed_dim // 2)
+        self.cols = learned(grid[1], embed_dim // 2)
 
     def table(self) -> Float[Tensor, "1 T D"]:
         rows = self.rows[:, None].expand(-1, self.grid[1], -1)  # (rows, columns, D/2)
@@ -197,31 +138,31 @@ class Learned2dPosEmbed(LearnedPosEmbed):
         for name, size in (("rows", grid[0]), ("cols", grid[1])):
             line = getattr(self, name).detach().T[None, :, None]  # (length, D/2) -> (1, D/2, 1, length)
             setattr(self, name, nn.Parameter(resample_grid(line, (1, size))[0, :, 0].T.contiguous()))
-        NoPosEmbed.resample(self, grid)
+        super().resample(grid)
 
 
-class SinCos2dPosEmbed(LearnedPosEmbed):
-    """Fixed sines and cosines of row and column, nothing at CLS; arguments as for `NoPosEmbed`.
+class SinCos2dPosEmbed(PosEmbed):
+    """Fixed sines and cosines of row and column, nothing at CLS; arguments as for `PosEmbed`.
 
     Source: `sincos_2d`.
     """
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
-        NoPosEmbed.__init__(self, grid, embed_dim, num_heads)
+        super().__init__(grid, embed_dim, num_heads)
+        self.register_buffer("waves", None, persistent=False)
         self.resample(grid)
 
     def table(self) -> Float[Tensor, "1 T D"]:
         return self.waves
 
     def resample(self, grid: tuple[int, int]) -> None:
-        here = self.waves.device if hasattr(self, "waves") else None
         waves = F.pad(sincos_2d(grid, self.embed_dim), (0, 0, 1, 0))[None]  # (N, D) -> (1, 1+N, D)
-        self.register_buffer("waves", waves.to(here), persistent=False)
-        NoPosEmbed.resample(self, grid)
+        self.waves = waves if self.waves is None else waves.to(self.waves.device)
+        super().resample(grid)
 
 
 class RelativePosEmbed(NoPosEmbed):
-    """A learned bias on the attention scores for each head and offset; arguments as for `NoPosEmbed`.
+    """A learned bias on the attention scores for each head and offset; arguments as for `PosEmbed`.
 
     The paper's relative variant gives keys and values an embedding per 1-D offset; the bias is the
     form that later models kept. Three more biases serve CLS to patch, patch to CLS, CLS to CLS.
@@ -232,14 +173,12 @@ class RelativePosEmbed(NoPosEmbed):
 
     def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
         super().__init__(grid, embed_dim, num_heads)
-        self.bias = nn.Parameter(torch.empty(num_heads, 2 * grid[0] - 1, 2 * grid[1] - 1))
+        self.bias = learned(num_heads, 2 * grid[0] - 1, 2 * grid[1] - 1)
         self.cls_bias = nn.Parameter(torch.zeros(num_heads, 3))
-        nn.init.trunc_normal_(self.bias, std=STD)
 
     def attention_bias(self) -> Float[Tensor, "1 h T T"]:
-        rows, cols = (torch.arange(size, device=self.bias.device) for size in self.grid)
-        rows = rows.repeat_interleave(self.grid[1])  # (N,), the row of each patch
-        cols = cols.repeat(self.grid[0])  # (N,), its column
+        ranges = [torch.arange(size, device=self.bias.device) for size in self.grid]
+        rows, cols = torch.cartesian_prod(*ranges).T  # (N,) each, the row and the column of each patch
         down = rows[:, None] - rows + self.grid[0] - 1  # (N, N), the query's offset from the key, from 0
         right = cols[:, None] - cols + self.grid[1] - 1
         patches = self.bias[:, down, right]  # (h, N, N)

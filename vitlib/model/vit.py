@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from vitlib.checks import check_dtype, check_images
 from vitlib.config import ViTConfig
 from vitlib.model.encoder import BLOCKS, EPS
 from vitlib.model.patches import PATCH_EMBEDS
-from vitlib.model.posembed import POS_EMBEDS, STD
+from vitlib.model.posembed import POS_EMBEDS, STD, learned
 
 __all__ = ["VisionTransformer"]
 
@@ -62,24 +63,44 @@ class VisionTransformer(nn.Module):
         self.blocks.apply(partial(_init_weights, std=cfg.init_std))
         self.head.apply(_init_weights)
         self.pos_embed = POS_EMBEDS[cfg.pos_embed](cfg.grid, cfg.embed_dim, cfg.num_heads)
+        if cfg.mask_token:  # after everything else, which it leaves with the random numbers it had
+            self.mask_token = learned(1, 1, cfg.embed_dim)
         self.register_state_dict_post_hook(_save_as_timm)
         self.register_load_state_dict_pre_hook(_load_as_timm)
         self.register_load_state_dict_post_hook(_report_as_timm)
 
-    def embed(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
+    def embed(
+        self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"] | None = None
+    ) -> Float[Tensor, "B T D"]:
         """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first.
 
+        Args:
+            images: (B, C, H, W), standardised.
+            mask: (B, N), True for each patch whose token is replaced by the mask token, before its
+                position is added. With "overlap" and "stem", pixels of a masked patch still reach the
+                tokens of its neighbours.
+
         Raises:
-            ValueError: If the images do not have the shape or the dtype the model was made for.
+            ValueError: If the images do not have the shape or the dtype the model was made for, or the
+                mask does not fit, or the model has no mask token.
+
+        Source: Equation 1; for the mask, Section 4.6 and Appendix B.1.2.
         """
-        self._check(images)
+        channels, (height, width) = self.cfg.in_chans, self.cfg.image_shape
+        other_size = "resize the images, or use model.with_img_size(...)"
+        check_images(images, f"B {channels} {height} {width}", other_size)
+        check_dtype(images, "standardised float", "use vl.normalize(images)")
         patches = self.patch_embed(images)  # (B, N, D)
+        if mask is not None:
+            patches = self._hide(patches, mask)
         tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)  # (B, 1+N, D)
         return self.pos_drop(self.pos_embed(tokens))
 
-    def forward_features(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
-        """Every token after the last norm (Equations 1-3): (B, C, H, W) -> (B, 1+N, D)."""
-        x, bias = self.embed(images), self.pos_embed.attention_bias()
+    def forward_features(
+        self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"] | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images` and `mask` as in `embed`."""
+        x, bias = self.embed(images, mask), self.pos_embed.attention_bias()
         for block in self.blocks:
             x = block(x, bias)
         return self.norm(x)
@@ -142,25 +163,16 @@ class VisionTransformer(nn.Module):
         model.pos_embed.resample(model.cfg.grid)
         return model
 
-    def _check(self, images: Tensor) -> None:
-        expected = (self.cfg.in_chans, *self.cfg.image_shape)
-        if images.ndim != 4 or tuple(images.shape[1:]) != expected:
-            got = tuple(images.shape)
-            if got == expected:
-                fix = "add the batch axis with images[None]"
-            elif got[1:] == (*expected[1:], expected[0]):
-                fix = "move the channels first with images.permute(0, 3, 1, 2)"
-            elif got[2:] == expected[1:]:
-                fix = f"the model takes {expected[0]} channels"
-            else:
-                fix = "resize the images, or use model.with_img_size(...)"
+    def _hide(self, patches: Tensor, mask: Tensor) -> Tensor:
+        """The mask token in the place of the masked patches' tokens, (B, N, D)."""
+        if not self.cfg.mask_token:
+            raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
+        if mask.shape != patches.shape[:2] or mask.dtype != torch.bool:
             raise ValueError(
-                f"expected images of shape (B, {', '.join(map(str, expected))}), got {got}; {fix}"
+                f"expected a mask of torch.bool {tuple(patches.shape[:2])}, one value for each patch, "
+                f"got {mask.dtype} {tuple(mask.shape)}"
             )
-        if not images.is_floating_point():
-            raise ValueError(
-                f"expected standardised float images, got {images.dtype}; use vl.normalize(images)"
-            )
+        return torch.where(mask[:, :, None], self.mask_token.to(patches.dtype), patches)
 
 
 def _build_head(cfg: ViTConfig) -> nn.Module:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from vitlib.config import ViTConfig
@@ -51,7 +52,7 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
         model = VisionTransformer(ViTConfig(**card["config"]))
         state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
         model.load_state_dict(state)
-    except Exception as error:
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
         raise ValueError(
             f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
             "reinstall vitlib, or train the model again"

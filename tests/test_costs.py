@@ -1,0 +1,101 @@
+"""Parameters and multiply-accumulates: the paper's sizes, and PyTorch's own counter."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+import vitlib as vl
+from vitlib.config import CHOICES
+
+# parameters at 1000 classes, without the head, and GMACs per image with the attention products
+COUNTS = {
+    "vit-ti/16": (5_717_416, 5_524_416, 1.2537),
+    "vit-s/16": (22_050_664, 21_665_664, 4.5989),
+    "vit-s/32": (22_878_952, 22_493_952, 1.1429),
+    "vit-b/16": (86_567_656, 85_798_656, 17.5638),
+    "vit-b/32": (88_224_232, 87_455_232, 4.4092),
+    "vit-l/16": (304_326_632, 303_301_632, 61.5547),
+    "vit-l/32": (306_535_400, 305_510_400, 15.3775),
+    "vit-h/14": (632_045_800, 630_764_800, 167.2951),
+}
+
+
+def on_meta(cfg: vl.ViTConfig) -> vl.VisionTransformer:
+    with torch.device("meta"):
+        return vl.VisionTransformer(cfg)
+
+
+def test_every_preset_has_its_counts():
+    assert set(COUNTS) == set(vl.PRESETS)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_of_the_paper_sizes(name):
+    with_head, without, gmacs = COUNTS[name]
+    assert vl.count_parameters(on_meta(vl.ViTConfig.preset(name))) == with_head
+    assert vl.count_parameters(on_meta(vl.ViTConfig.preset(name, num_classes=0))) == without
+    assert round(vl.count_macs(vl.ViTConfig.preset(name)) / 1e9, 4) == gmacs
+
+
+def test_counts_at_higher_resolution():
+    cfg = vl.ViTConfig.preset("vit-b/16", img_size=384)
+    assert vl.count_parameters(on_meta(cfg)) == 86_859_496
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        (dict(embed_dim=192, depth=6, mlp_ratio=2.0), 1_806_538),
+        (dict(embed_dim=192, depth=6, mlp_ratio=4.0), 2_693_578),
+        (dict(embed_dim=96, depth=4, mlp_ratio=2.0), 311_338),
+        (dict(embed_dim=192, depth=12, mlp_ratio=4.0), 5_362_762),
+    ],
+)
+def test_counts_of_the_small_models(fields, count):
+    assert vl.count_parameters(on_meta(vl.ViTConfig(**fields))) == count
+
+
+def test_count_parameters_counts_shared_ones_once():
+    layer = nn.Linear(2, 3)
+    assert vl.count_parameters(nn.Sequential(layer, layer)) == 9
+
+
+def flops(cfg: vl.ViTConfig) -> int:
+    """What PyTorch counts, its fused attention (which the counter may not know) switched off."""
+    model, images = on_meta(cfg), torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta")
+    with torch.no_grad(), FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        model(images)
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize("patch_embed", CHOICES["patch_embed"])
+@pytest.mark.parametrize("head", CHOICES["head"])
+def test_macs_are_what_pytorch_counts(patch_embed, head):
+    base = dict(img_size=(16, 24), embed_dim=20, depth=2, num_heads=2, mlp_ratio=2.5, head=head)
+    for pos_embed, pool, num_classes in itertools.product(
+        CHOICES["pos_embed"], CHOICES["global_pool"], (0, 7)
+    ):
+        options = dict(pos_embed=pos_embed, global_pool=pool, num_classes=num_classes)
+        cfg = vl.ViTConfig(patch_embed=patch_embed, **options, **base)
+        assert flops(cfg) == 2 * vl.count_macs(cfg), cfg
+
+
+@pytest.mark.parametrize(
+    "kind, patch_size",
+    [("stem", 2), ("stem", 8), *((k, P) for k in ("conv", "linear", "overlap") for P in (1, 3, 8))],
+)
+def test_macs_of_other_patch_sizes(kind, patch_size):
+    cfg = vl.ViTConfig(img_size=24, patch_size=patch_size, depth=1, in_chans=2, patch_embed=kind)
+    assert flops(cfg) == 2 * vl.count_macs(cfg)
+
+
+def test_counting_draws_no_random_numbers():
+    before = torch.get_rng_state()
+    vl.count_macs(vl.ViTConfig(patch_embed="stem"))
+    assert torch.equal(torch.get_rng_state(), before)

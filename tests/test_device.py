@@ -1,0 +1,41 @@
+"""Seeds and devices."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import vitlib as vl
+
+
+def test_one_seed_decides_all_random_numbers():
+    def draw():
+        vl.seed_everything(7)
+        return random.random(), np.random.rand(), torch.rand(2).tolist()  # noqa: NPY002 - the global state is the point
+
+    assert draw() == draw()
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, "0"])
+def test_bad_seed(seed):
+    with pytest.raises(ValueError, match=r"seed must be an integer in \[0, 2\*\*32\), got"):
+        vl.seed_everything(seed)
+
+
+def test_pick_device():
+    assert vl.pick_device("cpu") == torch.device("cpu")
+    best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    assert vl.pick_device().type == best
+
+
+@pytest.mark.errors
+def test_pick_device_names_the_choices(monkeypatch):
+    with pytest.raises(ValueError, match="unknown device 'gpu'; choose auto, cpu, cuda or mps"):
+        vl.pick_device("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="device 'cuda:1' is not available on this machine; use auto or cpu"):
+        vl.pick_device("cuda:1")
