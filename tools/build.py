@@ -1,6 +1,6 @@
 """Builds the book: runs every notebook on all cores, then Jupyter Book with warnings as errors.
 
-    python tools/build.py            (or: make book)
+    python -m tools.build            (or: make book)
 
 Notebooks that ran before come from `_build/.jupyter_cache`. That cache is dropped when the package, the lock or
 the data at hand change; when nothing at all changed, nothing is done.

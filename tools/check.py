@@ -1,6 +1,6 @@
 """Runs every check of the book and counts them.
 
-    python tools/check.py           (or: make test)
+    python -m tools.check           (or: make test)
 
 The checks are ruff; the package's tests; the same tests again with every annotated shape enforced; the
 build of the book; nbval, which runs each chapter and compares the printed text that is tagged
@@ -17,7 +17,7 @@ import sys
 import time
 from xml.etree import ElementTree
 
-from build import BUILD, ROOT, kernel_environment
+from tools.build import BUILD, ROOT, kernel_environment
 
 REPORTS = BUILD / "checks"
 CORES = max(1, min(8, os.cpu_count() or 1))
@@ -73,7 +73,7 @@ def main() -> int:
         "ruff": run("ruff", ["-m", "ruff", "check", "."]),
         "package": run("package", [*PYTEST, "tests", *package]),
         "shapes": run("shapes", [*PYTEST, "tests", *package, *quick], VITLIB_TYPECHECK="1"),
-        "build": run("build", ["tools/build.py"]),
+        "build": run("build", ["-m", "tools.build"]),
         # nbval compares stderr too, and a progress bar never reads the same twice
         "notebooks": run("notebooks", [*PYTEST, *nbval, *notebooks], TQDM_DISABLE="1"),
         "book": run("book", [*PYTEST, *OF_THE_BOOK]),

@@ -1,6 +1,6 @@
 """Writes requirements.txt, the one pinned list of everything that the two commands install.
 
-    python tools/lock.py            (or: make lock)
+    python -m tools.lock            (or: make lock)
 
 Installs this project's dependencies and its extras `test` and `book` into an empty virtual environment, in the
 newest versions that pyproject.toml allows, and freezes them. Left out are what only some systems need (torch's

@@ -1,6 +1,6 @@
 """Stores in the notebooks what their cells printed when `make book` last ran them, in the form kept in git.
 
-    python tools/refresh.py         (or: make refresh)
+    python -m tools.refresh         (or: make refresh)
 
 Small text outputs and execution counts are stored, for nbval to compare with; images, progress bars and large
 outputs are not.
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from build import CACHE, ROOT
+from tools.build import CACHE, ROOT
 
 STRIP = ["--max-size", "2k", "--keep-count", "--keep-id", "--extra-keys", "cell.metadata.execution"]
 

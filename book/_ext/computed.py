@@ -14,18 +14,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RESULTS = ROOT / "vitlib" / "results"
-sys.path.insert(0, str(ROOT / "tools"))
-
-from fill_readme import cards, duration, hardware, row  # noqa: E402
+from tools.site.readme import RESULTS, cards, duration, hardware, row
 
 NARROW = "\N{NO-BREAK SPACE}"
 

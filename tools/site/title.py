@@ -1,6 +1,6 @@
 """Draws the title page's picture from a trained model: book/_static/figures/title-*.svg, book/_static/cover.png.
 
-    python tools/draw_title.py [name of a pretrained model]
+    python -m tools.site.title [name of a pretrained model]
 
 A photograph, its patches, the tokens the model makes of them, how much of each patch reaches the vector that the head
 reads (attention rollout), and what the model says. Every pixel, colour cell and line is a value of that model; nothing
@@ -23,7 +23,7 @@ import torch
 
 import vitlib as vl
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "book" / "_static"
 ROWS = 10  # of a token's numbers are drawn
 SIDE, TOP, LEFT = 272, 28, 89  # the square cut from the photograph, so that the cat's face fills it
