@@ -31,8 +31,13 @@ CODE = {name: code_of(text) for name, text in TEXT.items()}
 MAKES = sorted(
     {(name, m) for name, code in CODE.items() for m in re.findall(r"^\s*make (\S.*)$", code, re.M)}
 )
-CALLS = sorted({(name, m.strip()) for name, code in CODE.items()
-                for m in re.findall(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$", code, re.M)})  # fmt: skip
+CALLS = sorted(
+    {
+        (name, m.strip())
+        for name, code in CODE.items()
+        for m in re.findall(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$", code, re.M)
+    }
+)
 SCRIPTS = sorted(
     {(name, m) for name, code in CODE.items() for m in re.findall(r"\btools[/.][\w/.]*\w", code)}
 )
@@ -106,9 +111,15 @@ def test_results_on_the_page_are_those_of_the_files(page):
 
 def test_the_table_of_results_rounds_and_orders():
     def card(name, *accuracies):
-        return {"name": name, "dataset": "Drawn-10", "parameters": 311_338, "recipe": {"epochs": 4},
-                "hardware": "Intel(R) Xeon(R) Processor, 1 of 2 cores", "seconds": 5530.0,
-                "accuracies": accuracies}  # fmt: skip
+        return {
+            "name": name,
+            "dataset": "Drawn-10",
+            "parameters": 311_338,
+            "recipe": {"epochs": 4},
+            "hardware": "Intel(R) Xeon(R) Processor, 1 of 2 cores",
+            "seconds": 5530.0,
+            "accuracies": accuracies,
+        }
 
     one = readme.row(card("drawn10-small", 0.87654))
     assert (
@@ -163,8 +174,14 @@ def test_cited_works_are_in_the_bibliography():
 # Numbers that pages take from vitlib
 
 
-ROLES = sorted({(name, role, words) for name, text in TEXT.items() if name not in ("README.md", "CONTRIBUTING.md")
-                for role, words in re.findall(r"\{(result|model)\}`([^`]+)`", text)})  # fmt: skip
+ROLES = sorted(
+    {
+        (name, role, words)
+        for name, text in TEXT.items()
+        if name not in ("README.md", "CONTRIBUTING.md")
+        for role, words in re.findall(r"\{(result|model)\}`([^`]+)`", text)
+    }
+)
 TABLES = sorted(
     {(name, table) for name, text in TEXT.items() for table in re.findall(r"\{computed\} (.+)", text)}
 )
@@ -227,9 +244,12 @@ def test_labels_that_the_appendices_link_to_exist(page):
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "book").iterdir() if path.suffix == ".md"]
     for path in (ROOT / "book").glob("*.ipynb"):
         texts += ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
-    defined = {name for text in texts for names in
-               re.findall(r"^\(([\w-]+)\)=|:(?:label|name): *([\w-]+)|\$\$ *\(([\w-]+)\)", text, re.M)
-               for name in names}  # fmt: skip
+    defined = {
+        name
+        for text in texts
+        for names in re.findall(r"^\(([\w-]+)\)=|:(?:label|name): *([\w-]+)|\$\$ *\(([\w-]+)\)", text, re.M)
+        for name in names
+    }
     for words in re.findall(r"\{(?:ref|eq)\}`([^`]+)`", TEXT[page]):
         label = re.sub(r".*<(.+)>", r"\1", words.replace("\n", " "))
         assert label in defined, f"{page} links to {label}"

@@ -401,8 +401,13 @@ def test_nothing_on_the_map_leaves_its_edges(lit, shape):
 
 
 def test_no_id_is_used_by_two_drawings_of_one_page():
-    ids = [element.get("id") for shape in ("wide", "tall") for svg in (parsed("05", shape), parsed("", shape))
-           for element in svg.iter() if element.get("id")]  # fmt: skip
+    ids = [
+        element.get("id")
+        for shape in ("wide", "tall")
+        for svg in (parsed("05", shape), parsed("", shape))
+        for element in svg.iter()
+        if element.get("id")
+    ]
     assert len(ids) == len(set(ids)) >= 8
 
 
@@ -469,8 +474,11 @@ def computed(tmp_path, monkeypatch):
     """The extension, with one result of our own."""
     module = pytest.importorskip("book._ext.computed")
     monkeypatch.setattr(module, "RESULTS", tmp_path)
-    summary = {"token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2}, "one": {"mean": 0.4, "sd": None, "n": 1},
-               "model: as trained": {"mean": 0.3, "sd": 0.1, "n": 3}}  # fmt: skip
+    summary = {
+        "token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2},
+        "one": {"mean": 0.4, "sd": None, "n": 1},
+        "model: as trained": {"mean": 0.3, "sd": 0.1, "n": 3},
+    }
     study = {"name": "toy", "final": {"test_accuracy": 0.98765}, "parameters": 1234567, "seconds": 5530.0}
     (tmp_path / "toy.json").write_text(json.dumps(study | {"epochs": [{"loss": 2.5}], "summary": summary}))
     return module

@@ -61,8 +61,15 @@ def row(card: dict) -> str:
     accuracy = f"**{100 * statistics.fmean(scores):.1f} %**"
     if len(scores) > 1:
         accuracy += f" ± {100 * statistics.stdev(scores):.1f} ({len(scores)} seeds)"
-    cells = [f"`{card['name']}`", card["dataset"], size(card["parameters"]), str(card["recipe"]["epochs"]),
-             hardware(card["hardware"]), duration(card["seconds"]), accuracy]  # fmt: skip
+    cells = [
+        f"`{card['name']}`",
+        card["dataset"],
+        size(card["parameters"]),
+        str(card["recipe"]["epochs"]),
+        hardware(card["hardware"]),
+        duration(card["seconds"]),
+        accuracy,
+    ]
     return "| " + " | ".join(cells) + " |"
 
 
