@@ -38,8 +38,8 @@ from vitlib.train.loop import pick_precision
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("train", "inference")
 TURN = 0.2  # seconds that a turn takes at least
-
-# --- libraries that import torchvision without need --------------------------------------------------------------
+Models = dict[str, tuple[nn.Module, str]]  # name -> (model, precision)
+Clock = Callable[[], float]
 
 
 def import_library(name: str) -> ModuleType:
@@ -83,13 +83,10 @@ def stand_in(package: str):
         forget()
 
 
-# --- the same shape of model in each library ---------------------------------------------------------------------
-
-
 def shape(cfg: ViTConfig, names: str) -> dict[str, int]:
-    """The model's shape in a library's own words: image, patch, classes, width, depth, heads, width of the MLP."""
+    """The model's shape in a library's own words for image, patch, classes, width, depth and heads."""
     values = (cfg.img_size, cfg.patch_size, cfg.num_classes, cfg.embed_dim, cfg.depth, cfg.num_heads)
-    return dict(zip(names.split(), (*values, cfg.hidden_dim), strict=False))
+    return dict(zip(names.split(), values, strict=True))
 
 
 def timm(cfg: ViTConfig) -> nn.Module:
@@ -99,25 +96,16 @@ def timm(cfg: ViTConfig) -> nn.Module:
 
 
 def vit_pytorch(cfg: ViTConfig) -> nn.Module:
-    names = "image_size patch_size num_classes dim depth heads mlp_dim"
-    return import_library("vit_pytorch").ViT(**shape(cfg, names), dim_head=cfg.embed_dim // cfg.num_heads)
+    names = "image_size patch_size num_classes dim depth heads"
+    more = {"mlp_dim": cfg.hidden_dim, "dim_head": cfg.embed_dim // cfg.num_heads}
+    return import_library("vit_pytorch").ViT(**shape(cfg, names), **more)
 
 
 def transformers(cfg: ViTConfig) -> nn.Module:
     from transformers import ViTConfig, ViTForImageClassification
 
-    names = (
-        "image_size patch_size num_labels hidden_size num_hidden_layers num_attention_heads intermediate_size"
-    )
-    return ViTForImageClassification(ViTConfig(**shape(cfg, names)))
-
-
-def torchvision(cfg: ViTConfig) -> nn.Module:
-    from torchvision.models import VisionTransformer
-
-    return VisionTransformer(
-        **shape(cfg, "image_size patch_size num_classes hidden_dim num_layers num_heads mlp_dim")
-    )
+    names = "image_size patch_size num_labels hidden_size num_hidden_layers num_attention_heads"
+    return ViTForImageClassification(ViTConfig(**shape(cfg, names), intermediate_size=cfg.hidden_dim))
 
 
 LIBRARIES: dict[str, Callable[[ViTConfig], nn.Module]] = {
@@ -125,18 +113,11 @@ LIBRARIES: dict[str, Callable[[ViTConfig], nn.Module]] = {
     "timm": timm,
     "vit-pytorch": vit_pytorch,
     "transformers": transformers,
-    "torchvision": torchvision,
 }
 
 
-def build_models(
-    cfg: ViTConfig, device: torch.device
-) -> tuple[dict[str, tuple[nn.Module, str]], dict[str, str]]:
-    """Every library's model that can be built here, in fp32; vitlib's once more if its default precision differs.
-
-    Returns:
-        Name -> (model, precision), and library -> why it was left out.
-    """
+def build_models(cfg: ViTConfig, device: torch.device) -> tuple[Models, dict[str, str]]:
+    """The models that can be built here, in fp32, and why others cannot; vitlib's also in its default precision."""
     models, skipped = {}, {}
     for library, build in LIBRARIES.items():
         try:
@@ -154,15 +135,10 @@ def build_models(
     return models, skipped
 
 
-# --- measuring ---------------------------------------------------------------------------------------------------
-
-
 class Bench:
     """One model with its optimiser, ready to take train and inference steps."""
 
-    def __init__(
-        self, model: nn.Module, precision: str, batch_size: int, cfg: ViTConfig, device: torch.device
-    ) -> None:
+    def __init__(self, model: nn.Module, precision: str, batch_size: int, cfg: ViTConfig, device) -> None:
         self.model, self.precision, self.device = model, precision, device
         generator = torch.Generator().manual_seed(0)  # the same images for every model
         self.images = torch.randn(batch_size, cfg.in_chans, *cfg.image_shape, generator=generator).to(device)
@@ -187,7 +163,7 @@ class Bench:
         self.model.eval()
         self.logits()
 
-    def seconds(self, kind: str, times: int, clock: Callable[[], float]) -> float:
+    def seconds(self, kind: str, times: int, clock: Clock) -> float:
         """Seconds per step of this kind."""
         step = getattr(self, kind)
         self.wait()
@@ -203,12 +179,12 @@ class Bench:
 
 
 def measure_speed(
-    models: dict[str, tuple[nn.Module, str]],
+    models: Models,
     cfg: ViTConfig,
     batch_size: int,
     rounds: int,
     device: torch.device,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Clock = time.perf_counter,
     progress: bool = True,
 ) -> dict[str, dict[str, list[float]]]:
     """Name -> {"train": seconds per step in each round, "inference": the same}; every model has its turn in a round."""
@@ -234,13 +210,8 @@ def measure_speed(
     return result
 
 
-def measure_memory(
-    name: str, precision: str, cfg: ViTConfig, batch_size: int, device: torch.device
-) -> int | None:
-    """Peak bytes of two train steps in a process of their own: the device's on CUDA, else the whole process's.
-
-    None where the system does not tell.
-    """
+def measure_memory(name: str, precision: str, cfg: ViTConfig, batch_size: int, device) -> int | None:
+    """Peak bytes of two train steps in a process of their own, on CUDA the device's; None if nothing tells."""
     order = json.dumps([name, precision, vars(cfg), batch_size, str(device), torch.get_num_threads()])
     program = "import sys; from tools import bench; bench.print_memory(sys.argv[1])"
     command = [sys.executable, "-c", program, order]
@@ -267,9 +238,6 @@ def peak_of_process() -> int:
     import resource  # macOS, in bytes; Windows has no such module
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-# --- the command -------------------------------------------------------------------------------------------------
 
 
 def configure_parser(parser: argparse.ArgumentParser) -> None:
@@ -321,7 +289,7 @@ def run(args: argparse.Namespace) -> int:
         memory = None if args.no_memory else measure_memory(*order)
         rows[name] = {"parameters": count_parameters(model), "peak_memory": memory, **speed[name]}
     result = {
-        "command": getattr(args, "command_line", ""),
+        "command": shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]]),
         "torch_version": str(torch.__version__),
         "hardware": describe_hardware(device),
         "config": vars(cfg),
@@ -355,11 +323,8 @@ def table(result: dict) -> str:
             line += f"{batch / statistics.median(row[kind]):>7,.0f} images/s{statistics.median(ratios):>7.2f}"
         memory = f"{row['peak_memory'] / 1e6:,.0f} MB" if row["peak_memory"] else "-"
         lines.append(f"{line}{memory:>13}{row['parameters']:>12,}")
-    rounds = len(row["train"])
-    lines += [
-        "",
-        f"ratio: speed over {result['base']}'s in the same round, median of {rounds} rounds",
-    ]
+    rounds = f"median of {len(row['train'])} rounds"
+    lines += ["", f"ratio: speed over {result['base']}'s in the same round, {rounds}"]
     return "\n".join(lines + [f"left out: {library}: {why}" for library, why in result["skipped"].items()])
 
 
@@ -367,10 +332,8 @@ def main(argv: list[str]) -> int:
     """Runs the command line and returns its exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__.splitlines()[0])
     configure_parser(parser)
-    args = parser.parse_args(argv)
-    args.command_line = f"python -m tools.bench {shlex.join(argv)}"
     try:
-        return run(args)
+        return run(parser.parse_args(argv))
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
