@@ -17,7 +17,7 @@ STAMP := $(VENV)/made-from-$(shell cksum < requirements.txt | tr ' ' '-')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test serve lab clean venv set-url refresh lock
+.PHONY: help book test serve lab clean venv set-url refresh bench lock
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -28,10 +28,10 @@ help:  ## this list
 	@echo "  PYTHON=...     which Python makes the virtual environment (found now: $(PYTHON))"
 
 book: $(STAMP)  ## build the book (first time: sets everything up)
-	@$(BIN)/python tools/build.py
+	@$(BIN)/python -m tools.build
 
 test: $(STAMP)  ## run every check: package, notebooks, book, browser
-	@$(BIN)/python tools/check.py
+	@$(BIN)/python -m tools.check
 
 serve: book  ## build the book and show it at http://localhost:8000
 	@echo "The book is at http://localhost:$(PORT)  (Ctrl-C stops)"
@@ -50,14 +50,17 @@ clean:  ## delete what was built (the virtual environment stays)
 	@echo "Deleted _build and caches. To delete the virtual environment as well: rm -rf $(VENV)"
 
 set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo
-	@$(BIN)/python tools/set_url.py "$(URL)"
+	@$(BIN)/python -m tools.site.address "$(URL)"
 
 refresh: book  ## store in the notebooks what they printed, for git (images are stripped)
-	@$(BIN)/python tools/refresh.py
+	@$(BIN)/python -m tools.refresh
+
+bench: $(STAMP)  ## compare with other libraries' speed: make bench ARGS="--threads 1 --clock cpu"
+	@$(BIN)/python -m tools.bench $(ARGS)
 
 lock:  ## write requirements.txt anew: the newest versions that pyproject.toml allows
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
-	@$(PYTHON) tools/lock.py
+	@$(PYTHON) -m tools.lock
 
 # The stamp's name holds the lock's checksum, so a new lock makes a new environment, and nothing else does.
 $(STAMP):

@@ -42,6 +42,6 @@ def timm():
     """The module timm, the reference for weights and logits; where torchvision is missing, without it."""
     if importlib.util.find_spec("timm") is None:
         pytest.skip("timm is not installed: pip install --no-deps timm")
-    from bench import import_library
+    from tools.bench import import_library
 
     return import_library("timm")

@@ -7,11 +7,11 @@ import importlib
 import json
 import sys
 
-import bench
 import pytest
 import torch
 
 import vitlib as vl
+from tools import bench
 
 TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=12, depth=1, num_heads=3, mlp_ratio=2.0)
 CPU = torch.device("cpu")
@@ -86,11 +86,11 @@ def test_the_default_precision_runs_beside_fp32(monkeypatch):
 
 def test_a_train_step_trains():
     torch.manual_seed(0)
-    one = bench._Bench(vl.VisionTransformer(TINY), "fp32", 4, TINY, CPU)
+    one = bench.Bench(vl.VisionTransformer(TINY), "fp32", 4, TINY, CPU)
     before = [p.clone() for p in one.model.parameters()]
     one.train()
     assert all(not torch.equal(a, b) for a, b in zip(before, one.model.parameters(), strict=True))
-    other = bench._Bench(vl.VisionTransformer(TINY), "fp32", 4, TINY, CPU)
+    other = bench.Bench(vl.VisionTransformer(TINY), "fp32", 4, TINY, CPU)
     assert torch.equal(one.images, other.images) and torch.equal(one.labels, other.labels)
 
 

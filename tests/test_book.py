@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -13,13 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tools.build import HTML, toc_pages
+from tools.site.address import colab_cell, read_url
+from tools.site.map import PARTS
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-
-from build import HTML, toc_pages  # noqa: E402
-from draw_map import PARTS  # noqa: E402
-from set_url import colab_cell, read_url  # noqa: E402
-
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 NUMBERS = {path.stem[:2] for path in CHAPTERS}
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]

@@ -7,18 +7,15 @@ import contextlib
 import functools
 import http.server
 import shutil
-import sys
 import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from tools.build import HTML, toc_pages
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-
-from build import HTML, toc_pages  # noqa: E402
-
 NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"]
 PLACES = [
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",

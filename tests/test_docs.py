@@ -6,19 +6,15 @@ import argparse
 import json
 import re
 import shlex
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tools.site import readme
 from vitlib.cli import _parser
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
-
-import fill_readme  # noqa: E402
-
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "book").glob("*.md"))]
 TEXT = {path.name: path.read_text(encoding="utf-8") for path in PAGES}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -35,10 +31,16 @@ CODE = {name: code_of(text) for name, text in TEXT.items()}
 MAKES = sorted(
     {(name, m) for name, code in CODE.items() for m in re.findall(r"^\s*make (\S.*)$", code, re.M)}
 )
-CALLS = sorted({(name, m.strip()) for name, code in CODE.items()
-                for m in re.findall(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$", code, re.M)})  # fmt: skip
-SCRIPTS = sorted({(name, m.replace("\\", "/")) for name, code in CODE.items()
-                  for m in re.findall(r"\btools[/\\]\w+\.py\b", code)})  # fmt: skip
+CALLS = sorted(
+    {
+        (name, m.strip())
+        for name, code in CODE.items()
+        for m in re.findall(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$", code, re.M)
+    }
+)
+SCRIPTS = sorted(
+    {(name, m) for name, code in CODE.items() for m in re.findall(r"\btools[/.][\w/.]*\w", code)}
+)
 
 
 @pytest.mark.parametrize(("page", "words"), MAKES)
@@ -75,7 +77,8 @@ def test_command_lines_are_understood(page, words):
 
 @pytest.mark.parametrize(("page", "script"), SCRIPTS)
 def test_scripts_exist(page, script):
-    assert (ROOT / script).is_file(), f"{page} names {script}"
+    path = script if "/" in script else f"{script.replace('.', '/')}.py"
+    assert (ROOT / path).is_file(), f"{page} names {script}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -100,28 +103,34 @@ def test_pictures_have_alt_text(page):
         assert len(alt) > 40, f"{page.name}: alt text {alt!r}"
 
 
-@pytest.mark.parametrize("page", fill_readme.PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", readme.PAGES, ids=lambda path: path.name)
 def test_results_on_the_page_are_those_of_the_files(page):
     text = page.read_text(encoding="utf-8")
-    assert fill_readme.fill(text, fill_readme.cards()) == text, "run: python tools/fill_readme.py"
+    assert readme.fill(text, readme.cards()) == text, "run: python -m tools.site.readme"
 
 
 def test_the_table_of_results_rounds_and_orders():
     def card(name, *accuracies):
-        return {"name": name, "dataset": "Drawn-10", "parameters": 311_338, "recipe": {"epochs": 4},
-                "hardware": "Intel(R) Xeon(R) Processor, 1 of 2 cores", "seconds": 5530.0,
-                "accuracies": accuracies}  # fmt: skip
+        return {
+            "name": name,
+            "dataset": "Drawn-10",
+            "parameters": 311_338,
+            "recipe": {"epochs": 4},
+            "hardware": "Intel(R) Xeon(R) Processor, 1 of 2 cores",
+            "seconds": 5530.0,
+            "accuracies": accuracies,
+        }
 
-    one = fill_readme.row(card("drawn10-small", 0.87654))
+    one = readme.row(card("drawn10-small", 0.87654))
     assert (
         one
         == "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
     )
-    assert fill_readme.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
-    assert fill_readme.duration(48.4) == "48 s" and fill_readme.duration(600) == "10 min"
-    assert fill_readme.size(5_362_762) == "5.4 M"
+    assert readme.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
+    assert readme.duration(48.4) == "48 s" and readme.duration(600) == "10 min"
+    assert readme.size(5_362_762) == "5.4 M"
     with pytest.raises(ValueError, match="expected one block"):
-        fill_readme.fill("no block here", [])
+        readme.fill("no block here", [])
 
 
 def test_cards_are_finished_runs_only(tmp_path):
@@ -132,7 +141,7 @@ def test_cards_are_finished_runs_only(tmp_path):
         ("a-modern-s1", {"test_accuracy": 0.8}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps({"name": name, "final": final}))
-    found = fill_readme.cards(tmp_path)
+    found = readme.cards(tmp_path)
     assert [card["name"] for card in found] == ["b-laptop", "a-modern"]
     assert [card["accuracies"] for card in found] == [[0.6], [0.9, 0.8]]  # another seed joins its run
 
@@ -165,8 +174,14 @@ def test_cited_works_are_in_the_bibliography():
 # Numbers that pages take from vitlib
 
 
-ROLES = sorted({(name, role, words) for name, text in TEXT.items() if name not in ("README.md", "CONTRIBUTING.md")
-                for role, words in re.findall(r"\{(result|model)\}`([^`]+)`", text)})  # fmt: skip
+ROLES = sorted(
+    {
+        (name, role, words)
+        for name, text in TEXT.items()
+        if name not in ("README.md", "CONTRIBUTING.md")
+        for role, words in re.findall(r"\{(result|model)\}`([^`]+)`", text)
+    }
+)
 TABLES = sorted(
     {(name, table) for name, text in TEXT.items() for table in re.findall(r"\{computed\} (.+)", text)}
 )
@@ -174,19 +189,19 @@ TABLES = sorted(
 
 @pytest.mark.parametrize(("page", "role", "words"), ROLES)
 def test_computed_numbers_can_be_had(page, role, words):
-    computed = pytest.importorskip("computed")
+    computed = pytest.importorskip("book._ext.computed")
     assert re.search(r"\w", getattr(computed, role)(words)), f"{page}: {{{role}}}`{words}` is empty"
 
 
 @pytest.mark.parametrize(("page", "table"), TABLES)
 def test_computed_tables_are_tables(page, table):
-    lines = pytest.importorskip("computed").make_table(table)
+    lines = pytest.importorskip("book._ext.computed").make_table(table)
     assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1, f"{page}: {table}"
 
 
 def test_computed_sizes_are_the_known_ones():
     """Three lines of the table of sizes; the rest are held by test_vit.py."""
-    lines = "\n".join(pytest.importorskip("computed").make_table("model-sizes"))
+    lines = "\n".join(pytest.importorskip("book._ext.computed").make_table("model-sizes"))
     assert "| ViT-Ti/16 | 12 | 192 | 768 | 3 | 196 | 5,717,416 | 5,524,416 | 1.25 |" in lines
     assert "| ViT-B/16 | 12 | 768 | 3,072 | 12 | 196 | 86,567,656 | 85,798,656 | 17.56 |" in lines
     assert "| ViT-H/14 | 32 | 1,280 | 5,120 | 16 | 256 | 632,045,800 | 630,764,800 | 167.30 |" in lines
@@ -229,9 +244,12 @@ def test_labels_that_the_appendices_link_to_exist(page):
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "book").iterdir() if path.suffix == ".md"]
     for path in (ROOT / "book").glob("*.ipynb"):
         texts += ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
-    defined = {name for text in texts for names in
-               re.findall(r"^\(([\w-]+)\)=|:(?:label|name): *([\w-]+)|\$\$ *\(([\w-]+)\)", text, re.M)
-               for name in names}  # fmt: skip
+    defined = {
+        name
+        for text in texts
+        for names in re.findall(r"^\(([\w-]+)\)=|:(?:label|name): *([\w-]+)|\$\$ *\(([\w-]+)\)", text, re.M)
+        for name in names
+    }
     for words in re.findall(r"\{(?:ref|eq)\}`([^`]+)`", TEXT[page]):
         label = re.sub(r".*<(.+)>", r"\1", words.replace("\n", " "))
         assert label in defined, f"{page} links to {label}"

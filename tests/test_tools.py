@@ -12,25 +12,24 @@ import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
+
+from tools import build, refresh
+from tools.site import address
+from tools.site.map import BY_NUMBER, PARTS, STATIC, drawing, on_the_wall
+from tools.site.map import source as map_source
 
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
-
-import build  # noqa: E402
-import draw_map  # noqa: E402
-import refresh  # noqa: E402
-import set_url  # noqa: E402
-
 URL = "https://github.com/org/repo"
 
 
 def notebook(*sources: str) -> dict:
     """A small notebook: a title, the cell for Colab, then these code cells."""
-    code = [(set_url.colab_cell(""), ["colab-setup", "remove-cell"]), *((source, []) for source in sources)]
+    code = [(address.colab_cell(""), ["colab-setup", "remove-cell"]), *((source, []) for source in sources)]
     cells = [
         {"cell_type": "markdown", "id": "m", "metadata": {}, "source": ["# 01 Toy\n", "\n", "A promise."]}
     ]
@@ -53,12 +52,12 @@ def notebook(*sources: str) -> dict:
 def project(tmp_path):
     """A small copy of the project: its settings, a README and one chapter."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    set_url.write_if_changed(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
+    address.write_if_changed(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
     (tmp_path / "README.md").write_text("# Book\n\n<!-- links -->\n<!-- /links -->\n\nEnd.\n")
     (tmp_path / "book").mkdir()
     text = json.dumps(notebook("print(1)"), indent=1, ensure_ascii=False) + "\n"
     (tmp_path / "book/01-toy.ipynb").write_text(text)
-    set_url.set_url("", tmp_path)
+    address.set_url("", tmp_path)
     return tmp_path
 
 
@@ -66,11 +65,11 @@ def project(tmp_path):
 
 
 def test_set_url_writes_the_setting_the_notebooks_and_the_readme(project):
-    changed = set_url.set_url(URL, project)
+    changed = address.set_url(URL, project)
     assert [path.name for path in changed] == ["pyproject.toml", "01-toy.ipynb", "README.md"]
-    assert set_url.read_url(project) == URL
+    assert address.read_url(project) == URL
     cell = json.loads((project / "book/01-toy.ipynb").read_text())["cells"][1]
-    assert "".join(cell["source"]) == set_url.colab_cell(URL)
+    assert "".join(cell["source"]) == address.colab_cell(URL)
     readme = (project / "README.md").read_text()
     assert "[01 Toy](https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb)" in readme
     assert "<https://org.github.io/repo/>" in readme
@@ -79,10 +78,10 @@ def test_set_url_writes_the_setting_the_notebooks_and_the_readme(project):
 
 def test_set_url_is_idempotent_and_can_be_undone(project):
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    set_url.set_url(URL, project)
-    assert set_url.set_url(URL + "/", project) == []
-    assert set_url.set_url(URL + ".git", project) == []
-    set_url.set_url("", project)
+    address.set_url(URL, project)
+    assert address.set_url(URL + "/", project) == []
+    assert address.set_url(URL + ".git", project) == []
+    address.set_url("", project)
     assert before == {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
 
 
@@ -91,8 +90,8 @@ def test_set_url_is_idempotent_and_can_be_undone(project):
 )
 def test_set_url_refuses_what_is_no_repository(project, url):
     with pytest.raises(ValueError, match=r"expected the address of a GitHub repository, got .* try https://"):
-        set_url.set_url(url, project)
-    assert set_url.read_url(project) == ""
+        address.set_url(url, project)
+    assert address.read_url(project) == ""
 
 
 def test_set_url_needs_the_colab_cell(project):
@@ -101,7 +100,7 @@ def test_set_url_needs_the_colab_cell(project):
     del without["cells"][1]
     path.write_text(json.dumps(without))
     with pytest.raises(ValueError, match="01-toy.ipynb has no cell tagged colab-setup"):
-        set_url.set_url(URL, project)
+        address.set_url(URL, project)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_set_url_needs_the_colab_cell(project):
     ],
 )
 def test_pages_url(url, pages):
-    assert set_url.pages_url(url) == pages
+    assert address.pages_url(url) == pages
 
 
 @pytest.mark.parametrize("url", ["", URL])
@@ -124,7 +123,7 @@ def test_colab_cell(monkeypatch, url, in_colab):
     else:
         monkeypatch.delitem(sys.modules, "google.colab", raising=False)
     installed, printed = [], []
-    source = set_url.colab_cell(url).replace('%pip install -q "git+{BOOK_URL}"', "installed.append(BOOK_URL)")
+    source = address.colab_cell(url).replace('%pip install -q "git+{BOOK_URL}"', "installed.append(BOOK_URL)")
     assert "%pip install -q patch" in source and source.count("%pip") == 1
     monkeypatch.setattr(builtins, "print", printed.append)
     exec(source, {"installed": installed})
@@ -261,7 +260,7 @@ class InThisProcess:
 def test_buttons_follow_the_address(project, url):
     """A page built by Jupyter Book offers Colab and the repository if, and only if, the book has an address."""
     pytest.importorskip("jupyter_book")
-    set_url.set_url(url, project)
+    address.set_url(url, project)
     for name in ("tools", "book/_ext", "book/_static"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "figures"))
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
@@ -321,8 +320,8 @@ def test_a_new_lock_makes_a_new_environment_and_a_new_address_does_not(tmp_path)
     first = stamp()
     (tmp_path / ".venv").mkdir()
     (tmp_path / first).touch()
-    set_url.set_url("", tmp_path)
-    set_url.set_url(URL, tmp_path)
+    address.set_url("", tmp_path)
+    address.set_url(URL, tmp_path)
     assert "is at .venv" in make("venv", cwd=tmp_path).stdout.splitlines()[0], "nothing to do"
     with open(tmp_path / "requirements.txt", "a") as lock:
         lock.write("# changed\n")
@@ -350,12 +349,9 @@ def test_ci_covers_the_pythons_and_the_oldest_torch():
 # The map of the ViT
 
 
-def drawing(lit: str = "", shape: str = "wide", address=lambda part: f"{part.page}.html"):
+def parsed(lit: str = "", shape: str = "wide", address=lambda part: f"{part.page}.html"):
     """A drawing of the map, parsed: a chapter's strip, or the whole map for ""."""
-    from xml.etree import ElementTree
-
-    text = draw_map.strip(lit, address, shape) if lit else draw_map.whole(address, shape)
-    return ElementTree.fromstring(text)
+    return ElementTree.fromstring(drawing("strip" if lit else "whole", shape, address, lit))
 
 
 def with_class(svg, name: str) -> list:
@@ -364,8 +360,8 @@ def with_class(svg, name: str) -> list:
 
 def variables(theme: str) -> dict[str, str]:
     """The map's colours in the style sheet."""
-    css = (ROOT / "book/_static/custom.css").read_text(encoding="utf-8")
-    block = css.split(f'html[data-theme="{theme}"] {{')[1].split("}")[0]
+    css = (STATIC / "map.css").read_text(encoding="utf-8")
+    block = css.split('html[data-theme="dark"] ' if theme == "dark" else "*/", 1)[1].split("}")[0]
     return dict(re.findall(r"--map-([\w-]+): (#[0-9a-f]{6});", block))
 
 
@@ -380,11 +376,11 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("shape", ["wide", "tall"])
-@pytest.mark.parametrize("lit", ["", *draw_map.BY_NUMBER])
+@pytest.mark.parametrize("lit", ["", *BY_NUMBER])
 def test_every_drawing_of_the_map_has_every_part_once(lit, shape):
-    svg = drawing(lit, shape)
+    svg = parsed(lit, shape)
     parts = with_class(svg, "part")
-    assert sorted(part.get("data-part") for part in parts) == list(draw_map.BY_NUMBER)
+    assert sorted(part.get("data-part") for part in parts) == list(BY_NUMBER)
     assert all(
         part.tag.endswith("}a") and part.get("href").startswith(part.get("data-part")) for part in parts
     )
@@ -393,25 +389,30 @@ def test_every_drawing_of_the_map_has_every_part_once(lit, shape):
 
 
 @pytest.mark.parametrize("shape", ["wide", "tall"])
-@pytest.mark.parametrize("lit", ["", *draw_map.BY_NUMBER])
+@pytest.mark.parametrize("lit", ["", *BY_NUMBER])
 def test_nothing_on_the_map_leaves_its_edges(lit, shape):
-    svg = drawing(lit, shape)
+    svg = parsed(lit, shape)
     _, _, width, height = map(float, svg.get("viewBox").split())
-    for element in svg:  # nested drawings have their own coordinates
-        for box in [element, *element] if element.tag.endswith(("}a", "}rect")) else []:
-            if box.tag.endswith("}rect"):
-                x, y, w, h = (float(box.get(name)) for name in ("x", "y", "width", "height"))
-                assert x >= 0 and y >= 0 and x + w <= width and y + h <= height, box.attrib
+    boxes = [e for e in [*svg.findall("*"), *svg.findall("*[@data-part]/*")] if e.get("width")]
+    assert len(boxes) > len(PARTS) + bool(lit)
+    for box in boxes:  # what is drawn there, parts and what is in them, and the words "you are here"
+        x, y, w, h = (float(box.get(name, 0)) for name in ("x", "y", "width", "height"))
+        assert x >= 0 and y >= 0 and x + w <= width and y + h <= height, box.attrib
 
 
 def test_no_id_is_used_by_two_drawings_of_one_page():
-    ids = [element.get("id") for shape in ("wide", "tall") for svg in (drawing("05", shape), drawing("", shape))
-           for element in svg.iter() if element.get("id")]  # fmt: skip
-    assert len(ids) == len(set(ids)) == 8
+    ids = [
+        element.get("id")
+        for shape in ("wide", "tall")
+        for svg in (parsed("05", shape), parsed("", shape))
+        for element in svg.iter()
+        if element.get("id")
+    ]
+    assert len(ids) == len(set(ids)) >= 8
 
 
 def test_a_part_without_a_page_is_no_link():
-    svg = drawing("05", address=lambda part: None if part.number == "06" else f"{part.page}.html")
+    svg = parsed("05", address=lambda part: None if part.number == "06" else f"{part.page}.html")
     tags = {part.get("data-part"): part.tag.split("}")[1] for part in with_class(svg, "part")}
     assert tags["06"] == "g" and tags["05"] == "a"
 
@@ -419,7 +420,7 @@ def test_a_part_without_a_page_is_no_link():
 @pytest.mark.errors
 def test_the_map_knows_its_parts():
     with pytest.raises(ValueError, match="no part '10' on the map; expected one of 01, 02"):
-        draw_map.strip("10", lambda part: None)
+        drawing("strip", "wide", lit="10")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -439,23 +440,30 @@ def test_the_maps_colours_stand_out(theme):
     assert contrast(colour["ink"], colour["paper"]) >= 7  # the words "you are here"
 
 
-def test_the_stand_alone_map_is_the_same_drawing(tmp_path):
-    """`book/_static/figures/map.svg` is what tools/draw_map.py writes, up to what image libraries round."""
-    from xml.etree import ElementTree
-
-    def words(svg) -> list[str]:
-        return [
-            "".join(element.itertext()) for element in svg.iter() if element.tag.endswith(("}text", "}title"))
-        ]
-
-    path = ROOT / "book/_static/figures/map.svg"
-    assert words(ElementTree.parse(path).getroot()) == words(drawing(address=lambda part: None)), (
-        "run: python tools/draw_map.py"
-    )
-    assert draw_map.LIGHT == variables("light")
-    style = draw_map.stand_alone_style()
-    assert style.startswith("svg.vit-map{--map-ink:#14171c;") and style.count("{") == style.count("}")
+def test_the_stand_alone_map_is_the_same_drawing():
+    text = (STATIC / "figures" / "map.svg").read_text(encoding="utf-8")
+    assert text == on_the_wall(), "run: python -m tools.site.map"
+    style = ElementTree.fromstring(text).findtext("{*}style")
+    assert "svg.vit-map { --map-ink: #14171c;" in style and style.count("{") == style.count("}")
     assert "nav." not in style
+
+
+@pytest.mark.parametrize("name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"])
+def test_the_drawings_say_what_the_list_of_parts_says(name):
+    for part in PARTS:
+        drawn = map_source()[name].find(f"*[@data-part='{part.number}']")
+        assert part.kind in drawn.get("class").split()
+        words = " ".join("".join(text.itertext()) for text in drawn.findall("{*}text"))
+        assert words.startswith(f"{part.number} {part.name}")
+
+
+def test_every_class_on_the_map_has_a_rule_and_every_rule_is_used():
+    css = re.sub(r"/\*.*?\*/|\{.*?\}", " ", (STATIC / "map.css").read_text(encoding="utf-8"), flags=re.S)
+    found = " ".join(
+        re.findall(r'class="([^"]+)"', drawing("strip", "wide", lit="05") + drawing("whole", "wide"))
+    )
+    unstyled, ruled = {"here", "wide"}, set(re.findall(r"\.([a-z-]+)", css))
+    assert set(found.split()) - unstyled == ruled
 
 
 # Numbers and tables on pages
@@ -464,10 +472,13 @@ def test_the_stand_alone_map_is_the_same_drawing(tmp_path):
 @pytest.fixture
 def computed(tmp_path, monkeypatch):
     """The extension, with one result of our own."""
-    module = pytest.importorskip("computed")
+    module = pytest.importorskip("book._ext.computed")
     monkeypatch.setattr(module, "RESULTS", tmp_path)
-    summary = {"token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2}, "one": {"mean": 0.4, "sd": None, "n": 1},
-               "model: as trained": {"mean": 0.3, "sd": 0.1, "n": 3}}  # fmt: skip
+    summary = {
+        "token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2},
+        "one": {"mean": 0.4, "sd": None, "n": 1},
+        "model: as trained": {"mean": 0.3, "sd": 0.1, "n": 3},
+    }
     study = {"name": "toy", "final": {"test_accuracy": 0.98765}, "parameters": 1234567, "seconds": 5530.0}
     (tmp_path / "toy.json").write_text(json.dumps(study | {"epochs": [{"loss": 2.5}], "summary": summary}))
     return module

@@ -1,6 +1,6 @@
 """Builds the book: runs every notebook on all cores, then Jupyter Book with warnings as errors.
 
-    python tools/build.py            (or: make book)
+    python -m tools.build            (or: make book)
 
 Notebooks that ran before come from `_build/.jupyter_cache`. That cache is dropped when the package, the lock or
 the data at hand change; when nothing at all changed, nothing is done.
@@ -83,10 +83,10 @@ def kernel_environment(notebooks: int) -> dict[str, str]:
     """Returns the environment for notebooks: this installation's kernel, a fair share of the cores."""
     misleading = {"JUPYTER_PATH", "MPLBACKEND", "PYTHONPATH"}
     environment = {name: value for name, value in os.environ.items() if name not in misleading}
-    if environment.get(
+    if data := environment.get(
         "VITLIB_DATA"
-    ):  # a kernel's working folder is book/, so a relative path would not lead there
-        environment["VITLIB_DATA"] = str(Path(environment["VITLIB_DATA"]).expanduser().absolute())
+    ):  # a kernel works in book/: a relative path would not lead there
+        environment["VITLIB_DATA"] = str(Path(data).expanduser().absolute())
     threads = max(1, (os.cpu_count() or 1) // max(1, notebooks))
     return environment | {
         "JUPYTER_PREFER_ENV_PATH": "1",
@@ -152,27 +152,23 @@ def run_notebooks() -> bool:
     if not todo:
         print(f"Notebooks: all {len(paths)} are in the cache.", flush=True)
         return True
-    cores = os.cpu_count() or 1
-    print(f"Notebooks: running {len(todo)} of {len(paths)} on {min(cores, len(todo))} cores ...", flush=True)
-    environment = kernel_environment(min(cores, len(todo)))
+    workers = min(os.cpu_count() or 1, len(todo))
+    print(f"Notebooks: running {len(todo)} of {len(paths)} on {workers} cores ...", flush=True)
+    environment = kernel_environment(workers)
     profile = BUILD / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
     os.environ.clear()
     os.environ.update(environment)
     failures = []
-    context = get_context("spawn")
-    with ProcessPoolExecutor(min(cores, len(todo)), mp_context=context, max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         jobs = {pool.submit(run_notebook, path): Path(path) for path in todo}
         for done, job in enumerate(as_completed(jobs), 1):
-            seconds, memory, traceback = job.result()
+            path, (seconds, memory, traceback) = jobs[job], job.result()
             verdict = "FAILED" if traceback else "ok"
-            print(
-                f"  [{done}/{len(todo)}] {jobs[job].name:32s} {seconds:6.1f} s  {memory}  {verdict}",
-                flush=True,
-            )
+            print(f"  [{done}/{len(todo)}] {path.name:32s} {seconds:6.1f} s  {memory}  {verdict}", flush=True)
             if traceback:
-                failures.append((jobs[job], traceback))
+                failures.append((path, traceback))
     for path, traceback in failures:
         report_failure(path, traceback)
     return not failures

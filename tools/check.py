@@ -1,11 +1,11 @@
 """Runs every check of the book and counts them.
 
-    python tools/check.py           (or: make test)
+    python -m tools.check           (or: make test)
 
-The checks are ruff; the package's tests; the same tests again with every annotated shape enforced; the
-build of the book; nbval, which runs each chapter and compares the printed text that is tagged
-`nbval-check-output`; and the tests of the built book, in a headless browser where there is one. All of them
-run, whichever fails; what each printed is in `_build/checks/`.
+The checks are ruff, on style and on layout; the package's tests; the same tests again with every annotated shape
+enforced; the build of the book; nbval, which runs each chapter and compares the printed text that is tagged
+`nbval-check-output`; and the tests of the built book, in a headless browser where there is one. All of them run,
+whichever fails; what each printed is in `_build/checks/`.
 """
 
 from __future__ import annotations
@@ -15,44 +15,59 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from xml.etree import ElementTree
 
-from build import BUILD, ROOT, kernel_environment
+from tools.build import BUILD, ROOT, kernel_environment
 
 REPORTS = BUILD / "checks"
 CORES = max(1, min(8, os.cpu_count() or 1))
+PYTEST = ["pytest", "-q", "-n", str(CORES), "--dist", "loadfile", "-p", "no:cacheprovider"]
 OF_THE_BOOK = ["tests/test_book.py", "tests/test_browser.py"]
-PYTEST = ["-m", "pytest", "-q", "-n", str(CORES), "--dist", "loadfile", "-p", "no:cacheprovider"]
+PACKAGE = ["tests", *(f"--ignore={path}" for path in OF_THE_BOOK)]
+QUICK = ["--ignore=tests/test_tools.py", "-m", "not slow"]
+NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=300"]
+CHAPTERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb"))
+CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with these variables set
+    "ruff": (["ruff", "check", "."], {}),
+    "layout": (["ruff", "format", "--check", "."], {}),
+    # here is the place for "types": a type checker over vitlib
+    "package": ([*PYTEST, *PACKAGE], {}),
+    "shapes": ([*PYTEST, *PACKAGE, *QUICK], {"VITLIB_TYPECHECK": "1"}),
+    "build": (["tools.build"], {}),
+    # nbval compares stderr too, and a progress bar never reads the same twice
+    "notebooks": ([*PYTEST, *NBVAL, *CHAPTERS], {"TQDM_DISABLE": "1"}),
+    "book": ([*PYTEST, *OF_THE_BOOK], {}),
+}
 
 
-def run(name: str, arguments: list[str], **variables: str) -> tuple[int, int, int]:
+def run(name: str, module: list[str], variables: dict[str, str]) -> Counter:
     """Runs one check and shows its output; returns how many of its tests passed, failed and were skipped."""
-    print(f"\n=== {name} " + "=" * max(3, 90 - len(name)), flush=True)
+    print(f"\n=== {name} ".ljust(95, "="), flush=True)
     start = time.perf_counter()
-    report = REPORTS / f"{name.replace(' ', '-')}.xml"
-    is_pytest = arguments[:2] == PYTEST[:2]
-    command = [sys.executable, *arguments, *([f"--junitxml={report}"] if is_pytest else [])]
+    report = REPORTS / f"{name}.xml"
+    is_pytest = module[0] == "pytest"
+    command = [sys.executable, "-m", *module, *([f"--junitxml={report}"] if is_pytest else [])]
+    environment = kernel_environment(CORES) | variables
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    text = {"encoding": "utf-8", "errors": "replace"}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, **pipes, **text)
     with open(report.with_suffix(".log"), "w", encoding="utf-8") as log:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=kernel_environment(CORES) | variables, text=True, encoding="utf-8",
-            errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
         for line in process.stdout:
             print(line, end="", flush=True)
             log.write(line)
     status = process.wait()
-    counts = (1, 0, 0) if status == 0 else (0, 1, 0)
+    counts = Counter(passed=status == 0, failed=status != 0)
     if is_pytest and report.exists():
-        suites = ElementTree.parse(report).getroot().iter("testsuite")
-        all_of = {key: 0 for key in ("tests", "errors", "failures", "skipped")}
-        for suite in suites:
-            for key in all_of:
-                all_of[key] += int(suite.get(key, 0))
-        failed = all_of["errors"] + all_of["failures"]
-        counts = all_of["tests"] - failed - all_of["skipped"], failed, all_of["skipped"]
-        if status and not failed:  # nothing was collected, or pytest itself broke
-            counts = counts[0], 1, counts[2]
-    verdict = "ok" if not counts[1] else "FAILED"
+        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+        tests, errors, failures, skipped = (
+            sum(int(suite.get(key, 0)) for suite in suites)
+            for key in ("tests", "errors", "failures", "skipped")
+        )
+        failed = errors + failures
+        counts = Counter(passed=tests - failed - skipped, failed=failed, skipped=skipped)
+        counts["failed"] += bool(status and not failed)  # nothing was collected, or pytest itself broke
+    verdict = "FAILED" if counts["failed"] else "ok"
     print(f"--- {name}: {verdict}, {time.perf_counter() - start:.0f} s", flush=True)
     return counts
 
@@ -65,26 +80,14 @@ def main() -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     for old in REPORTS.iterdir():
         old.unlink()
-    package = [f"--ignore={path}" for path in OF_THE_BOOK]
-    quick = ["--ignore=tests/test_tools.py", "-m", "not slow"]
-    nbval = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=300"]
-    notebooks = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb"))
-    results = {
-        "ruff": run("ruff", ["-m", "ruff", "check", "."]),
-        "package": run("package", [*PYTEST, "tests", *package]),
-        "shapes": run("shapes", [*PYTEST, "tests", *package, *quick], VITLIB_TYPECHECK="1"),
-        "build": run("build", ["tools/build.py"]),
-        # nbval compares stderr too, and a progress bar never reads the same twice
-        "notebooks": run("notebooks", [*PYTEST, *nbval, *notebooks], TQDM_DISABLE="1"),
-        "book": run("book", [*PYTEST, *OF_THE_BOOK]),
-    }
+    results = {name: run(name, *check) for name, check in CHECKS.items()}
     print("\n" + "=" * 95)
-    for name, (passed, failed, skipped) in results.items():
-        print(f"{name:12s} {passed:5d} passed {failed:5d} failed {skipped:5d} skipped")
-    passed, failed, skipped = (sum(counts) for counts in zip(*results.values(), strict=True))
+    for name, found in results.items():
+        print(f"{name:12s} " + " ".join(f"{found[key]:5d} {key}" for key in ("passed", "failed", "skipped")))
+    total = sum(results.values(), Counter())
     print(f"Logs: {REPORTS}    time: {(time.perf_counter() - start) / 60:.1f} min")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
+    return 1 if total["failed"] else 0
 
 
 if __name__ == "__main__":

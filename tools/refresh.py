@@ -1,6 +1,6 @@
 """Stores in the notebooks what their cells printed when `make book` last ran them, in the form kept in git.
 
-    python tools/refresh.py         (or: make refresh)
+    python -m tools.refresh         (or: make refresh)
 
 Small text outputs and execution counts are stored, for nbval to compare with; images, progress bars and large
 outputs are not.
@@ -13,7 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from build import CACHE, ROOT
+from tools.build import CACHE
+from tools.site.address import chapters
 
 STRIP = ["--max-size", "2k", "--keep-count", "--keep-id", "--extra-keys", "cell.metadata.execution"]
 
@@ -45,13 +46,11 @@ def refresh(path: Path) -> bool:
 
 def main() -> int:
     """Refreshes every chapter and returns the exit status."""
-    paths = sorted((ROOT / "book").glob("*.ipynb"))
+    paths = chapters()
     stale = [path.name for path in paths if not refresh(path)]
     strip(paths)
-    print(
-        f"Refreshed {len(paths) - len(stale)} notebooks."
-        + (f" Not run yet: {', '.join(stale)}." if stale else "")
-    )
+    missing = f" Not run yet: {', '.join(stale)}." if stale else ""
+    print(f"Refreshed {len(paths) - len(stale)} notebooks.{missing}")
     return 1 if stale else 0
 
 

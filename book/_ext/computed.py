@@ -14,18 +14,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RESULTS = ROOT / "vitlib" / "results"
-sys.path.insert(0, str(ROOT / "tools"))
-
-from fill_readme import cards, duration, hardware, row  # noqa: E402
+from tools.site.readme import RESULTS, cards, duration, hardware, row
 
 NARROW = "\N{NO-BREAK SPACE}"
 
@@ -159,8 +153,15 @@ def our_models() -> list[str]:
         cfg = card["config"]
         sizes = [cfg["depth"], cfg["embed_dim"], int(cfg["embed_dim"] * cfg["mlp_ratio"]), cfg["num_heads"]]
         reader = {"token": "CLS", "avg": "GAP"}[cfg["global_pool"]]
-        rows.append([f"`{card['name']}`", row(card).split("|")[-2].strip(), card["dataset"], reader,
-                     *(f"{n:,}" for n in [*sizes, card["parameters"]])])  # fmt: skip
+        rows.append(
+            [
+                f"`{card['name']}`",
+                row(card).split("|")[-2].strip(),
+                card["dataset"],
+                reader,
+                *(f"{n:,}" for n in [*sizes, card["parameters"]]),
+            ]
+        )
     head = ["Model", "Test accuracy", "Data", "reads", "$L$", "$D$", "MLP", "$h$", "Parameters"]
     return table(head, rows, "|".join(head[4:]))
 
@@ -168,10 +169,16 @@ def our_models() -> list[str]:
 def our_runs() -> list[str]:
     """How the book's models were trained."""
     rows = [
-        [f"`{card['name']}`", f"{card['n_train']:,}", str(card["recipe"]["epochs"]), hardware(card["hardware"]),
-         card["precision"], duration(card["seconds"])]
+        [
+            f"`{card['name']}`",
+            f"{card['n_train']:,}",
+            str(card["recipe"]["epochs"]),
+            hardware(card["hardware"]),
+            card["precision"],
+            duration(card["seconds"]),
+        ]
         for card in cards()
-    ]  # fmt: skip
+    ]
     return table(["Model", "Images", "Epochs", "Trained on", "Precision", "Time"], rows, "Images|Epochs|Time")
 
 

@@ -6,18 +6,13 @@ It brings the others along: `vitmap`, the map of the ViT, and `computed`, number
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-
-from set_url import pages_url, read_url  # noqa: E402
+from tools.site.address import pages_url, read_url
 
 
 def use_public_address(app, config):
     """Shows buttons that lead to the repository and to Colab, once the book has an address."""
-    url = read_url(ROOT)
+    url = read_url()
     options = config.html_theme_options
     if not url:
         for name in ("repository_url", "launch_buttons"):
@@ -82,11 +77,11 @@ def read_plain_docstring(app, what, name, obj, options, lines):
 
 def setup(app):
     """Registers the extension with Sphinx."""
-    if read_url(ROOT):
+    if read_url():
         app.setup_extension("sphinxext.opengraph")
         app.setup_extension("sphinx_sitemap")
-    app.setup_extension("vitmap")
-    app.setup_extension("computed")
+    app.setup_extension("book._ext.vitmap")
+    app.setup_extension("book._ext.computed")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
     app.connect("html-page-context", drop_remote_files, priority=900)

@@ -1,24 +1,18 @@
 """The map of the ViT in the book: a strip under each chapter's promise, and the whole of it where a page asks for it.
 
 A page asks with the directive ``vit-map``. Chapters need not: the strip is put on the built page by the chapter's
-number, so that their notebooks stay free of it. Both are drawn by `tools/draw_map.py`.
+number, so that their notebooks stay free of it. Both are drawings of `tools/site/map.svg`.
 """
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+from tools.site.map import PARTS, drawing
 
-import draw_map  # noqa: E402
-
-CHAPTERS = {f"book/{part.page}": part for part in draw_map.PARTS}
+CHAPTERS = {f"book/{part.page}": part for part in PARTS}
 
 
 class vit_map(nodes.General, nodes.Element):
@@ -30,9 +24,7 @@ class VitMap(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         head = "| Part | What it does | Shapes | In `vitlib` |\n|---|---|---|---|"
-        rows = [
-            f"| {self.link(part)} | {part.gist} | {shapes(part)} | {part.code} |" for part in draw_map.PARTS
-        ]
+        rows = [f"| {self.link(part)} | {part.gist} | {shapes(part)} | {part.code} |" for part in PARTS]
         place = nodes.Element()
         text = "\n".join([head, *rows]).splitlines()
         self.state.nested_parse(StringList(text, source=self.env.docname), self.content_offset, place)
@@ -71,14 +63,9 @@ def visit_map(writer, node) -> None:
 
     lit = node["lit"]
     label = "Where this chapter stands in the ViT" if lit else "The ViT, part by part"
-    drawings = (
-        draw_map.strip(lit, address, shape) if lit else draw_map.whole(address, shape)
-        for shape in ("wide", "tall")
-    )
     kind = "strip" if lit else "whole"
-    writer.body.append(
-        f'<nav class="vit-map-place {kind}" aria-label="{label}">\n{"".join(drawings)}</nav>\n'
-    )
+    drawings = "\n".join(drawing(kind, shape, address, lit) for shape in ("wide", "tall"))
+    writer.body.append(f'<nav class="vit-map-place {kind}" aria-label="{label}">\n{drawings}\n</nav>\n')
     raise nodes.SkipNode
 
 

@@ -1,7 +1,7 @@
 """The book's public address: `[tool.patchbypatch] url` in pyproject.toml, and all that follows from it.
 
-    python tools/set_url.py https://github.com/org/repo     (or: make set-url URL=https://github.com/org/repo)
-    python tools/set_url.py ""                               takes the address away again
+    python -m tools.site.address https://github.com/org/repo    (or: make set-url URL=https://github.com/org/repo)
+    python -m tools.site.address ""                              takes the address away again
 
 Launch buttons, Open Graph tags and the site map read the setting when the book is built
 (book/_ext/patchbypatch.py). This script writes what is stored in files: the setting itself, the Colab set-up
@@ -17,7 +17,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # The source of each notebook's first code cell, tagged "colab-setup" and "remove-cell". Only BOOK_URL changes.
 COLAB_CELL = """\

@@ -1,6 +1,6 @@
 """Writes the table of results into README.md and the title page, from the files in vitlib/results.
 
-    python tools/fill_readme.py
+    python -m tools.site.readme
 
 What stands between `<!-- results -->` and `<!-- /results -->` is written anew from the JSON files of the runs, so no
 number is typed by hand. Running it twice changes nothing; a test holds both pages to the files.
@@ -14,7 +14,7 @@ import statistics
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "vitlib" / "results"
 PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 BLOCK = re.compile(r"<!-- results -->\n.*?<!-- /results -->", re.S)
@@ -61,8 +61,15 @@ def row(card: dict) -> str:
     accuracy = f"**{100 * statistics.fmean(scores):.1f} %**"
     if len(scores) > 1:
         accuracy += f" ± {100 * statistics.stdev(scores):.1f} ({len(scores)} seeds)"
-    cells = [f"`{card['name']}`", card["dataset"], size(card["parameters"]), str(card["recipe"]["epochs"]),
-             hardware(card["hardware"]), duration(card["seconds"]), accuracy]  # fmt: skip
+    cells = [
+        f"`{card['name']}`",
+        card["dataset"],
+        size(card["parameters"]),
+        str(card["recipe"]["epochs"]),
+        hardware(card["hardware"]),
+        duration(card["seconds"]),
+        accuracy,
+    ]
     return "| " + " | ".join(cells) + " |"
 
 

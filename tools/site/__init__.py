@@ -1,0 +1,1 @@
+"""What the site shows and where it is: the map, the title drawing, the tables of results, the public address."""

@@ -1,0 +1,138 @@
+"""The map of the ViT: its parts are in parts.yaml, its drawings in map.svg, their look in book/_static/map.css.
+
+    python -m tools.site.map        writes the stand-alone drawing, book/_static/figures/map.svg
+
+map.svg holds four drawings that a browser shows side by side: the strip that opens a chapter and the whole map, each
+for wide pages and for phones. `drawing` takes one out for a page and makes it live. The photograph in it was cut and
+its tokens were computed as a ViT does it, with a random E and sin-cos positions; nothing in the picture is trained.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from xml.etree import ElementTree
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+STATIC = HERE.parent.parent / "book" / "_static"
+SVG = "{http://www.w3.org/2000/svg}"
+LABELS = {
+    "strip": "Map of the Vision Transformer; each part leads to its chapter",
+    "whole": "Map of the Vision Transformer, from photograph to class",
+}
+ElementTree.register_namespace("", SVG.strip("{}"))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the ViT and the chapter that derives it; parts.yaml explains the fields."""
+
+    page: str
+    name: str
+    kind: str
+    gist: str
+    shapes: str
+    code: str
+
+    @property
+    def number(self) -> str:
+        """The chapter's, two digits."""
+        return self.page[:2]
+
+
+PARTS = tuple(Part(**fields) for fields in yaml.safe_load((HERE / "parts.yaml").read_text(encoding="utf-8")))
+BY_NUMBER = {part.number: part for part in PARTS}
+Address = Callable[[Part], str | None]  # a part's address, or None where there is no such page
+
+
+@cache
+def source() -> dict[str, ElementTree.Element]:
+    """Everything in map.svg that has an id: the drawings, and the shapes that they share."""
+    root = ElementTree.parse(HERE / "map.svg").getroot()
+    return {element.get("id"): element for element in root.iter() if element.get("id")}
+
+
+def drawing(kind: str, shape: str, address: Address = lambda part: None, lit: str = "") -> str:
+    """One drawing as SVG, to stand in a page.
+
+    Args:
+        kind: "strip" or "whole".
+        shape: "wide" or "tall".
+        address: where a part leads; a part without an address is no link.
+        lit: number of the part that is marked as the reader's place, such as "05", "" for none.
+    """
+    if lit and lit not in BY_NUMBER:
+        raise ValueError(f"no part {lit!r} on the map; expected one of {', '.join(BY_NUMBER)}")
+    svg = deepcopy(source()[f"{kind}-{shape}"])
+    svg.attrib = {
+        "class": f"vit-map {kind} {shape}",
+        "viewBox": svg.get("viewBox"),
+        "role": "group",
+        "aria-label": LABELS[kind],
+    }
+    needed = [svg]
+    for element in needed:  # grows: what is used may use something else
+        names = re.findall(r'(?:href="|url\()#([\w-]+)', ElementTree.tostring(element, "unicode"))
+        needed += [source()[name] for name in dict.fromkeys(names) if source()[name] not in needed]
+    for element in svg.findall("*[@data-part]"):
+        enliven(element, address, lit)
+    place, here = svg.find("*[@aria-current]"), svg.find("*[@class='here']")
+    if place is not None:
+        here.attrib["x"], here.attrib["y"] = place.get("data-here").split()
+    elif here is not None:
+        svg.remove(here)
+    defs = ElementTree.Element(f"{SVG}defs")
+    defs.extend(needed[1:])
+    svg.insert(0, defs)
+    text = ElementTree.tostring(svg, "unicode")
+    return re.sub(
+        r'( id="|href="#|url\(#)', rf"\g<1>{kind}-{shape}-", text
+    )  # a page may hold several drawings
+
+
+def enliven(element: ElementTree.Element, address: Address, lit: str) -> None:
+    """Names a part, makes it a link to its chapter, and lights it if the reader is there."""
+    part = BY_NUMBER[element.get("data-part")]
+    label = f"Chapter {part.number}, {part.name}: {part.gist}"
+    if part.number == lit:
+        label += " (you are here)"
+        element.attrib["class"] += " lit"
+        element.attrib["aria-current"] = "page"
+    if target := address(part):
+        element.tag = f"{SVG}a"
+        element.attrib["href"] = target
+    else:
+        element.attrib["role"] = "img"
+    element.attrib["aria-label"] = label
+    title = ElementTree.Element(f"{SVG}title")
+    title.text = label
+    element.insert(0, title)
+
+
+def on_the_wall() -> str:
+    """The whole map as a file by itself, with its colours and twice its size."""
+    head, rest = drawing("whole", "wide").split(">", 1)
+    width, height = (2 * float(side) for side in re.search(r'viewBox="0 0 (\S+) (\S+)"', head).groups())
+    style = escape(" ".join((STATIC / "map.css").read_text(encoding="utf-8").split()), quote=False)
+    ground = f'<style>{style}</style><rect class="map-paper" width="100%" height="100%"/>'
+    return f'{head} width="{width:g}" height="{height:g}">{ground}{rest}\n'
+
+
+def main() -> int:
+    """Writes the stand-alone drawing and returns the exit status."""
+    path = STATIC / "figures" / "map.svg"
+    path.write_text(on_the_wall(), encoding="utf-8", newline="\n")
+    print(f"Wrote {path.relative_to(Path.cwd())}, {path.stat().st_size / 1e3:.0f} kB.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
