@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import api
 import pytest
 
 import vitlib
+from tools.site import api
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
@@ -18,7 +18,7 @@ ENTRY = re.compile(r"^\.\. (?:auto|py:)(?:function|class|data):: vitlib\.([\w.]+
 
 
 def test_the_page_is_what_the_docstrings_say():
-    assert api.page() == PAGE, "run python tools/api.py"
+    assert api.page() == PAGE, "run python -m tools.site.api"
 
 
 def test_every_public_name_is_described_exactly_once():

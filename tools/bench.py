@@ -29,8 +29,8 @@ from torch.nn import functional as F
 from tqdm.auto import tqdm
 
 from vitlib.config import ViTConfig
-from vitlib.device import describe_hardware, pick_device
-from vitlib.evidence import write_json
+from vitlib.device import pick_device
+from vitlib.evidence import provenance, write_json
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.loop import pick_precision
@@ -289,9 +289,9 @@ def run(args: argparse.Namespace) -> int:
         memory = None if args.no_memory else measure_memory(*order)
         rows[name] = {"parameters": count_parameters(model), "peak_memory": memory, **speed[name]}
     result = {
+        "name": "bench",
+        **provenance("random images", device, "; ".join(sorted({kind for _, kind in models.values()}))),
         "command": shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]]),
-        "torch_version": str(torch.__version__),
-        "hardware": describe_hardware(device),
         "config": vars(cfg),
         "gmacs": count_macs(cfg) / 1e9,
         "batch_size": args.batch_size,

@@ -31,7 +31,7 @@ CHAPTERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("
 CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with these variables set
     "ruff": (["ruff", "check", "."], {}),
     "layout": (["ruff", "format", "--check", "."], {}),
-    # here is the place for "types": a type checker over vitlib
+    "types": (["pyrefly", "check"], {}),
     "package": ([*PYTEST, *PACKAGE], {}),
     "shapes": ([*PYTEST, *PACKAGE, *QUICK], {"VITLIB_TYPECHECK": "1"}),
     "build": (["tools.build"], {}),

@@ -1,6 +1,6 @@
 """Measures how hard Drawn-10 is: a ridge classifier on raw pixels, and a small ViT if its card is here.
 
-    python tools/measure_drawn10.py        # about 10 s on two cores
+    python -m tools.measure_drawn10        # about 10 s on two cores
 
 Writes vitlib/results/drawn10-difficulty.json. Pixels alone should not be enough (ridge under 45 %), while a small
 ViT should pass 80 % in about two minutes; that second number is in the card of the trained model, drawn10-small.
@@ -8,14 +8,13 @@ ViT should pass 80 % in about two minutes; that second number is in the card of 
 
 from __future__ import annotations
 
-import platform
 import time
 
 import torch
 from torch.nn.functional import one_hot
 
 from vitlib.data.dataset import load_dataset, normalize, split_validation
-from vitlib.evidence import RESULTS, write_json
+from vitlib.evidence import RESULTS, provenance, write_json
 
 LAMBDAS = (10.0, 100.0, 1e3, 1e4, 1e5)
 
@@ -40,13 +39,12 @@ def main() -> None:
 
     (x, y), val = split_validation(train.images, train.labels, 1000)
     tried = {strength: accuracy(ridge(features(x), y, strength), *val) for strength in LAMBDAS}
-    best = max(tried, key=tried.get)
+    best = max(tried, key=tried.__getitem__)
     weights = ridge(features(train.images), train.labels, best)
     record = {
-        "command": "python tools/measure_drawn10.py",
-        "dataset": train.label,
-        "hardware": f"{platform.machine()} processor, {torch.get_num_threads()} threads",
-        "torch_version": torch.__version__,
+        "name": "drawn10-difficulty",
+        **provenance(train.label, torch.device("cpu"), "fp32"),
+        "command": "python -m tools.measure_drawn10",
         "draw_core_seconds": round(drawn, 2),  # for the 12,000 images of both splits
         "ridge": {
             "strength": best,
@@ -54,7 +52,7 @@ def main() -> None:
             "test_accuracy": round(accuracy(weights, test.images, test.labels), 4),
             "n_test": len(test),
         },
-        "core_seconds": round(time.process_time() - start, 1),
+        "seconds": round(time.process_time() - start, 1),  # of one core
     }
     print(
         f"ridge on pixels: {record['ridge']['test_accuracy']:.1%} of {len(test):,} test images; "

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from torch import Tensor
 
 
-def is_number(value: object) -> bool:
+def is_number(value: Any) -> bool:
     """Whether `value` is a number, and not True or False."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_count(value: object) -> bool:
+def is_count(value: Any) -> bool:
     """Whether `value` is a whole number above 0."""
     return isinstance(value, int) and is_number(value) and value > 0
 
@@ -24,7 +25,7 @@ def check_count(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a positive integer, got {value!r}")
 
 
-def check_rate(name: str, value: object, below: float = 1) -> None:
+def check_rate(name: str, value: Any, below: float = 1) -> None:
     """Refuse, under this `name`, a `value` that is no number from 0 to `below` (itself left out)."""
     if not is_number(value) or not 0 <= value < below:
         raise ValueError(f"{name} must be in [0, {below}), got {value!r}")
@@ -74,7 +75,7 @@ def check_quarters(name: str, embed_dim: int) -> None:
         raise ValueError(f"{name} splits embed_dim in four; {embed_dim} is not a multiple of 4")
 
 
-def check_halvings(patch_size: object) -> None:
+def check_halvings(patch_size: Any) -> None:
     """Refuse a `patch_size` that a stem of layers with stride 2 cannot reach."""
     if not is_count(patch_size) or patch_size < 2 or patch_size & (patch_size - 1):
         raise ValueError(
@@ -82,12 +83,12 @@ def check_halvings(patch_size: object) -> None:
         )
 
 
-def as_pair(name: str, size: object) -> tuple[int, int]:
+def as_pair(name: str, size: Any) -> tuple[int, int]:
     """(height, width) of a `size` that is one number or both; refuses, under this `name`, what is no size."""
-    pair = tuple(size) if isinstance(size, tuple | list) else (size, size)
+    pair = list(size) if isinstance(size, tuple | list) else [size, size]
     if len(pair) != 2 or not all(map(is_count, pair)):
         raise ValueError(f"{name} must be a positive integer or (height, width), got {size!r}; try 224")
-    return pair
+    return pair[0], pair[1]
 
 
 def check_grid(name: str, grid: object) -> None:

@@ -106,17 +106,21 @@ def write_json(path: str | Path, value: object) -> Path:
     return write_atomic(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
-def load_results(name: str) -> dict:
-    """The committed results of one run or study, by name.
+def load_results(name: str, folder: str | Path | None = None) -> dict:
+    """The results of one run or study, by name.
+
+    Args:
+        name: Of a file in the folder, without its ending.
+        folder: Where to look; None takes the book's own results, inside the package.
 
     Raises:
         ValueError: If there are no results of that name, or their file is damaged.
 
     Source: chapter 09.
     """
-    path = RESULTS / f"{name}.json"
+    path = Path(folder or RESULTS) / f"{name}.json"
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in RESULTS.glob("*.json"))) or "none yet"
+        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.json"))) or "none yet"
         raise ValueError(f"no results called {name!r}; there are: {known}")
     try:
         return json.loads(path.read_text(encoding="utf-8"))

@@ -20,6 +20,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools.site.readme import RESULTS, cards, duration, hardware, row
+from vitlib.evidence import load_results
 
 NARROW = "\N{NO-BREAK SPACE}"
 
@@ -32,11 +33,7 @@ def look_up(text: str):
     name, colon, way = (part.strip() for part in text.partition(":"))
     if not colon:
         raise ValueError(f"expected `file: key/key`, got {text!r}")
-    path = RESULTS / f"{name}.json"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in RESULTS.glob("*.json")))
-        raise ValueError(f"no results called {name!r}; there are: {known}")
-    value = json.loads(path.read_text(encoding="utf-8"))
+    value = load_results(name)
     for key in way.split("/"):
         if isinstance(value, list) and re.fullmatch(r"-?\d+", key) and -len(value) <= int(key) < len(value):
             value = value[int(key)]
@@ -186,7 +183,7 @@ def our_studies() -> list[str]:
     """The studies in `vitlib/results`: their question, their data, what they held fixed."""
     rows = []
     for path in sorted(RESULTS.glob("*.json")):
-        study = json.loads(path.read_text(encoding="utf-8"))
+        study = load_results(path.stem)
         if "question" in study and "runs" in study:
             seconds = study.get("seconds") or sum(run["seconds"] for run in study["runs"])
             count, time = str(len(study["runs"])), duration(seconds).replace(" ", NARROW)

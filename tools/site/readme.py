@@ -8,11 +8,12 @@ number is typed by hand. Running it twice changes nothing; a test holds both pag
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 import sys
 from pathlib import Path
+
+from vitlib.evidence import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "vitlib" / "results"
@@ -24,7 +25,7 @@ ORDER = ("drawn10", "laptop", "plain", "modern")
 def cards(folder: Path = RESULTS) -> list[dict]:
     """The finished runs with a test accuracy, the small ones first; NAME-s1, NAME-s2 are other seeds of NAME."""
     paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    found = [load_results(path.stem, folder) for path in paths]
     groups: dict[str, list[dict]] = {}
     for card in found:
         if "test_accuracy" in card.get("final", {}):

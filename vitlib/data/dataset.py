@@ -77,13 +77,14 @@ def load_dataset(
     Source: chapter 09.
     """
     check_choice("data set", name, ("auto", "cifar10", "drawn10"))
-    if name == "drawn10" or (name == "auto" and find_cifar10(root) is None):
+    folder = find_cifar10(root)
+    if name == "drawn10" or (name == "auto" and folder is None):
         images, labels = load_drawn10(split, n)
         return Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
     images, labels = load_cifar10(split, root)
     if n is not None:
         check_between("n", n, 1, len(images), f" for CIFAR-10's {split} split")
-    return Dataset(images[:n], labels[:n], CIFAR10_CLASSES, cifar10_label(find_cifar10(root)), "cifar10")
+    return Dataset(images[:n], labels[:n], CIFAR10_CLASSES, cifar10_label(Path(folder or "")), "cifar10")
 
 
 def split_validation(
@@ -159,10 +160,10 @@ def normalize(
                 f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; "
                 f"divide 0-255 by 255, and do not normalise twice"
             )
-    mean, std = _per_channel("mean", mean, images), _per_channel("std", std, images)
-    if (std <= 0).any():
-        raise ValueError(f"expected std above 0, got {std.flatten().tolist()}")
-    return (images - mean) / std
+    shift, scale = _per_channel("mean", mean, images), _per_channel("std", std, images)
+    if (scale <= 0).any():
+        raise ValueError(f"expected std above 0, got {scale.flatten().tolist()}")
+    return (images - shift) / scale
 
 
 def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
@@ -199,10 +200,10 @@ def denormalize(
 
 def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> Tensor:
     """A number, or one for each channel, as (1 or C, 1, 1)."""
-    value = torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1)
-    if len(value) not in (1, images.shape[-3]):
-        raise ValueError(f"expected one {what}, or {images.shape[-3]} (one a channel), got {len(value)}")
-    return value[:, None, None]  # (C,) -> (C, 1, 1)
+    numbers = torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1)
+    if len(numbers) not in (1, images.shape[-3]):
+        raise ValueError(f"expected one {what}, or {images.shape[-3]} (one a channel), got {len(numbers)}")
+    return numbers[:, None, None]  # (C,) -> (C, 1, 1)
 
 
 def check_batch(images: Tensor, shape: str = "B C H W") -> None:

@@ -153,7 +153,7 @@ def _writing(path: Path) -> Iterator[None]:
             raise DiskError(f"no space left for {path}; {fix}") from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
             fix = "choose a folder of your own with --root or VITLIB_DATA"
-            raise DiskError(f"cannot write {path} ({os.strerror(error.errno)}); {fix}") from error
+            raise DiskError(f"cannot write {path} ({error.strerror}); {fix}") from error
         raise
 
 

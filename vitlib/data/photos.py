@@ -133,7 +133,7 @@ def sample_image(
     """
     check_choice("sample image", name, SAMPLES)
     spec = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
-    if spec is None:
+    if spec is None or not spec.submodule_search_locations:
         raise ImportError("the sample photographs come with scikit-image: pip install scikit-image")
     return load_image(Path(spec.submodule_search_locations[0]) / "data" / SAMPLES[name], img_size)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -47,7 +48,8 @@ def grad_cam(
         tokens.append(args[0].detach().requires_grad_())  # the graph starts here: below it nothing is needed
         return (tokens[0], *args[1:])
 
-    handle = model.blocks[-1].attn.register_forward_pre_hook(catch)
+    last: Any = model.blocks[-1]
+    handle = last.attn.register_forward_pre_hook(catch)
     try:
         with torch.inference_mode(False), torch.enable_grad():
             logits = model.eval()(images.clone())  # (B, K); a clone, for images made in inference mode

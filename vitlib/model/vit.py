@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -141,7 +142,8 @@ class VisionTransformer(nn.Module):
             raise ValueError(f"layers must name blocks from {-depth} to {depth - 1}, got {layers}")
         wanted = {layer % depth for layer in layers}
         x, bias, maps = self.embed(images), self.pos_embed.attention_bias(), {}
-        for i, block in enumerate(self.blocks[: max(wanted) + 1]):
+        blocks: list[Any] = list(self.blocks)
+        for i, block in enumerate(blocks[: max(wanted) + 1]):
             if i in wanted:
                 maps[i] = block.attention_weights(x, bias)
             x = block(x, bias)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +32,9 @@ IMAGES, STEPS = 64, 120
 SHAPE = ViTConfig(patch_size=8, embed_dim=64, depth=12, num_heads=2, mlp_ratio=2.0, global_pool="avg")
 
 
-def make_model(norm_order: str = "pre", seed: int = 0, init: str = "xavier") -> VisionTransformer:
+def make_model(
+    norm_order: Literal["pre", "post"] = "pre", seed: int = 0, init: str = "xavier"
+) -> VisionTransformer:
     """Twelve blocks with the starting weights of the paper's code ("xavier"), or with 0.02."""
     torch.manual_seed(seed)
     model = VisionTransformer(dataclasses.replace(SHAPE, norm_order=norm_order))

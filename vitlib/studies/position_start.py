@@ -7,6 +7,8 @@ Not run yet: `python -m vitlib study run position-start`
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -39,7 +41,8 @@ def start(kind: str, length: float | None, grid: tuple[int, int], embed_dim: int
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     own = study.variants[variant]
-    one = recipe(study.base, **{**job.changes, "seed": seed, "name": f"{variant}-s{seed}"})
+    changes: dict[str, Any] = {**job.changes, "seed": seed, "name": f"{variant}-s{seed}"}
+    one = recipe(study.base, **changes)
     cfg = one.model
     torch.manual_seed(derive_seed(seed, "init"))
     model = VisionTransformer(cfg)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -162,8 +161,8 @@ def report(name: str, out: str | Path | None = None) -> str:
     Raises:
         ValueError: If the study was never run here and is not among the book's results.
     """
-    path = Path(out or f"runs/study-{name}") / f"{name}.json"
-    result = json.loads(path.read_text(encoding="utf-8")) if path.exists() else load_results(name)
+    folder = Path(out or f"runs/study-{name}")
+    result = load_results(name, folder if (folder / f"{name}.json").exists() else None)
     metric = result["metric"]
     judged = f"{result['n_val']:,} held-out images" if result["n_val"] else result["measure"]
     lines = [

@@ -18,7 +18,9 @@ def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndar
     shape = tuple(array.shape)
     if array.ndim != 4 or shape[1] not in (1, 3) or not array.numel():
         fix = "move the channels before height and width" if shape[-1:] == (3,) else "check the axes"
-        raise ValueError(f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(np.shape(images))}; {fix}")
+        raise ValueError(
+            f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(np.shape(images))}; {fix}"
+        )
     if array.dtype == torch.uint8:
         array = array.float() / 255
     elif not array.is_floating_point():

@@ -160,9 +160,10 @@ def show_predictions(
     titles, xlabels, colours = [], [], []
     for i, truth in enumerate(truths):
         pred = int(preds[i])
-        mark = "" if truth is None else "✓ " if pred == truth else "✗ "
+        wrong = truth is not None and pred != truth
+        mark = "" if truth is None else "✗ " if wrong else "✓ "
         titles.append(f"{mark}{classes[pred]} {100 * shares[i]:.0f} %")
-        xlabels.append(f"is {classes[truth]}" if mark == "✗ " else "")
+        xlabels.append(f"is {classes[int(truth)]}" if truth is not None and wrong else "")
         colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
     fig, axes = image_panels(arrays, cols, titles, xlabels, max_cols=5)
     for ax, colour in zip(axes, colours, strict=True):

@@ -1,6 +1,6 @@
 """Writes book/api.md, the reference of every public name, from the docstrings in `vitlib`.
 
-    python tools/api.py
+    python -m tools.site.api
 
 Each docstring's last source is the chapter that derives the object; the page turns it into a link. Running it twice
 changes nothing; a test holds the page to the package.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import vitlib
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "book" / "api.md"
 # rooms and their files, in the order of the arrows
 ROOMS = {
@@ -43,7 +43,7 @@ Every public name of `vitlib`, room by room, each with the chapter that derives 
 above it, so the page can be read from top to bottom, and the package too: each file is one concept.
 
 `import vitlib as vl` gives all of them: write `vl.patchify`, whatever the file; figures are `vl.viz.show_images` and so
-on. Letters in shapes are those of the {doc}`notation`. This page is written from the docstrings by `tools/api.py`.
+on. Letters in shapes are those of the {doc}`notation`. This page is written from the docstrings by `tools/site/api.py`.
 """
 
 
