@@ -645,6 +645,7 @@ def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
         tarfile.TarInfo("elsewhere/evil.bin"),
         tarfile.TarInfo("C:/evil.bin"),
         link(f"{FOLDER}/evil.bin", "/etc/passwd", tarfile.SYMTYPE),
+        link(f"{FOLDER}/evil.bin", "data_batch_1.bin", tarfile.SYMTYPE),
         link(f"{FOLDER}/evil.bin", "../../evil.bin", tarfile.LNKTYPE),
         link(f"{FOLDER}/evil.bin", "", tarfile.CHRTYPE),
         link(f"{FOLDER}/evil.bin", "", tarfile.FIFOTYPE),
