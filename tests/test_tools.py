@@ -20,6 +20,7 @@ from tools import build, refresh
 from tools.site import address
 from tools.site.map import BY_NUMBER, PARTS, STATIC, drawing, on_the_wall
 from tools.site.map import source as map_source
+from vitlib import evidence
 
 yaml = pytest.importorskip("yaml")
 
@@ -474,6 +475,7 @@ def computed(tmp_path, monkeypatch):
     """The extension, with one result of our own."""
     module = pytest.importorskip("book._ext.computed")
     monkeypatch.setattr(module, "RESULTS", tmp_path)
+    monkeypatch.setattr(evidence, "RESULTS", tmp_path)
     summary = {
         "token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2},
         "one": {"mean": 0.4, "sd": None, "n": 1},
@@ -535,7 +537,7 @@ def test_a_models_numbers(computed):
     "text, message",
     [
         ("vit-b/16 weight", "unknown quantity 'weight'; there are tokens"),
-        ("vit-x/16 tokens", "unknown preset 'vit-x/16'"),
+        ("vit-x/16 tokens", "preset must be one of"),
         ("vit-b/16 img_size tokens", "expected changes such as img_size=384, got 'img_size'"),
         ("vit-b/16 img_size=225 tokens", "225"),
     ],

@@ -6,6 +6,7 @@ All public names are here, as in `import vitlib as vl`. `vl.viz`, which needs ma
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from vitlib.config import PRESETS, ViTConfig
@@ -47,73 +48,12 @@ if TYPE_CHECKING:
     from vitlib import viz
 
 __version__ = "0.1.0"
-__all__ = [
-    "CIFAR10_CLASSES",
-    "DRAWN10_CLASSES",
-    "EMA",
-    "PRESETS",
-    "RECIPES",
-    "Attention",
-    "Block",
-    "ConvPatchEmbed",
-    "ConvStem",
-    "Dataset",
-    "DropPath",
-    "LayerScale",
-    "LinearPatchEmbed",
-    "Mlp",
-    "OverlapPatchEmbed",
-    "PostNormBlock",
-    "Recipe",
-    "ViTConfig",
-    "VisionTransformer",
-    "__version__",
-    "attention_distance",
-    "attention_entropy",
-    "attention_rollout",
-    "augment_batch",
-    "build_optimizer",
-    "conv_to_linear",
-    "convert_state_dict",
-    "count_macs",
-    "count_parameters",
-    "cutmix",
-    "denormalize",
-    "evaluate",
-    "fetch_cifar10",
-    "find_cifar10",
-    "grad_cam",
-    "list_pretrained",
-    "load_cifar10",
-    "load_dataset",
-    "load_drawn10",
-    "load_folder",
-    "load_image",
-    "load_pretrained",
-    "load_results",
-    "load_weights",
-    "lr_at",
-    "mixup",
-    "normalize",
-    "parameter_groups",
-    "patchify",
-    "pick_device",
-    "predict",
-    "rand_augment",
-    "random_crop",
-    "random_erasing",
-    "random_flip",
-    "recipe",
-    "resample_pos_embed",
-    "sample_image",
-    "save_pretrained",
-    "seed_everything",
-    "sincos_2d",
-    "split_validation",
-    "train_model",
-    "unpatchify",
-    "viz",
-]
+_NOT_OURS = {"TYPE_CHECKING", "ModuleType", "annotations", "importlib"}
+__all__ = sorted(
+    {name for name, value in globals().items() if not isinstance(value, ModuleType) and name[0] != "_"}
+    - _NOT_OURS
+    | {"__version__", "viz"}
+)
 
 
 def __getattr__(name: str) -> object:

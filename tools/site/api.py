@@ -25,10 +25,10 @@ ROOMS = {
     "Sizes, devices, results": ("config", "device", "evidence"),
     "Data": ("data.dataset", "data.cifar10", "data.drawn10", "data.photos"),
     "The model": (
-        *("model.patches", "model.posembed", "model.attention", "model.layers"),
+        *("model.patches", "model.resample", "model.posembed", "model.attention", "model.layers"),
         *("model.encoder", "model.vit", "model.costs"),
     ),
-    "Weights": ("weights.pretrained", "weights.foreign"),
+    "Weights": ("weights.pretrained", "weights.foreign", "weights.names"),
     "Training": (
         *("train.recipe", "train.augment", "train.randaugment", "train.optim"),
         *("train.loop", "train.evaluate"),

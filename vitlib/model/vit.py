@@ -101,7 +101,8 @@ class VisionTransformer(nn.Module):
         self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"] | None = None
     ) -> Float[Tensor, "B T D"]:
         """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images` and `mask` as in `embed`."""
-        x, bias = self.embed(images, mask), self.pos_embed.attention_bias()
+        x = self.embed(images) if mask is None else self.embed(images, mask)
+        bias = self.pos_embed.attention_bias()
         for block in self.blocks:
             x = block(x, bias)
         return self.norm(x)

@@ -2,7 +2,18 @@
 
 Which initial deviation of the blocks' matrices gives a head start, and which the best finish?
 
-Not run yet: `python -m vitlib study run initialisation`
+- at width 96, 0.1 is ahead of 0.02 after the first epoch: open.
+- at width 96, 0.1 is ahead of 0.02 after the last: open.
+- at width 96, 0.5 is ahead of 0.02 after the first epoch: open.
+- at width 96, 0.5 is ahead of 0.02 after the last: open.
+- at width 192, 0.0722 is ahead of 0.02 after the first epoch: open.
+- at width 192, 0.0722 is ahead of 0.02 after the last: open.
+- at width 192, 0.1 is ahead of 0.02 after the first epoch: open.
+- at width 192, 0.1 is ahead of 0.02 after the last: open.
+- at width 192, 0.5 is ahead of 0.02 after the first epoch: open.
+- at width 192, 0.5 is ahead of 0.02 after the last: open.
+2 runs on CIFAR-10 (JPEG q75) with 1 seed took 80 minutes: `python -m vitlib study run initialisation --data
+cifar10 --threads 1`
 """
 
 from __future__ import annotations

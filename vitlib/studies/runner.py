@@ -191,7 +191,8 @@ def tell(result: dict) -> str:
         lines.append(f"- {claim}: {verdict}.")
     minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
     lines.append(
-        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seeds took {minutes:.0f} minutes: "
+        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds > 1)} took "
+        f"{minutes:.0f} minutes: "
         f"`{result['command']}`"
     )
     return "\n".join(lines)
