@@ -109,7 +109,7 @@ def test_resample_grid_gradient():
         (
             (1, 17, 4),
             dict(new_grid=(2, 2), old_grid=(3, 5)),
-            r"old_grid \(3, 5\) has 15 positions, but pos_embed has 16",
+            r"old_grid \(3, 5\) has 15 places, but pos_embed has 16",
         ),
         ((1, 17, 4), dict(new_grid=8), r"new_grid must be \(rows, columns\), got 8"),
         (

@@ -55,7 +55,7 @@ def resample_pos_embed(
     check_grid("old_grid", old_grid)
     if old_grid[0] * old_grid[1] != tokens:
         raise ValueError(
-            f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} positions, "
+            f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} places, "
             f"but pos_embed has {tokens} patch positions"
         )
     prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
