@@ -25,7 +25,7 @@ def check_count(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a positive integer, got {value!r}")
 
 
-def check_rate(name: str, value: Any, below: float = 1) -> None:
+def check_rate(name: str, value: Any, below: int | float = 1) -> None:
     """Refuse, under this `name`, a `value` that is no number from 0 to `below` (itself left out)."""
     if not is_number(value) or not 0 <= value < below:
         raise ValueError(f"{name} must be in [0, {below}), got {value!r}")

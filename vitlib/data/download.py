@@ -110,7 +110,7 @@ def unpack(
     staging = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
     fresh = staging / target.name
 
-    def only_data(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+    def only_data(member: tarfile.TarInfo, folder: str | Path) -> tarfile.TarInfo:
         nonlocal limit
         limit -= member.size
         if limit < 0:
