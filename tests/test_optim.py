@@ -21,7 +21,15 @@ def names_of(model, group):
 @pytest.mark.parametrize("pos_embed", ["learned", "learned2d", "relative"])
 def test_only_matrices_decay(pos_embed):
     model = vl.VisionTransformer(
-        vl.ViTConfig(img_size=8, embed_dim=12, depth=2, num_heads=2, pos_embed=pos_embed, layer_scale=0.1)
+        vl.ViTConfig(
+            img_size=8,
+            embed_dim=12,
+            depth=2,
+            num_heads=2,
+            pos_embed=pos_embed,
+            layer_scale=0.1,
+            mask_token=True,
+        )
     )
     decay, rest = vl.parameter_groups(model, 0.3)
     assert decay["weight_decay"] == 0.3 and rest["weight_decay"] == 0.0

@@ -118,7 +118,7 @@ def unpack(
         inside = PurePosixPath(member.name).parts[:1] == (target.name,)
         if not inside or not (member.isfile() or member.isdir()):
             raise tarfile.FilterError(f"{member.name!r} is none")
-        return tarfile.data_filter(member, folder)
+        return tarfile.data_filter(member, str(folder))
 
     try:
         shutil.rmtree(staging, ignore_errors=True)

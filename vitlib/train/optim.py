@@ -23,7 +23,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, betas=(0.9, 0.999)),
     "sgd": partial(torch.optim.SGD, momentum=0.9),
 }
-NO_DECAY = ("cls_token", "pos_embed")  # parts of the names of matrices that do not decay
+NO_DECAY = ("cls_token", "mask_token", "pos_embed")  # parts of the names of matrices that do not decay
 
 
 def check_known(what: str, name: str, known: Collection[str]) -> None:
