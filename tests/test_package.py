@@ -1,4 +1,4 @@
-"""The package as a whole: its levels, its public names, its docstrings, what importing it costs."""
+"""The package as a whole: its rooms, its public names, its docstrings, what importing it costs."""
 
 from __future__ import annotations
 

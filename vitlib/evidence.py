@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -49,6 +48,8 @@ def provenance(dataset: str, device: torch.device, precision: str) -> dict[str, 
 
 def summarize(values: Sequence[float]) -> dict:
     """Mean, standard deviation (None for one value) and number of values."""
+    import statistics
+
     spread = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "sd": spread, "n": len(values)}
 
@@ -64,6 +65,8 @@ def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -
         "difference" (the mean), "se" (its standard error), "interval" (95 %, Student's t) and "n"; None where fewer
         than two seeds are shared.
     """
+    import statistics
+
     from scipy.stats import t
 
     differences = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]

@@ -14,7 +14,6 @@ from jaxtyping import Int64, UInt8
 from torch import Tensor
 
 from vitlib.checks import check_choice
-from vitlib.data.download import download, unpack
 
 __all__ = [
     "CIFAR10_BYTES",
@@ -158,6 +157,8 @@ def fetch_cifar10(
 
     Source: chapter 09.
     """
+    from vitlib.data.download import download, unpack  # urllib and tarfile: only those who fetch pay for them
+
     folder = data_folders(root)[0]
     target = folder / _CIFAR10_FOLDER
     part = folder / f"{CIFAR10_URL.rpartition('/')[2]}.part"

@@ -1,4 +1,4 @@
-"""The Vision Transformer (Section 3.1, Figure 1), assembled from the levels below."""
+"""The Vision Transformer (Section 3.1, Figure 1), assembled from the other files of this folder."""
 
 from __future__ import annotations
 
