@@ -96,6 +96,8 @@ def test_a_study_without_results_says_so(tmp_path):
         (dict(seeds=()), "one or more different numbers"),
         (dict(seeds=(1, 1)), r"got \(1, 1\)"),
         (dict(layers=3), "unknown recipe field 'layers'"),
+        ({"model.patch_embed": "conv"}, "varies model.patch_embed itself"),
+        (dict(name="norm-order", lr=1.0), "follows no recipe"),
     ],
 )
 def test_refusals(data, tmp_path, call, message):
@@ -221,9 +223,14 @@ def test_blocks_without_residuals_run_and_replace_the_stream(data, tmp_path, mon
 
 def test_positions_start_as_long_as_they_should(data, tmp_path, monkeypatch):
     for kind in ("waves", "noise"):
-        table = position_start.start(kind, 0.3, (4, 4), 48)
-        assert table.mean(0).abs().max() < 1e-6
-        assert table.square().sum(1).mean().sqrt().item() == pytest.approx(0.3)
+        waves = position_start.sincos_2d((4, 4), 48)
+        for size, length in (
+            ("quiet", 0.02 * 48**0.5),
+            ("loud", (waves - waves.mean(0)).square().sum(1).mean().sqrt()),
+        ):
+            table = position_start.start(kind, size, (4, 4), 48)
+            assert table.mean(0).abs().max() < 1e-6
+            assert table.square().sum(1).mean().sqrt().item() == pytest.approx(float(length))
     two = ("waves, loud, fixed", "noise, quiet, trained")
     study = replace(
         position_start.STUDY, variants={name: position_start.STUDY.variants[name] for name in two}
@@ -233,5 +240,26 @@ def test_positions_start_as_long_as_they_should(data, tmp_path, monkeypatch):
     result = run_study("position-start", data, n_val=20, seeds=(0,), out=tmp_path, progress=False, **small)
     assert result["finished"] and [run["variant"] for run in result["runs"]] == list(two)
     fixed = torch.load(tmp_path / "waves-loud-fixed-s0" / "checkpoint.pt")["model"]["pos_embed"][0, 1:]
-    length = study.variants[two[0]]["length"]
-    torch.testing.assert_close(fixed, position_start.start("waves", length, (4, 4), 48))
+    torch.testing.assert_close(fixed, position_start.start("waves", "loud", (4, 4), 48))
+
+
+def test_a_study_that_trains_nothing_goes_on_too(data, tmp_path, monkeypatch):
+    calls = []
+
+    def run(study, variant, seed, job):
+        calls.append(variant)
+        return [{"variant": variant, "seed": seed, "seconds": 1.0, "final": {"train_loss": 1.0}}]
+
+    monkeypatch.setitem(
+        STUDIES, "norm-order", replace(norm_order.STUDY, variants={"a": {}, "b": {}}, claims=(), run=run)
+    )
+    first = run_study("norm-order", data, seeds=(0,), out=tmp_path, progress=False)
+    stopped = run_study("norm-order", data, seeds=(0, 1), out=tmp_path, progress=False, budget_minutes=0.0)
+    assert stopped["runs"] == first["runs"] and not stopped["finished"] and calls == ["a", "b"]
+    assert run_study("norm-order", data, seeds=(0, 1), out=tmp_path, progress=False)["finished"]
+    assert calls == ["a", "b", "a", "b"]
+
+
+def test_a_data_set_of_ones_own_can_be_studied(tmp_path):
+    images, labels = load_drawn10("train", n=60)
+    assert run(Dataset(images, labels), tmp_path, seeds=(0,))["dataset"] == ""

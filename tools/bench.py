@@ -29,11 +29,10 @@ from torch.nn import functional as F
 from tqdm.auto import tqdm
 
 from vitlib.config import ViTConfig
-from vitlib.device import pick_device
+from vitlib.device import pick_device, pick_precision
 from vitlib.evidence import provenance, write_json
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.vit import VisionTransformer
-from vitlib.train.loop import pick_precision
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("train", "inference")

@@ -130,7 +130,7 @@ def _train(args: argparse.Namespace) -> int:
     usual = data.name if args.preset == data.name else f"{data.name}-{args.preset}"
     todo = dataclasses.replace(todo, name=_file_name(usual if args.name is None else args.name))
     out = args.out or Path("runs") / todo.name
-    held_out = args.holdout or (len(data) // 10 if args.validate else 0)
+    held_out = args.holdout or (max(1, len(data) // 10) if args.validate else 0)
     train, val = data.hold_out(held_out) if held_out else (data, None)
     print(
         f"{todo.name}: {todo.model.embed_dim} wide, {todo.model.depth} deep, {todo.epochs} epochs of "
@@ -189,7 +189,6 @@ def _configure_study(commands) -> None:
 
 
 def _study(args: argparse.Namespace) -> int:
-
     if args.action == "list":
         for name, study in STUDIES.items():
             print(f"{name:15s} {study.question} ({study.source}; {len(study.variants)} variants)")
@@ -252,7 +251,6 @@ def _data(args: argparse.Namespace) -> int:
 
 
 def _use_threads(count: int | None) -> None:
-
     if count is not None:
         if count < 1:
             raise ValueError(f"--threads must be at least 1, got {count}")
@@ -269,7 +267,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
     """The preset with what the command line changes."""
     named = {key: getattr(args, key) for key in ("data", "epochs", "lr", "batch_size", "seed")}
     changes = {key: value for key, value in named.items() if value is not None}
-    return recipe(args.preset, args.scale, compile=args.compile, **{**changes, **_settings(args.set)})
+    return recipe(args.preset, args.scale, **{"compile": args.compile, **changes, **_settings(args.set)})
 
 
 def _settings(words: list[str]) -> dict[str, Any]:
@@ -279,6 +277,8 @@ def _settings(words: list[str]) -> dict[str, Any]:
         key, equals, text = word.partition("=")
         if not equals:
             raise ValueError(f"--set takes FIELD=VALUE, got {word!r}; for instance mixup=0")
+        if key in ("base", "scale", "name", "out"):
+            raise ValueError(f"--set changes fields of the recipe, not {key!r}; use --{key}")
         changes[key] = _value(text)
     return changes
 

@@ -127,6 +127,7 @@ STUDY = Study(
         ),
     ),
     source="Section 3.1; Xiong et al. 2020",
+    base=None,
     data="drawn10",
     n_train=IMAGES,
     holdout=False,

@@ -23,32 +23,39 @@ from vitlib.train.recipe import recipe
 _BASE = recipe("drawn10", precision="fp32", epochs=12, **{"model.patch_size": 8, "model.embed_dim": 48})
 
 
-def start(kind: str, length: float | None, grid: tuple[int, int], embed_dim: int) -> Tensor:
-    """Positions (N, D): "waves" or "noise", centred over places, each of this length on average.
+def start(kind: str, size: str, grid: tuple[int, int], embed_dim: int) -> Tensor:
+    """Positions (N, D) whose varying parts are equally long.
 
     Args:
         kind: "waves" (sines and cosines) or "noise".
-        length: Root mean square length of the rows after centring; None leaves the waves as they are.
+        size: "quiet", as long as a learned table before training; "loud", as long as what varies between places in
+            the waves; or "as they are".
         grid: Rows and columns.
         embed_dim: Width D.
     """
-    table = sincos_2d(grid, embed_dim) if kind == "waves" else torch.randn(grid[0] * grid[1], embed_dim)
-    if length is None:
+    waves = sincos_2d(grid, embed_dim)
+    table = waves if kind == "waves" else torch.randn(waves.shape)
+    if size == "as they are":
         return table
-    table = table - table.mean(dim=0)
-    return table * length / table.square().sum(dim=1).mean().sqrt()
+    centred = table - table.mean(dim=0)
+    return centred * (STD * embed_dim**0.5 if size == "quiet" else length(waves)) / length(centred)
+
+
+def length(table: Tensor) -> Tensor:
+    """Root mean square length of the rows of a table (N, D), after centring."""
+    return (table - table.mean(dim=0)).square().sum(dim=1).mean().sqrt()
 
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     own = study.variants[variant]
     changes: dict[str, Any] = {**job.changes, "seed": seed, "name": f"{variant}-s{seed}"}
-    one = recipe(study.base, **changes)
+    one = recipe(_BASE, **changes)
     cfg = one.model
     torch.manual_seed(derive_seed(seed, "init"))
     model = VisionTransformer(cfg)
     weight = model.get_parameter("pos_embed.weight")
     with torch.no_grad():
-        weight[0, 1:] = start(own["kind"], own["length"], cfg.grid, cfg.embed_dim)
+        weight[0, 1:] = start(own["kind"], own["size"], cfg.grid, cfg.embed_dim)
     weight.requires_grad_(own["trained"])
     out = job.out / one.name.replace(" ", "-").replace(",", "")
     trainer = Trainer(model.to(pick_device(job.device)), Classification(one), one, job.data, job.val, out)
@@ -56,23 +63,19 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     return rows_of(trainer.run(job.left, job.progress), variant, own, seed)
 
 
-_QUIET = STD * _BASE.model.embed_dim**0.5  # of a learned table before training
-_WAVES = sincos_2d(_BASE.model.grid, _BASE.model.embed_dim)
-_LOUD = (_WAVES - _WAVES.mean(dim=0)).square().sum(dim=1).mean().sqrt().item()  # what varies in the waves
-
 STUDY = Study(
     question="Is it what positions are made of, whether they are trained, or how large they start?",
     variants={
-        f"{kind}, {name}, {'trained' if trained else 'fixed'}": {
+        f"{kind}, {size}, {'trained' if trained else 'fixed'}": {
             "kind": kind,
-            "length": length,
+            "size": size,
             "trained": trained,
         }
         for kind in ("noise", "waves")
-        for name, length in (("quiet", _QUIET), ("loud", _LOUD))
+        for size in ("quiet", "loud")
         for trained in (True, False)
     }
-    | {"waves, as they are, fixed": {"kind": "waves", "length": None, "trained": False}},
+    | {"waves, as they are, fixed": {"kind": "waves", "size": "as they are", "trained": False}},
     claims=(
         Claim(
             "loud noise is ahead of quiet noise, both trained",

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int64, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.model.posembed import resample_pos_embed
+from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import evaluate
 

@@ -66,6 +66,7 @@ STUDY = Study(
         for steps in LENGTHS
     ),
     source="Section 3.1",
+    base=None,
     data="drawn10",
     n_train=IMAGES,
     holdout=False,

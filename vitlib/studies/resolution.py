@@ -129,6 +129,7 @@ STUDY = Study(
         ),
     ),
     source="Section 3.2",
+    base=None,
     data="drawn10",
     n_train=0,
     holdout=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +26,7 @@ from vitlib.studies import (
     stems,
 )
 from vitlib.studies.study import Job, Study
+from vitlib.train.checkpoint import checksum
 from vitlib.train.recipe import recipe
 
 __all__ = ["STUDIES", "report", "run_study"]
@@ -87,10 +89,19 @@ def run_study(
         raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
     where, out = pick_device(device), Path(out or f"runs/study-{name}")
     shared = {"data": data.name, **(study.full if scale == "full" else {}), **changes}
-    base = recipe(study.base, **shared)
+    if study.base is None and changes:
+        raise ValueError(
+            f"study {name!r} follows no recipe, so nothing of one can be changed, got {sorted(changes)}"
+        )
+    if taken := sorted({key for own in study.variants.values() for key in own} & set(changes)):
+        raise ValueError(
+            f"study {name!r} varies {', '.join(taken)} itself; change something else, or write a study"
+        )
+    base = None if study.base is None else recipe(study.base, **shared)
     train, val = data.hold_out(n_val) if study.holdout else (data, None)
-    auto = base.precision == "auto"
-    precision = pick_precision(where, base.model) if auto else base.precision
+    precision = "fp32" if base is None else base.precision
+    if base is not None and precision == "auto":
+        precision = pick_precision(where, base.model)
     result = {
         "name": name,
         "question": study.question,
@@ -101,13 +112,20 @@ def run_study(
         **provenance(data.label, where, precision),
         "n_train": len(train) if study.n_train is None else study.n_train,
         "n_val": len(val) if val else 0,
-        "base": asdict(base),
+        **({} if base is None else {"base": asdict(base)}),
     }
+    same = {"scale": scale, "base": result.get("base"), "data": [data.label, checksum(train)]}
     began, runs, finished = time.monotonic(), [], True
     for seed, variant in itertools.product(seeds, study.variants):
         left = None if budget_minutes is None else budget_minutes - (time.monotonic() - began) / 60
         job = Job(train, val, out, scale, shared, device, left, progress)
-        rows = None if left is not None and left <= 0 else study.run(study, variant, seed, job)
+        kept = out / f"{variant}-s{seed}".replace(" ", "-") / "rows.json"
+        about = {**same, "variant": study.variants[variant]}
+        rows = _read_rows(kept, about)
+        if rows is None and (left is None or left > 0):
+            rows = study.run(study, variant, seed, job)
+            if rows is not None:
+                write_json(kept, {"about": about, "rows": rows})
         if rows is None:
             finished = False
             break
@@ -119,6 +137,14 @@ def run_study(
             )
         _write(out, result, runs, study, False)
     return _write(out, result, runs, study, finished)
+
+
+def _read_rows(path: Path, about: dict) -> list[dict] | None:
+    """The rows of a finished run, if they are there and it was the same; a changed one is run, or refused, anew."""
+    if not path.is_file():
+        return None
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return kept["rows"] if kept["about"] == json.loads(json.dumps(about)) else None
 
 
 def find(name: str) -> Study:
@@ -192,7 +218,27 @@ def tell(result: dict) -> str:
     minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
     lines.append(
         f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds > 1)} took "
-        f"{minutes:.0f} minutes: "
-        f"`{result['command']}`"
+        f"{minutes:.0f} minutes: `{result['command']}`"
     )
+    if older := _differences(result):
+        lines.append(f"They were run before the study became what it is now: {older}.")
     return "\n".join(lines)
+
+
+def _differences(result: dict) -> str:
+    """What a committed study's base had otherwise, in words; "" where nothing differs."""
+    study = STUDIES.get(result["name"])
+    if study is None or study.base is None or "base" not in result or result["scale"] != "quick":
+        return ""
+    now = asdict(study.base)
+    then = {
+        key: result["base"].get(key, value)
+        for key, value in now.items()
+        if key not in ("data", "name", "seed")
+    }
+    words = [
+        f"{key} {value}, now {now[key]}"
+        for key, value in then.items()
+        if key != "model" and value != now[key]
+    ]
+    return "; ".join(words)

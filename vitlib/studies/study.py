@@ -36,9 +36,9 @@ class Claim:
     """A sentence, and the rule by which our numbers judge it, written before the run.
 
     Each side is a tuple of variants and is read by the one of them with the best mean. The differences are paired by
-    seed; their mean has a 95 % interval (Student's t). "ahead": the sentence agrees if the whole interval lies above
-    0, and differs if it lies below `margin`. "equal": it agrees if the interval lies within `margin` of 0, and differs
-    if 0 is outside. Otherwise it is open.
+    seed; their mean has a 95 % interval (Student's t). "ahead": the sentence differs if the interval lies below
+    `margin` (to be ahead by less than matters is to differ), and else agrees if it lies above 0. "equal": it agrees if
+    the interval lies within `margin` of 0, and else differs if 0 is outside. Otherwise it is open.
 
     Args:
         says: The sentence, with the paper's numbers.
@@ -47,7 +47,7 @@ class Claim:
         second: The other side.
         margin: The smallest difference that would matter, in units of the metric.
         kind: "ahead" or "equal".
-        metric: A key of each run's "final"; larger is better.
+        metric: A key of each run's "final"; the larger value is ahead, so a claim on losses names the worse side first.
     """
 
     says: str
@@ -116,7 +116,7 @@ def train_variant(study: Study, variant: str, seed: int, job: Job) -> list[dict]
     """Train one variant with one seed, or go on with it; None if the time was over before its end."""
     own = study.variants[variant]
     changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
-    one = recipe(study.base, **changes)
+    one = recipe(study.base or QUICK, **changes)
     folder = job.out / one.name.replace(" ", "-")
     log = train_model(
         one, job.data, job.val, out=folder, device=job.device, budget_minutes=job.left, progress=job.progress
@@ -143,7 +143,7 @@ class Study:
         question: What the study is to answer.
         variants: For each name, what it changes in the base recipe; "model.FIELD" changes the model.
         claims: What is to be judged, and how.
-        base: The recipe they share, at the scale of a laptop.
+        base: The recipe they share, at the scale of a laptop; None where none is followed.
         full: What the scale "full" (a GPU) changes in it.
         seeds: Every variant is run with the first before any with the second.
         source: Where the paper asks this.
@@ -158,7 +158,7 @@ class Study:
     question: str
     variants: dict[str, dict]
     claims: tuple[Claim, ...] = ()
-    base: Recipe = QUICK
+    base: Recipe | None = QUICK
     full: dict = field(default_factory=lambda: dict(FULL))
     seeds: tuple[int, ...] = (0, 1, 2)
     source: str = ""

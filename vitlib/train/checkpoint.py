@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import signal
+import struct
 import sys
 import threading
 import zlib
@@ -15,9 +16,16 @@ from pathlib import Path
 import torch
 
 from vitlib.data.dataset import Dataset
-from vitlib.evidence import write_atomic
+from vitlib.evidence import write_atomic, write_json
 
 __all__ = ["Stopped", "checksum", "load_checkpoint", "polite_interrupt", "save_checkpoint"]
+
+
+# what reading a damaged file was seen to raise
+_DAMAGE = (
+    *(RuntimeError, OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
+    *(pickle.UnpicklingError, struct.error),
+)
 
 
 class Stopped(KeyboardInterrupt):
@@ -25,11 +33,11 @@ class Stopped(KeyboardInterrupt):
 
 
 def save_checkpoint(path: Path, state: dict) -> None:
-    """Write a run's state, whole or not at all.
+    """Write a run's state, whole or not at all, and its log beside it as `log.json`.
 
     Args:
         path: The file.
-        state: "identity" (what makes it this run) and all that changes from step to step.
+        state: "identity" (what makes it this run), "log", and all that changes from step to step.
 
     Raises:
         OSError: If it cannot be written; the last checkpoint stays.
@@ -39,6 +47,7 @@ def save_checkpoint(path: Path, state: dict) -> None:
     content = buffer.getvalue()
     try:
         write_atomic(path, content)
+        write_json(path.with_name("log.json"), state["log"])
     except OSError as error:
         raise OSError(
             f"cannot write {path}, {len(content) / 1e6:.0f} MB ({error.strerror or error}); mend that and "
@@ -61,7 +70,7 @@ def load_checkpoint(path: Path, identity: dict, device: torch.device) -> dict:
     try:
         state = torch.load(path, map_location=device, weights_only=True)
         theirs = state["identity"]
-    except (RuntimeError, OSError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:
+    except _DAMAGE as error:
         raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
     if differs := list(_differences(theirs, identity)):
         raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")

@@ -79,8 +79,9 @@ def _logits(model: nn.Module, images: Tensor, device: str | torch.device | None,
     if len(images) == 0:
         raise ValueError("expected at least one image, got none")
     here = next(model.parameters()).device
-    if device is not None and torch.device(device) != here:
-        model, here = copy.deepcopy(model).to(device), torch.device(device)  # the caller's stays where it is
+    there = here if device is None else torch.device(device)
+    if there.type != here.type or there.index not in (None, here.index):
+        model, here = copy.deepcopy(model).to(there), there  # the caller's stays where it is
     was_training = model.training
     model.eval()
     logits = [model(normalize(batch.to(here))).float().cpu() for batch in images.split(batch_size)]

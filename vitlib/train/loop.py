@@ -13,12 +13,11 @@ from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, matmul_peak, pick_device, pick_precision
-from vitlib.evidence import write_json
 from vitlib.model.costs import count_parameters
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
 from vitlib.train.history import History
-from vitlib.train.objective import Classification
+from vitlib.train.objective import Classification, Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.recipe import Recipe
 
@@ -68,16 +67,14 @@ def train_model(
 
     Source: chapter 09.
     """
-    where = pick_device(device)
-    data = data if isinstance(data, Dataset) else Dataset(*data)
-    val = val if val is None or isinstance(val, Dataset) else Dataset(*val)
+    where, data, val = pick_device(device), _as_dataset(data), None if val is None else _as_dataset(val)
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(derive_seed(recipe.seed, "init"))
         model = VisionTransformer(recipe.model).to(where)
-        trainer = Trainer(model, Classification(recipe), recipe, data, val, out)
-        if resume:
-            trainer.load()
-        return trainer.run(budget_minutes, progress)
+    trainer = Trainer(model, Classification(recipe), recipe, data, val, out)
+    if resume:
+        trainer.load()
+    return trainer.run(budget_minutes, progress)
 
 
 class Trainer:
@@ -85,7 +82,7 @@ class Trainer:
 
     Args:
         model: Any module; its device is where everything happens.
-        objective: Makes batches, computes losses and scores; see `Classification`.
+        objective: Makes batches, computes losses and scores.
         recipe: What to do.
         data: The training images.
         val: Held-out images, or None.
@@ -95,7 +92,7 @@ class Trainer:
     def __init__(
         self,
         model: nn.Module,
-        objective: Classification,
+        objective: Objective,
         recipe: Recipe,
         data: Dataset,
         val: Dataset | None = None,
@@ -123,7 +120,8 @@ class Trainer:
         self.saved = time.monotonic()
         self.history = History(recipe, data, val, device, self.precision, count_parameters(model))
         about = {"label": data.label, "n": len(data), "checksum": checksum(data)}
-        self.identity = {"recipe": self.history.log["recipe"], "data": about}
+        plain = {key: value for key, value in self.history.log["recipe"].items() if key != "compile"}
+        self.identity = {"recipe": plain, "data": about}
 
     def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
         """Train to the end, or until the time is over or Ctrl-C; see `train_model`.
@@ -131,28 +129,33 @@ class Trainer:
         Raises:
             Stopped: After Ctrl-C.
         """
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+            with polite_interrupt() as interrupted:
+                return self._run(interrupted, budget_minutes, progress)
+
+    def _run(self, interrupted: Callable[[], bool], budget_minutes: float | None, progress: bool) -> dict:
         began = self.history.clock = time.monotonic()
         if self.step == 0 and self.out is not None:
-            self.history.log["peak_flops"] = matmul_peak(self.device, self.precision)
+            if isinstance(self.model, VisionTransformer):  # whose work can be counted
+                self.history.log["peak_flops"] = matmul_peak(self.device, self.precision)
             self.save()  # a folder that cannot be written is found out now
-        with polite_interrupt() as interrupted:
-            while self.step < self.total:
-                epoch, done = divmod(self.step, self.epoch_steps)
-                order = self.order(epoch)
-                with _bar(progress, epoch, self.recipe.epochs, self.epoch_steps, done) as bar:
-                    for i in range(done, self.epoch_steps):
-                        self.train_step(order[i * self.batch_size : (i + 1) * self.batch_size])
-                        self.report(bar, i + 1)
-                        if i + 1 == self.epoch_steps:
-                            bar.close()
-                            self.end_epoch(progress)
-                        stop, now = interrupted(), time.monotonic()
-                        over = budget_minutes is not None and now - began >= budget_minutes * 60
-                        self.save_now_and_then(now, stop or over)
-                        if stop and self.step < self.total:
-                            raise Stopped(self.how_to_resume())
-                        if over:
-                            return self.result()
+        while self.step < self.total:
+            epoch, done = divmod(self.step, self.epoch_steps)
+            order = self.order(epoch)
+            with _bar(progress, epoch, self.recipe.epochs, self.epoch_steps, done) as bar:
+                for i in range(done, self.epoch_steps):
+                    self.train_step(order[i * self.batch_size : (i + 1) * self.batch_size])
+                    self.report(bar, i + 1)
+                    if i + 1 == self.epoch_steps:
+                        bar.close()
+                        self.end_epoch(progress)
+                    stop, now = interrupted(), time.monotonic()
+                    over = budget_minutes is not None and now - began >= budget_minutes * 60
+                    self.save_now_and_then(now, stop or over)
+                    if stop and self.step < self.total:
+                        raise Stopped(self.how_to_resume())
+                    if over:
+                        return self.result()
         return self.result()
 
     def order(self, epoch: int) -> Tensor:
@@ -255,7 +258,6 @@ class Trainer:
             "ema": self.ema.state_dict() if self.ema else None,
         }
         save_checkpoint(self.out / "checkpoint.pt", state)
-        write_json(self.out / "log.json", self.history.log)
 
     def load(self) -> None:
         """Go on from the folder's checkpoint, if there is one."""
@@ -263,14 +265,21 @@ class Trainer:
             return
         state = load_checkpoint(path, self.identity, self.device)
         self.step, self.sums = state["step"], state["sums"].to(self.sums)
-        self.history.log, self.precision = (
-            state["log"],
-            state["log"]["precision"],
-        )  # "auto" may mean another one on this machine
+        self.history.log = state["log"]
+        self.precision = state["log"]["precision"]  # "auto" may mean another one on this machine
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.ema:
             self.ema.load_state_dict(state["ema"])
+
+
+def _as_dataset(data: Dataset | tuple[Tensor, Tensor]) -> Dataset:
+    if isinstance(data, Tensor):
+        raise ValueError(
+            "expected a Dataset or a pair (images, labels), got a tensor; write "
+            "train_model(recipe, (images, labels))"
+        )
+    return data if isinstance(data, Dataset) else Dataset(*data)
 
 
 def _bar(progress: bool, epoch: int, epochs: int, steps: int, done: int):

@@ -1,10 +1,12 @@
 """What a model is trained for: how a batch is made, what its loss is, how the model is scored on held-out images.
 
-The loop in `vitlib.train.loop` knows nothing else of the task. An objective has the three methods of
-`Classification`; another task (masked patches, say) is another class here.
+The loop in `vitlib.train.loop` knows nothing else of the task. Another task (masked patches, say) is another
+`Objective` here.
 """
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
 
 import torch
 import torch.nn.functional as F
@@ -15,10 +17,50 @@ from vitlib.train.augment import augment_batch
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import Recipe
 
-__all__ = ["Classification"]
+__all__ = ["Classification", "Objective"]
 
 
-class Classification:
+class Objective(ABC):
+    """What the loop asks of whatever a model is trained for.
+
+    Source: chapter 09.
+    """
+
+    @abstractmethod
+    def check(self, data: Dataset) -> None:
+        """Refuse `data` that do not fit the model.
+
+        Raises:
+            ValueError: If images or labels are not what the model was made for.
+        """
+
+    @abstractmethod
+    def draw(
+        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """One step's batch.
+
+        Args:
+            images: (B, C, H, W) uint8.
+            labels: (B,) integers.
+            generator: A CPU generator, seeded for this step.
+            step: 0 for the first one.
+            total: Steps of the whole run.
+
+        Returns:
+            The model's arguments, and the targets.
+        """
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean loss of a batch's `outputs` against its `targets`, and how many of them are right."""
+
+    @abstractmethod
+    def score(self, model: nn.Module, data: Dataset) -> dict[str, float]:
+        """Mean "loss" and "accuracy" of a `model` on held-out `data`, without augmentation."""
+
+
+class Classification(Objective):
     """Cross-entropy with the labels, which augmentation may have softened and mixed.
 
     Args:
@@ -31,11 +73,6 @@ class Classification:
         self.recipe = recipe
 
     def check(self, data: Dataset) -> None:
-        """Refuse data that do not fit the model.
-
-        Raises:
-            ValueError: If images or labels are not those of `recipe.model`.
-        """
         model, images, labels = self.recipe.model, data.images, data.labels
         want = (model.in_chans, *model.image_shape)
         if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
@@ -57,30 +94,16 @@ class Classification:
 
     def draw(
         self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
-    ) -> tuple[tuple, Tensor]:
-        """One step's batch.
-
-        Args:
-            images: (B, C, H, W) uint8.
-            labels: (B,) integers.
-            generator: A CPU generator, seeded for this step.
-            step: 0 for the first one.
-            total: Steps of the whole run.
-
-        Returns:
-            The model's arguments, here standardised images alone, and the targets, here (B, K).
-        """
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
         r = self.recipe
         mix = step < (1 - r.mix_off) * total
         images, targets = augment_batch(images, labels, r, r.model.num_classes, generator, mix=mix)
-        return (normalize(images),), targets
+        return (normalize(images),), targets  # (B, C, H, W), (B, K)
 
     def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean loss of a batch, and how many of its answers are right: (B, K) and (B, K) -> two numbers."""
         hits = (outputs.argmax(1) == targets.argmax(1)).sum()
         return F.cross_entropy(outputs.float(), targets), hits
 
     def score(self, model: nn.Module, data: Dataset) -> dict[str, float]:
-        """Mean "loss" and "accuracy" on held-out images, without augmentation."""
         scores = evaluate(model, data.images, data.labels)
         return {"loss": scores["loss"], "accuracy": scores["accuracy"]}

@@ -25,7 +25,7 @@ class Recipe:
     Args:
         name: What the run is called.
         model: The model's shape.
-        data: "auto", "cifar10" or "drawn10": what the command line loads.
+        data: "auto", "cifar10" or "drawn10", which the command line loads; or the name of another `Dataset`.
         epochs: Passes over the training images; an incomplete last batch is left out.
         batch_size: Images per step.
         optimizer: "adamw", "adam" or "sgd".
@@ -98,8 +98,8 @@ class Recipe:
                 raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)!r}")
         check_known("optimizer", self.optimizer, OPTIMIZERS)
         check_known("schedule", self.schedule, SCHEDULES)
-        if self.data not in ("auto", "cifar10", "drawn10"):
-            raise ValueError(f"data must be auto, cifar10 or drawn10, got {self.data!r}")
+        if self.data not in ("auto", "cifar10", "drawn10", "folder", "custom"):
+            raise ValueError(f"data must be auto, cifar10, drawn10, folder or custom, got {self.data!r}")
         if self.precision not in ("auto", "fp32", "bf16"):
             raise ValueError(f"precision must be auto, fp32 or bf16, got {self.precision!r}")
 
