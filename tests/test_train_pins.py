@@ -472,9 +472,16 @@ def forward_by_hand(model, images):
 
 
 @pytest.mark.parametrize("pool", ["token", "avg"])
-@pytest.mark.parametrize("rates", [
-    (0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.6), (0.2, 0.1, 0.4),
-], ids=str)
+@pytest.mark.parametrize(
+    "rates",
+    [
+        (0.3, 0.0, 0.0),
+        (0.0, 0.3, 0.0),
+        (0.0, 0.0, 0.6),
+        (0.2, 0.1, 0.4),
+    ],
+    ids=str,
+)
 def test_dropout_and_drop_path_are_where_they_belong(rates, pool):
     torch.manual_seed(0)
     changes = dict(zip(DROPS, rates, strict=True))

@@ -21,7 +21,7 @@ from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, SMALL, STYLE, WIDTH
 class Card(Figure):
     """A figure that is drawn in the house style, and that a notebook shows whole, sharp and once."""
 
-    def __init__(self, height: float, **layout) -> None:
+    def __init__(self, height: float | int, **layout) -> None:
         x, y = MARGIN / WIDTH, MARGIN / height
         self.engine = ConstrainedLayoutEngine(rect=(x, y, 1 - 2 * x, 1 - 2 * y), **layout)
         with rc_context(STYLE):
@@ -49,7 +49,7 @@ def text_size(texts: Iterable[str], **font) -> np.ndarray:
     return np.max([(0.0, 0.0), *sizes], axis=0)
 
 
-def small_text(ax: Axes, x: float, y: float, text: object, **font) -> None:
+def small_text(ax: Axes, x: float | int, y: float | int, text: object, **font) -> None:
     """Small text with its middle at (x, y), unless `font` says otherwise."""
     style: dict[str, Any] = {"size": SMALL, "ha": "center", "va": "center"} | font
     ax.text(x, y, str(text), **style)

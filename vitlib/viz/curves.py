@@ -136,9 +136,7 @@ def _name_axes(ax: Axes, xlabel: str, ylabel: str) -> None:
     ax.annotate(ylabel, (0, 1), xytext=(0, 7), xycoords="axes fraction", textcoords="offset points")
 
 
-def _draw_curve(
-    ax: Axes, i: int, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, **line
-) -> None:
+def _draw_curve(ax: Axes, i: int, x: Sequence | np.ndarray, y: Sequence | np.ndarray, **line) -> None:
     """The i-th curve of a figure, with at most 9 markers."""
     look = {"color": PALETTE[i], "marker": MARKERS[i], "markeredgecolor": CARD, "markeredgewidth": 0.6}
     ax.plot(x, y, markevery=max(1, len(x) // 8), **look, **line)
