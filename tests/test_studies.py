@@ -186,13 +186,17 @@ def test_claims_name_variants_there_are(name):
         assert claim.margin > 0 and claim.says and claim.source
 
 
-def test_learning_by_heart_is_a_study_like_the_others(data, tmp_path, monkeypatch):
+def test_learning_by_heart_is_a_study_like_the_others(tmp_path, monkeypatch):
+    images, labels = load_drawn10("train", n=70)
+    data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
     two = dict(list(norm_order.STUDY.variants.items())[:2])
     monkeypatch.setitem(STUDIES, "norm-order", replace(norm_order.STUDY, variants=two))
     monkeypatch.setattr(norm_order, "SHAPE", replace(norm_order.SHAPE, depth=1, embed_dim=16))
     result = run_study("norm-order", data, seeds=(0,), out=tmp_path, progress=False)
     assert result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 64
     assert "| post lr=0.002 init=xavier |" in report("norm-order", tmp_path)
+    few = Dataset(images[:50], labels[:50])
+    assert run_study("norm-order", few, seeds=(0,), out=tmp_path / "few", progress=False)["n_train"] == 50
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -26,7 +26,7 @@ from vitlib.studies.study import Claim, Job, Study
 from vitlib.train.optim import build_optimizer, lr_at
 from vitlib.train.recipe import Recipe
 
-__all__ = ["STUDY", "learn_by_heart", "make_model"]
+__all__ = ["STUDY", "learn_by_heart", "make_model", "rows_by_heart"]
 
 IMAGES, STEPS = 64, 120
 SHAPE = ViTConfig(patch_size=8, embed_dim=64, depth=12, num_heads=2, mlp_ratio=2.0, global_pool="avg")
@@ -73,14 +73,24 @@ def learn_by_heart(
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
     own, began = study.variants[variant], time.monotonic()
-    images, labels = normalize(job.data.images[:IMAGES]), job.data.labels[:IMAGES]
+    images, labels = normalize(job.data.images), job.data.labels
     model = make_model(own["model.norm_order"], seed, own["init"])
     losses = learn_by_heart(model, images, labels, own["lr"], own["warmup_steps"], STEPS, own["schedule"])
     with torch.no_grad():
         right = (model(images).argmax(1) == labels).double().mean().item()
     final = {"train_loss": round(sum(losses[-20:]) / 20, 4), "train_accuracy": round(right, 4)}
-    run = {"variant": variant, "changes": own, "seed": seed, "seconds": round(time.monotonic() - began, 2)}
-    return [run | {"final": final, "hardware": describe_hardware(torch.device("cpu")), "precision": "fp32"}]
+    return rows_by_heart(variant, own, seed, final, began)
+
+
+def rows_by_heart(variant: str, changes: dict, seed: int, final: dict, began: float) -> list[dict]:
+    """The row of one such run, which `began` then."""
+    row = {
+        "variant": variant,
+        "changes": changes,
+        "seed": seed,
+        "seconds": round(time.monotonic() - began, 2),
+    }
+    return [row | {"final": final, "hardware": describe_hardware(torch.device("cpu")), "precision": "fp32"}]
 
 
 def _variants() -> dict[str, dict]:

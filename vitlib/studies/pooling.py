@@ -6,7 +6,7 @@ Is the CLS token better than the mean of the patches, once each has its own lear
   2).
 16 runs on CIFAR-10 (JPEG q75) with 2 seeds took 50 minutes: `python -m vitlib study run pooling --data
 cifar10 --threads 1`
-They were run before the study became what it is now: epochs 2, now 6; precision auto, now fp32.
+They were run before the study became what it is now: epochs was 2, now 6; precision was 'auto', now 'fp32'.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     with torch.no_grad():
         weight[0, 1:] = start(own["kind"], own["size"], cfg.grid, cfg.embed_dim)
     weight.requires_grad_(own["trained"])
-    out = job.out / one.name.replace(" ", "-").replace(",", "")
-    trainer = Trainer(model.to(pick_device(job.device)), Classification(one), one, job.data, job.val, out)
+    model, out = model.to(pick_device(job.device)), job.folder(variant, seed)
+    trainer = Trainer(model, Classification(one), one, job.data, job.val, out)
     trainer.load()
     return rows_of(trainer.run(job.left, job.progress), variant, own, seed)
 

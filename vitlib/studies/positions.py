@@ -10,7 +10,7 @@ Does a ViT need positions, and which kind?
   (standard error, n = 2).
 10 runs on CIFAR-10 (JPEG q75) with 2 seeds took 41 minutes: `python -m vitlib study run positions --data
 cifar10 --threads 1`
-They were run before the study became what it is now: precision auto, now fp32.
+They were run before the study became what it is now: precision was 'auto', now 'fp32'.
 """
 
 from __future__ import annotations

@@ -25,9 +25,8 @@ def _interpolated(**options) -> Callable[[Tensor, Grid, Grid], Tensor]:
     def method(table: Tensor, new: Grid, old: Grid) -> Tensor:
         patches = table[:, 1:].unflatten(1, old).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
         patches = F.interpolate(patches, size=new, **options)
-        return torch.cat(
-            [table[:, :1], patches.flatten(2).mT], dim=1
-        )  # (1, D, rows', columns') -> (1, N', D)
+        patches = patches.flatten(2).mT  # (1, D, rows', columns') -> (1, N', D)
+        return torch.cat([table[:, :1], patches], dim=1)
 
     return method
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import time
 
-import torch
 from torch import Tensor, nn
 
 from vitlib.data.dataset import normalize
-from vitlib.device import describe_hardware
 from vitlib.model.encoder import Block
-from vitlib.studies.norm_order import IMAGES, SHAPE, learn_by_heart, make_model
+from vitlib.studies.norm_order import IMAGES, SHAPE, learn_by_heart, make_model, rows_by_heart
 from vitlib.studies.study import Claim, Job, Study
 
 LENGTHS = (100, 300, 1000)  # steps
@@ -31,7 +29,7 @@ class NoResidualBlock(Block):
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
     own, began = study.variants[variant], time.monotonic()
-    images, labels = normalize(job.data.images[:IMAGES]), job.data.labels[:IMAGES]
+    images, labels = normalize(job.data.images), job.data.labels
     model = make_model(seed=seed)
     if not own["residuals"]:
         bare = [
@@ -42,8 +40,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
         model.blocks = nn.ModuleList(bare)
     losses = learn_by_heart(model, images, labels, own["lr"], steps=LENGTHS[-1])
     final = {f"train_loss_{steps}": round(sum(losses[steps - 20 : steps]) / 20, 4) for steps in LENGTHS}
-    run = {"variant": variant, "changes": own, "seed": seed, "seconds": round(time.monotonic() - began, 2)}
-    return [run | {"final": final, "hardware": describe_hardware(torch.device("cpu")), "precision": "fp32"}]
+    return rows_by_heart(variant, own, seed, final, began)
 
 
 def _name(residuals: bool, lr: float) -> str:

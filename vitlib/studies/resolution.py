@@ -27,14 +27,8 @@ from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
 __all__ = ["METHODS", "MORE_SIZES", "SIZES", "STUDY", "read_model", "resize_images", "sample_patches"]
 
-SIZES = (
-    (24, 24),
-    (40, 40),
-    (48, 48),
-    (24, 40),
-    (40, 32),
-    (48, 32),
-)  # (rows, columns) in pixels, by every method
+# (rows, columns) in pixels, by every method
+SIZES = ((24, 24), (40, 40), (48, 48), (24, 40), (40, 32), (48, 32))
 MORE_SIZES = ((28, 28), (36, 36), (64, 64))  # for the curve: the first method alone
 _QUICK = 2000  # test images
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from vitlib.data.dataset import Dataset
@@ -26,7 +26,7 @@ from vitlib.studies import (
     stems,
 )
 from vitlib.studies.study import Job, Study
-from vitlib.train.checkpoint import checksum
+from vitlib.train.checkpoint import checksum, differences
 from vitlib.train.recipe import recipe
 
 __all__ = ["STUDIES", "report", "run_study"]
@@ -98,6 +98,8 @@ def run_study(
             f"study {name!r} varies {', '.join(taken)} itself; change something else, or write a study"
         )
     base = None if study.base is None else recipe(study.base, **shared)
+    if study.n_train:
+        data = replace(data, images=data.images[: study.n_train], labels=data.labels[: study.n_train])
     train, val = data.hold_out(n_val) if study.holdout else (data, None)
     precision = "fp32" if base is None else base.precision
     if base is not None and precision == "auto":
@@ -110,7 +112,7 @@ def run_study(
         "measure": study.measure,
         "metric": study.metric,
         **provenance(data.label, where, precision),
-        "n_train": len(train) if study.n_train is None else study.n_train,
+        "n_train": 0 if study.n_train == 0 else len(train),
         "n_val": len(val) if val else 0,
         **({} if base is None else {"base": asdict(base)}),
     }
@@ -119,7 +121,7 @@ def run_study(
     for seed, variant in itertools.product(seeds, study.variants):
         left = None if budget_minutes is None else budget_minutes - (time.monotonic() - began) / 60
         job = Job(train, val, out, scale, shared, device, left, progress)
-        kept = out / f"{variant}-s{seed}".replace(" ", "-") / "rows.json"
+        kept = job.folder(variant, seed) / "rows.json"
         about = {**same, "variant": study.variants[variant]}
         rows = _read_rows(kept, about)
         if rows is None and (left is None or left > 0):
@@ -220,25 +222,19 @@ def tell(result: dict) -> str:
         f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds > 1)} took "
         f"{minutes:.0f} minutes: `{result['command']}`"
     )
-    if older := _differences(result):
+    if older := _since(result):
         lines.append(f"They were run before the study became what it is now: {older}.")
     return "\n".join(lines)
 
 
-def _differences(result: dict) -> str:
+def _since(result: dict) -> str:
     """What a committed study's base had otherwise, in words; "" where nothing differs."""
     study = STUDIES.get(result["name"])
     if study is None or study.base is None or "base" not in result or result["scale"] != "quick":
         return ""
-    now = asdict(study.base)
-    then = {
-        key: result["base"].get(key, value)
-        for key, value in now.items()
-        if key not in ("data", "name", "seed")
-    }
-    words = [
-        f"{key} {value}, now {now[key]}"
-        for key, value in then.items()
-        if key != "model" and value != now[key]
-    ]
-    return "; ".join(words)
+    now = {key: value for key, value in asdict(study.base).items() if key not in ("data", "name", "seed")}
+    then = {key: result["base"].get(key, value) for key, value in now.items()}
+    then["model"] = (
+        now["model"] | then["model"]
+    )  # fields that it did not have yet were as they are by default
+    return "; ".join(differences(then, now))

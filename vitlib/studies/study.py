@@ -16,9 +16,8 @@ from vitlib.train.recipe import Recipe, recipe
 
 __all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "rows_of", "train_variant"]
 
-QUICK = recipe(
-    "laptop", epochs=4, precision="fp32"
-)  # 96 wide, 4 deep; one precision, so that machines compare
+# 96 wide, 4 deep; one precision, so that machines compare
+QUICK = recipe("laptop", epochs=4, precision="fp32")
 FULL = {
     "epochs": 100,
     "batch_size": 512,
@@ -111,15 +110,19 @@ class Job:
     left: float | None
     progress: bool
 
+    def folder(self, variant: str, seed: int) -> Path:
+        """Where one run keeps what it has: the variant's name without spaces and commas."""
+        return self.out / f"{variant}-s{seed}".replace(" ", "-").replace(",", "")
+
 
 def train_variant(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     """Train one variant with one seed, or go on with it; None if the time was over before its end."""
     own = study.variants[variant]
     changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
     one = recipe(study.base or QUICK, **changes)
-    folder = job.out / one.name.replace(" ", "-")
+    out, left = job.folder(variant, seed), job.left
     log = train_model(
-        one, job.data, job.val, out=folder, device=job.device, budget_minutes=job.left, progress=job.progress
+        one, job.data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress
     )
     return rows_of(log, variant, own, seed)
 
@@ -148,7 +151,7 @@ class Study:
         seeds: Every variant is run with the first before any with the second.
         source: Where the paper asks this.
         data: The data set, unless the caller names another.
-        n_train: Only the first images; 0 where nothing is trained.
+        n_train: Only that many images, the first ones; 0 where nothing is trained.
         holdout: Whether images are held out and judged.
         metric: The key of a run's "final" that the summary is made of.
         measure: What it measures, in words.

@@ -18,7 +18,7 @@ import torch
 from vitlib.data.dataset import Dataset
 from vitlib.evidence import write_atomic, write_json
 
-__all__ = ["Stopped", "checksum", "load_checkpoint", "polite_interrupt", "save_checkpoint"]
+__all__ = ["Stopped", "checksum", "differences", "load_checkpoint", "polite_interrupt", "save_checkpoint"]
 
 
 # what reading a damaged file was seen to raise
@@ -72,7 +72,7 @@ def load_checkpoint(path: Path, identity: dict, device: torch.device) -> dict:
         theirs = state["identity"]
     except _DAMAGE as error:
         raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
-    if differs := list(_differences(theirs, identity)):
+    if differs := list(differences(theirs, identity)):
         raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")
     return state
 
@@ -83,11 +83,12 @@ def checksum(data: Dataset) -> int:
     return zlib.crc32(labels.numpy().data, zlib.crc32(images.numpy().data))
 
 
-def _differences(theirs: dict, ours: dict, path: str = "") -> Iterator[str]:
+def differences(theirs: dict, ours: dict, path: str = "") -> Iterator[str]:
+    """What two nested dictionaries have otherwise, in words."""
     for key in sorted(theirs.keys() | ours.keys()):
         a, b = theirs.get(key), ours.get(key)
         if isinstance(a, dict) and isinstance(b, dict):
-            yield from _differences(a, b, f"{path}{key}.")
+            yield from differences(a, b, f"{path}{key}.")
         elif a != b:
             yield f"{path}{key} was {a!r}, now {b!r}"
 
