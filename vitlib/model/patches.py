@@ -40,9 +40,13 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tenso
     >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
     torch.Size([1, 196, 768])
     """
+    _check(images, patch_size)
+    return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
+
+
+def _check(images: Tensor, patch_size: int) -> None:
     check_images(images)
     check_divides(patch_size, *images.shape[2:])
-    return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
 
 
 def unpatchify(
@@ -134,10 +138,7 @@ class ConvPatchEmbed(nn.Module):
         )
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        check_images(images)
-        check_divides(
-            self.patch_size, *images.shape[2:]
-        )  # a convolution would drop the last pixels in silence
+        _check(images, self.patch_size)  # a convolution would drop the last pixels in silence
         return self.proj(images).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, D, N) -> (B, N, D)
 
 
@@ -218,8 +219,7 @@ class ConvStem(nn.Module):
         self.proj = _init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        check_images(images)
-        check_divides(self.patch_size, *images.shape[2:])
+        _check(images, self.patch_size)
         return self.proj(self.stem(images)).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, N, D)
 
 

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from vitlib.checks import check_count, check_rate
 from vitlib.config import ViTConfig
 from vitlib.train.optim import OPTIMIZERS, SCHEDULES, check_known
 
@@ -83,16 +84,14 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
+            check_count(name, getattr(self, name))
         if not 0 < self.lr < math.inf:
             raise ValueError(f"lr must be a positive number, got {self.lr!r}; 1e-3 is a fair start")
         for name in _NOT_NEGATIVE:
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
         for name in ("warmup", "label_smoothing", "ema_decay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)!r}")
+            check_rate(name, getattr(self, name))
         for name in ("mix_off", "erasing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)!r}")
