@@ -47,5 +47,6 @@ STUDY = Study(
             kind="equal",
         ),
     ),
+    n_train=25_000,  # 5,000 of them held out
     source="Table 8",
 )
