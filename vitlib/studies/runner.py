@@ -216,6 +216,7 @@ def tell(result: dict) -> str:
             )
             numbers = form.format(scale * found["difference"], scale * found["se"])
             verdict += f", {numbers} (standard error, n = {found['n']})"
+            verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""
         lines.append(f"- {claim}: {verdict}.")
     minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
     lines.append(

@@ -16,6 +16,7 @@ from vitlib.train.recipe import Recipe, recipe
 
 __all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "rows_of", "train_variant"]
 
+SEEDS = 3  # with fewer, a verdict is open
 # 96 wide, 4 deep; one precision, so that machines compare
 QUICK = recipe("laptop", epochs=4, precision="fp32")
 FULL = {
@@ -37,7 +38,8 @@ class Claim:
     Each side is a tuple of variants and is read by the one of them with the best mean. The differences are paired by
     seed; their mean has a 95 % interval (Student's t). "ahead": the sentence differs if the interval lies below
     `margin` (to be ahead by less than matters is to differ), and else agrees if it lies above 0. "equal": it agrees if
-    the interval lies within `margin` of 0, and else differs if 0 is outside. Otherwise it is open.
+    the interval lies within `margin` of 0, and else differs if 0 is outside. Otherwise, and with fewer than three shared
+    seeds, it is open.
 
     Args:
         says: The sentence, with the paper's numbers.
@@ -64,8 +66,8 @@ class Claim:
             runs: Each with "variant", "seed" and "final".
 
         Returns:
-            "verdict" ("agrees", "differs" or "open"), the sides' best variants, and where at least two seeds are
-            shared, what `paired_difference` says.
+            "verdict" ("agrees", "differs" or "open"), the sides' best variants, where at least two seeds are
+            shared, what `paired_difference` says, and where it is open, "seeds": about how many would decide.
         """
         scores: dict[str, dict[int, float]] = {}
         for run in runs:
@@ -83,6 +85,10 @@ class Claim:
         else:
             within = -self.margin < low and high < self.margin
             verdict = "agrees" if within else "differs" if low > 0 or high < 0 else "open"
+        if verdict == "open" or paired["n"] < SEEDS:
+            # as many as make a 95 % interval narrower than the margin, if the spread stays as it is
+            spread = paired["se"] * paired["n"] ** 0.5 if paired else 0.0
+            verdict, paired["seeds"] = "open", max(SEEDS, math.ceil((2 * 1.96 * spread / self.margin) ** 2))
         return {"verdict": verdict, "first": first, "second": second, **paired}
 
 
