@@ -349,6 +349,20 @@ def test_the_map_opens_the_chapter(path):
         assert drawing.get_text().count("you are here") == 2  # the tooltip, and the words on the map
 
 
+@chapter
+def test_numbers_begin_with_the_chapters(path):
+    """Equations, figures and exercises are counted within their chapter."""
+    article, number = soup(f"book/{path.stem}").find("article"), int(path.stem[:2])
+    equations = [re.sub(r"[^\d.]", "", each.get_text()) for each in article.find_all(class_="eqno")]
+    assert equations == [f"{number}.{i}" for i in range(1, len(equations) + 1)]
+    titles = [each.get_text() for each in article.select("div.exercise > p.admonition-title")]
+    assert len(titles) >= 5
+    for i, title in enumerate(titles, 1):
+        assert f"Exercise {number}.{i} " in title
+    for each in article.find_all(class_="caption-number"):
+        assert f" {number}." in each.get_text()
+
+
 def test_the_whole_map_has_its_own_page():
     article = soup("book/map").find("article")
     drawings = article.select("nav.vit-map-place svg.vit-map")

@@ -1,6 +1,6 @@
 """The book's Sphinx extension: its public address, pages that need no network, compact signatures.
 
-It brings the others along: `vitmap`, the map of the ViT, and `computed`, numbers and tables from `vitlib`.
+It brings the others along: `vitmap`, the map of the ViT, `computed`, numbers and tables from `vitlib`, and `numbering`.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ def setup(app):
         app.setup_extension("sphinx_sitemap")
     app.setup_extension("book._ext.vitmap")
     app.setup_extension("book._ext.computed")
+    app.setup_extension("book._ext.numbering")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
     app.connect("html-page-context", drop_remote_files, priority=900)
