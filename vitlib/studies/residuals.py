@@ -2,7 +2,20 @@
 
 Can twelve blocks learn without residual connections, given a lower rate or more steps?
 
-Not run yet: `python -m vitlib study run residuals`
+- at 0.002, a model without residuals has more loss left after 100 steps: agrees, +2.21 ± 0.05 (standard
+  error, n = 3).
+- at 0.002, a model without residuals has more loss left after 300 steps: agrees, +2.25 ± 0.05 (standard
+  error, n = 3).
+- at 0.002, a model without residuals has more loss left after 1,000 steps: agrees, +2.25 ± 0.05 (standard
+  error, n = 3).
+- at 0.0003, a model without residuals has more loss left after 100 steps: agrees, +0.61 ± 0.04 (standard
+  error, n = 3).
+- at 0.0003, a model without residuals has more loss left after 300 steps: open, +0.08 ± 0.04 (standard
+  error, n = 3); about 8 seeds would decide.
+- at 0.0003, a model without residuals has more loss left after 1,000 steps: differs, +0.00 ± 0.00 (standard
+  error, n = 3).
+12 runs on Drawn-10 with 3 seeds took 17 minutes: `python -m vitlib study run residuals --data drawn10
+--threads 1`
 """
 
 from __future__ import annotations
