@@ -74,6 +74,18 @@ def test_a_stopped_study_goes_on_and_skips_what_is_finished(data, tmp_path):
     assert len(both["runs"]) == 6
 
 
+def test_several_runs_at_once_find_the_same(data, tmp_path):
+    """In processes of their own, with the same weights; what one of them had finished is not run again."""
+    one = run(data, tmp_path / "one", seeds=(0, 1))
+    first = run(data, tmp_path / "two", seeds=(0,))
+    two = run(data, tmp_path / "two", seeds=(0, 1), jobs=2)
+    assert two["finished"] and two["runs"][:3] == first["runs"]
+    assert [run["final"] for run in two["runs"]] == [run["final"] for run in one["runs"]]
+    assert two["summary"] == one["summary"]
+    late = run(data, tmp_path / "late", seeds=(0,), jobs=2, budget_minutes=0.0)
+    assert not late["finished"] and late["runs"] == []
+
+
 def test_the_report_is_a_table_of_what_was_found(data, tmp_path):
     result = run(data, tmp_path, seeds=(0,))
     text = report("stems", tmp_path)
@@ -94,6 +106,7 @@ def test_a_study_without_results_says_so(tmp_path):
     [
         (dict(name="stem"), "unknown study 'stem'; choose one of positions"),
         (dict(scale="half"), "quick or full, got 'half'"),
+        (dict(jobs=0), "jobs must be a positive integer, got 0"),
         (dict(seeds=()), "one or more different numbers"),
         (dict(seeds=(1, 1)), r"got \(1, 1\)"),
         (dict(layers=3), "unknown recipe field 'layers'"),

@@ -185,6 +185,7 @@ def _configure_study(commands) -> None:
     p.add_argument("name", nargs="?", help="the study")
     _configure_runs(p, data="the study's", out="runs/study-<name>")
     p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
+    p.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, each in its own process")
     p.set_defaults(run=_study)
 
 
@@ -208,6 +209,7 @@ def _study(args: argparse.Namespace) -> int:
         n_val=min(5000, len(data) // 10),
         device=args.device,
         budget_minutes=args.budget_minutes,
+        jobs=args.jobs,
         **_settings(args.set),
     )
     print(report(args.name, args.out))

@@ -61,9 +61,7 @@ def _mean(table: Tensor, new: Grid, old: Grid) -> Tensor:
 # each takes a table (1, 1+N, D), the new grid and the old one, (rows, columns) both, and returns (1, 1+N', D)
 METHODS = {
     "bicubic": _bicubic,
-    "plain bicubic": _interpolated(
-        mode="bicubic"
-    ),  # not antialiased; torch's kernel is another one then, too
+    "plain bicubic": _interpolated(mode="bicubic"),  # not antialiased, and torch's other kernel
     "bilinear": _interpolated(mode="bilinear", antialias=True),
     "ends aligned": _interpolated(mode="bilinear", align_corners=True),  # as in the paper's code
     "nearest": _interpolated(mode="nearest-exact"),

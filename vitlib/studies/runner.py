@@ -5,9 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, replace
+from multiprocessing import get_context
 from pathlib import Path
 
+import torch
+
+from vitlib.checks import check_count
 from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device, pick_precision
 from vitlib.evidence import load_results, provenance, summarize, write_json
@@ -57,6 +63,7 @@ def run_study(
     n_val: int = 5000,
     device: str = "auto",
     budget_minutes: float | None = None,
+    jobs: int = 1,
     progress: bool = True,
     **changes,
 ) -> dict:
@@ -71,6 +78,7 @@ def run_study(
         n_val: Images held out.
         device: "auto", "cpu", "cuda" or "mps".
         budget_minutes: Stop after this time; the same call goes on.
+        jobs: Runs at once, each in a process with its share of the threads.
         progress: Whether to show bars and lines.
         **changes: Fields that every run changes, as for `recipe`.
 
@@ -84,6 +92,7 @@ def run_study(
     study = find(name)
     if scale not in ("quick", "full"):
         raise ValueError(f"scale must be quick or full, got {scale!r}")
+    check_count("jobs", jobs)
     seeds = study.seeds if seeds is None else seeds
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
@@ -117,28 +126,58 @@ def run_study(
         **({} if base is None else {"base": asdict(base)}),
     }
     same = {"scale": scale, "base": result.get("base"), "data": [data.label, checksum(train)]}
-    began, runs, finished = time.monotonic(), [], True
-    for seed, variant in itertools.product(seeds, study.variants):
-        left = None if budget_minutes is None else budget_minutes - (time.monotonic() - began) / 60
-        job = Job(train, val, out, scale, shared, device, left, progress)
-        kept = job.folder(variant, seed) / "rows.json"
-        about = {**same, "variant": study.variants[variant]}
-        rows = _read_rows(kept, about)
-        if rows is None and (left is None or left > 0):
-            rows = study.run(study, variant, seed, job)
-            if rows is not None:
-                write_json(kept, {"about": about, "rows": rows})
-        if rows is None:
-            finished = False
-            break
-        runs += rows
+    deadline = None if budget_minutes is None else time.time() + 60 * budget_minutes
+    job = Job(train, val, out, scale, shared, device, None, progress and jobs == 1)
+    places = [(variant, seed) for seed, variant in itertools.product(seeds, study.variants)]
+    about = {variant: {**same, "variant": own} for variant, own in study.variants.items()}
+    kept = {place: job.folder(*place) / "rows.json" for place in places}
+    done = {place: rows for place in places if (rows := _read_rows(kept[place], about[place[0]])) is not None}
+
+    def write() -> dict:
+        runs = [row for place in places for row in done.get(place, [])]
+        return _write(out, result, runs, study, len(done) == len(places))
+
+    for place, rows in _work(study, job, deadline, [place for place in places if place not in done], jobs):
+        write_json(kept[place], {"about": about[place[0]], "rows": rows})
+        done[place] = rows
         if progress and rows:
+            score = show(rows[-1]["final"][study.metric], study.metric)
             print(
-                f"{name}: {variant}, seed {seed}: {show(rows[-1]['final'][study.metric], study.metric)}",
+                f"{name}: {place[0]}, seed {place[1]}: {score} ({len(done)} of {len(places)} runs)",
                 flush=True,
             )
-        _write(out, result, runs, study, False)
-    return _write(out, result, runs, study, finished)
+        write()
+    return write()
+
+
+Place = tuple[str, int]  # variant and seed
+
+
+def _work(
+    study: Study, job: Job, deadline: float | None, places: list[Place], jobs: int
+) -> Iterator[tuple[Place, list[dict]]]:
+    """Each run that ends in time, with its rows, as it ends; in turn, or `jobs` at once."""
+    if jobs == 1:
+        for place in places:
+            if (rows := _one(study, place, job, deadline)) is None:
+                return
+            yield place, rows
+        return
+    threads = max(1, torch.get_num_threads() // jobs)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,))
+    try:
+        running = {pool.submit(_one, study, place, job, deadline): place for place in places}
+        for future in as_completed(running):
+            if (rows := future.result()) is not None:
+                yield running[future], rows
+    finally:  # after Ctrl-C, which every process hears, none is begun
+        pool.shutdown(cancel_futures=True)
+
+
+def _one(study: Study, place: Place, job: Job, deadline: float | None) -> list[dict] | None:
+    """The rows of one run; None if the time was over."""
+    left = None if deadline is None else (deadline - time.time()) / 60
+    return None if left is not None and left <= 0 else study.run(study, *place, replace(job, left=left))
 
 
 def _read_rows(path: Path, about: dict) -> list[dict] | None:

@@ -38,8 +38,8 @@ class Claim:
     Each side is a tuple of variants and is read by the one of them with the best mean. The differences are paired by
     seed; their mean has a 95 % interval (Student's t). "ahead": the sentence differs if the interval lies below
     `margin` (to be ahead by less than matters is to differ), and else agrees if it lies above 0. "equal": it agrees if
-    the interval lies within `margin` of 0, and else differs if 0 is outside. Otherwise, and with fewer than three shared
-    seeds, it is open.
+    the interval lies within `margin` of 0, and else differs if 0 is outside. Otherwise, and with fewer than three
+    shared seeds, it is open.
 
     Args:
         says: The sentence, with the paper's numbers.
