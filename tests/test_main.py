@@ -83,6 +83,19 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
     assert "val_accuracy" in card["epochs"][0] and card["recipe"]["model"]["embed_dim"] == 12
 
 
+def test_a_finished_run_does_not_read_the_test_set_again(tmp_path, capsys, short_test_set):
+    command = [*SMALL, "--out", str(tmp_path), "--holdout", "20"]
+    assert main(command) == 0
+    card = (tmp_path / "drawn10.json").read_text()
+    accuracy = json.loads(card)["final"]["test_accuracy"]
+    capsys.readouterr()
+    assert main(command) == 0
+    assert short_test_set.count("test") == 1 and (tmp_path / "drawn10.json").read_text() == card
+    assert f"finished before, with a test accuracy of {accuracy:.2%}" in capsys.readouterr().out
+    assert main([*command, "--no-resume"]) == 0
+    assert short_test_set.count("test") == 2  # trained anew, so read anew
+
+
 def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
     assert main([*SMALL, "--out", str(tmp_path), "--validate", "--name", "choice"]) == 0
     assert short_test_set == ["train"]
@@ -172,7 +185,7 @@ def test_the_version(capsys):
         (["--set", "precision=none"], "precision must be auto, fp32 or bf16, got None"),
         (["--set", "ema_decay=1.5"], "ema_decay must be in [0, 1), got 1.5"),
         (["--lr", "-1"], "lr must be a positive number, got -1.0"),
-        (["--threads", "0"], "--threads must be at least 1, got 0"),
+        (["--threads", "0"], "--threads must be a positive integer, got 0"),
         (["--holdout", "200"], "expected n from 1 to 199, got 200"),
         (["--name", "a/b"], "--name must be a file name without folders, got 'a/b'"),
         (["--limit", "0"], "got 0"),

@@ -178,7 +178,9 @@ def test_committed_result_is_what_the_study_asks():
 @pytest.mark.errors
 def test_refusals(model, pictures):
     images, labels = pictures
-    with pytest.raises(ValueError, match="unknown method 'cubic'; choose one of bicubic, bilinear"):
+    with pytest.raises(
+        ValueError, match="unknown method 'cubic'; choose one of bicubic, plain bicubic, bilinear"
+    ):
         read_at(model, images, labels, "cubic")
     with pytest.raises(ValueError, match="14"):
         read_at(model, resize_images(images, (14, 16)), labels)

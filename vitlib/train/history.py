@@ -84,7 +84,8 @@ class History:
         self.log["epochs"].append(row)
         if "peak_flops" in self.log:  # 2 FLOPs per MAC, and a backward pass costs two forward passes
             share = 6 * count_macs(self.recipe.model) * rate / self.log["peak_flops"]
-            self.log["share_of_peak"] = float(f"{share:.3g}")
+            if share < 1:  # else the peak was measured while the machine did other work
+                self.log["share_of_peak"] = float(f"{share:.3g}")
         line = f"epoch {row['epoch']:3d}/{self.recipe.epochs}"
         line += f"  loss {train['loss']:.3f}  accuracy {train['accuracy']:.1%}"
         if val:
