@@ -5,9 +5,9 @@
     {model}`vit-b/16 img_size=384 tokens`                               576
 
 What stands before the colon is a file in `vitlib/results`; behind it is the way to the value, key by key. `as` chooses
-how it is written: percent, points, count, duration, text, a format such as .2f, or spread (mean ± standard deviation,
-for an entry of a study's summary). The directive ``computed`` puts one
-of the tables below on the page. A wrong name stops the build and says which names there are.
+how it is written: percent, points, count, duration, text, a format such as .2f or .2%, or spread (mean ± standard
+deviation, for an entry of a study's summary). The directive ``computed`` puts one of the tables below on the page. A
+wrong name stops the build and says which names there are.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ def look_up(text: str):
     name, colon, way = (part.strip() for part in text.partition(":"))
     if not colon:
         raise ValueError(f"expected `file: key/key`, got {text!r}")
-    value = load_results(name)
-    for key in way.split("/"):
+    value, keys = load_results(name), way.split("/")
+    while keys:
+        key = keys.pop(0)
+        while isinstance(value, dict) and key not in value and keys:  # a name may have a stroke itself: B/16
+            key += "/" + keys.pop(0)
         if isinstance(value, list) and re.fullmatch(r"-?\d+", key) and -len(value) <= int(key) < len(value):
             value = value[int(key)]
         elif isinstance(value, dict) and key in value:
@@ -66,7 +69,9 @@ def written(value, form: str = "", way: str = "") -> str:
         return duration(value).replace(" ", NARROW)
     if form == "text":
         return str(value)
-    if re.fullmatch(r",?(\.\d+)?[fge%]?", form):
+    if re.fullmatch(r"\.\d+%", form):
+        return f"{100 * value:{form[:-1]}f}{NARROW}%"
+    if re.fullmatch(r",?(\.\d+)?[fge]?", form):
         return format(value, form)
     known = "percent, points, count, duration, spread, text"
     raise ValueError(f"unknown form {form!r}; there are {known}, and such as .2f")
@@ -143,6 +148,30 @@ def model_sizes() -> list[str]:
     return table(head, rows, "|".join(head[1:]))
 
 
+def paper_transfer() -> list[str]:
+    """What the paper's models reach on CIFAR-10, by what they were pre-trained on (Tables 5 and 6)."""
+    five, six = load_results("paper")["table_5"], load_results("paper")["table_6"]
+    columns = [five["cifar10_after_imagenet"], five["cifar10_after_imagenet21k"]]
+    columns.append({name: one["cifar10"] for name, one in six.items() if isinstance(one, dict)})
+    columns.append(five["imagenet_top1_after_imagenet"])
+    cost = {name: one["exaflops"] for name, one in six.items() if isinstance(one, dict)}
+
+    def line(name: str) -> list[str]:
+        label = (
+            name
+            if name.startswith("R50x")
+            else name.replace("R50+", "R50 + ViT-")
+            if "+" in name
+            else f"ViT-{name}"
+        )
+        shares = [f"{100 * column[name]:.2f}" if name in column else "" for column in columns]
+        return [label, *shares, f"{cost[name]:,}" if name in cost else ""]
+
+    names = ["B/32", "B/16", "L/32", "L/16", "H/14", "R50x1", "R50+B/32"]
+    head = ["Model", "ImageNet", "ImageNet-21k", "JFT-300M", "on ImageNet", "exaFLOPs on JFT"]
+    return table(head, [line(name) for name in names], "|".join(head[1:]))
+
+
 def our_models() -> list[str]:
     """The models that come with the book: what they reach, and their shape."""
     rows = []
@@ -193,6 +222,7 @@ def our_studies() -> list[str]:
 
 TABLES = {
     "model-sizes": model_sizes,
+    "paper-transfer": paper_transfer,
     "our-models": our_models,
     "our-runs": our_runs,
     "our-studies": our_studies,

@@ -131,8 +131,8 @@ RECIPES = {
         schedule="linear",
         warmup=0.1,
     ),
-    # What came after the paper for training on few images (DeiT and its heirs). In twenty epochs Mixup,
-    # CutMix and strong RandAugment cost more than they bring (results/recipe-choice.json); `_STRONG` is for 300.
+    # What came after the paper for training on few images (DeiT and its heirs), with light augmentation: four epochs
+    # with Mixup, CutMix and strong RandAugment together were behind (results/recipe-choice.json). `_STRONG` is for 300.
     "modern": Recipe(
         "modern",
         replace(_MEDIUM, global_pool="avg"),
