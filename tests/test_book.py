@@ -91,6 +91,12 @@ def test_code_cells_are_short(path):
 
 
 @chapter
+def test_a_chapter_can_be_read_in_a_sitting(path):
+    assert 60 <= len(read(path)["cells"]) <= 100
+    assert len(prose(path).split()) <= 5000
+
+
+@chapter
 def test_code_fits_the_page(path):
     """A page shows some 90 columns without scrolling."""
     for cell in code_cells(path):

@@ -480,6 +480,7 @@ def computed(tmp_path, monkeypatch):
         "token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2},
         "one": {"mean": 0.4, "sd": None, "n": 1},
         "model: as trained": {"mean": 0.3, "sd": 0.1, "n": 3},
+        "B/16": {"mean": 0.98127, "sd": 0.1, "n": 3},
     }
     study = {"name": "toy", "final": {"test_accuracy": 0.98765}, "parameters": 1234567, "seconds": 5530.0}
     (tmp_path / "toy.json").write_text(json.dumps(study | {"epochs": [{"loss": 2.5}], "summary": summary}))
@@ -500,11 +501,25 @@ def computed(tmp_path, monkeypatch):
         ("toy: summary/one as spread", "40.0 %"),
         ("toy: summary/model: as trained/mean as .1f", "0.3"),
         ("toy: summary/model: as trained/n", "3"),
+        ("toy: summary/B/16/mean as .2%", "98.13 %"),
         ("toy: final/test_accuracy - toy: summary/one/mean as points", "58.8"),
     ],
 )
 def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
     assert computed.result(text).replace("\u00a0", " ") == wanted
+
+
+def test_equations_figures_and_exercises_are_counted_within_their_chapter():
+    module = pytest.importorskip("book._ext.numbering")
+    first, second = {"eq-a": (7,), "eq-b": (8,)}, {"ex-a": (3,)}
+    env = SimpleNamespace(toc_fignumbers={"book/04-resolution": {"displaymath": first, "exercise": second}})
+    env.toc_fignumbers["book/notation"] = {"displaymath": {"eq-vit": (60,)}}
+    module.number_by_chapter(None, env)
+    assert env.toc_fignumbers["book/04-resolution"] == {
+        "displaymath": {"eq-a": (4, 1), "eq-b": (4, 2)},
+        "exercise": {"ex-a": (4, 1)},
+    }
+    assert env.toc_fignumbers["book/notation"] == {"displaymath": {"eq-vit": (1,)}}
 
 
 @pytest.mark.errors
