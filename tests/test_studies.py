@@ -13,7 +13,7 @@ import torch
 from vitlib.data.dataset import Dataset
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import RESULTS, load_results
-from vitlib.studies import norm_order, position_start, residuals
+from vitlib.studies import mirroring, norm_order, position_start, residuals
 from vitlib.studies.runner import STUDIES, report, run_study, tell
 from vitlib.studies.study import Claim, train_variant
 from vitlib.train.recipe import recipe
@@ -251,6 +251,24 @@ def test_blocks_without_residuals_run_and_replace_the_stream(data, tmp_path, mon
     torch.nn.init.zeros_(block.mlp.fc2.weight)
     torch.nn.init.zeros_(block.mlp.fc2.bias)
     assert not block(torch.randn(1, 5, 16)).any()
+
+
+def test_mirror_images_are_compared_and_learning_them_is_a_study(data, tmp_path):
+    grid = (4, 8)
+    table = torch.randn(4, 4, 16)
+    mirrored = torch.cat([table, table.flip(1)], dim=1)  # (rows, columns, D): alike left to right
+    assert mirroring.likeness(mirrored.flatten(0, 1), grid)["left_right"] == 1
+    assert abs(mirroring.likeness(mirrored.flatten(0, 1), grid)["upside_down"]) < 0.5
+    upside = mirrored.permute(1, 0, 2)  # columns for rows
+    assert mirroring.likeness(upside.flatten(0, 1), grid[::-1])["upside_down"] == 1
+    slow = [
+        torch.cosine_similarity(table[r, c], table[r, 3 - c], dim=0) for r in range(4) for c in (0, 3)
+    ]  # 0 and 3 are three apart, 1 and 2 are neighbours
+    found = mirroring.likeness(table.flatten(0, 1), (4, 4))
+    assert found["left_right"] == pytest.approx(sum(slow).item() / 8, abs=1e-4)
+    tiny = {key: value for key, value in TINY.items() if key != "precision"}
+    result = run_study("mirroring", data, n_val=20, out=tmp_path, seeds=(0,), progress=False, **tiny)
+    assert result["finished"] and {"left_right", "upside_down"} <= result["runs"][0]["final"].keys()
 
 
 def test_positions_start_as_long_as_they_should(data, tmp_path, monkeypatch):

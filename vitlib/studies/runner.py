@@ -250,9 +250,8 @@ def tell(result: dict) -> str:
     for claim, found in result["verdicts"].items():
         verdict = found["verdict"]
         if "se" in found:
-            scale, form = (
-                (1, "{:+.2f} ± {:.2f}") if "loss" in result["metric"] else (100, "{:+.1f} ± {:.1f} points")
-            )
+            share = "accuracy" in found["metric"]
+            scale, form = (100, "{:+.1f} ± {:.1f} points") if share else (1, "{:+.2f} ± {:.2f}")
             numbers = form.format(scale * found["difference"], scale * found["se"])
             verdict += f", {numbers} (standard error, n = {found['n']})"
             verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""

@@ -66,7 +66,7 @@ class Claim:
             runs: Each with "variant", "seed" and "final".
 
         Returns:
-            "verdict" ("agrees", "differs" or "open"), the sides' best variants, where at least two seeds are
+            "verdict" ("agrees", "differs" or "open"), "metric", the sides' best variants, where at least two seeds are
             shared, what `paired_difference` says, and where it is open, "seeds": about how many would decide.
         """
         scores: dict[str, dict[int, float]] = {}
@@ -74,7 +74,7 @@ class Claim:
             scores.setdefault(run["variant"], {})[run["seed"]] = run["final"].get(self.metric, math.nan)
         sides = [[name for name in side if name in scores] for side in (self.first, self.second)]
         if not all(sides):
-            return {"verdict": "open"}
+            return {"verdict": "open", "metric": self.metric}
         first, second = (
             max(side, key=lambda name: statistics.fmean(scores[name].values())) for side in sides
         )
@@ -89,7 +89,7 @@ class Claim:
             # as many as make a 95 % interval narrower than the margin, if the spread stays as it is
             spread = paired["se"] * paired["n"] ** 0.5 if paired else 0.0
             verdict, paired["seeds"] = "open", max(SEEDS, math.ceil((2 * 1.96 * spread / self.margin) ** 2))
-        return {"verdict": verdict, "first": first, "second": second, **paired}
+        return {"verdict": verdict, "metric": self.metric, "first": first, "second": second, **paired}
 
 
 @dataclass
