@@ -164,9 +164,10 @@ class SinCos2dPosEmbed(PosEmbed):
 class RelativePosEmbed(NoPosEmbed):
     """A learned bias on the attention scores for each head and offset; arguments as for `PosEmbed`.
 
-    The paper's relative variant gives keys and values an embedding per 1-D offset; the bias is the
-    form that later models kept. Three more biases serve CLS to patch, patch to CLS, CLS to CLS.
-    One table is shared by all blocks.
+    The bias is the form that later models kept: one number for each head and two-dimensional offset, whatever the
+    tokens hold. The paper's relative variant differs: an embedding for each 1-D offset of query and key serves as a
+    key only (the values stay as they are), and its logits are added to the content's before the softmax. Three more
+    biases serve CLS to patch, patch to CLS, CLS to CLS. One table is shared by all blocks.
 
     Source: Appendix D.4, "Relative positional embeddings"; Liu et al. 2021 (arXiv 2103.14030).
     """

@@ -35,7 +35,7 @@ from vitlib.studies.study import Job, Study
 from vitlib.train.checkpoint import checksum, differences
 from vitlib.train.recipe import recipe
 
-__all__ = ["STUDIES", "report", "run_study"]
+__all__ = ["STUDIES", "report", "run_study", "tell"]
 
 STUDIES: dict[str, Study] = {
     "positions": positions.STUDY,
