@@ -54,6 +54,21 @@ FIGURES = {  # what draws it, how many axes it has
     "heat maps": (lambda: viz.heat_maps(rand(3, 8, 8), titles="abc", label="weight"), 4),
     "a heat map": (lambda: viz.heat_maps(rand(4, 5) - 0.5, values=".1f", limits=(-1, 1)), 2),
     "tall heat maps": (lambda: viz.heat_maps([rand(9, 2), rand(5, 2)]), 3),
+    "named heat maps": (
+        lambda: viz.heat_maps(
+            90 * rand(3, 9, 6),
+            titles="abc",
+            values=".0f",
+            rows=["ends aligned"] * 9,
+            columns=["24 x 24"] * 6,
+            label="accuracy (%)",
+        ),
+        4,
+    ),
+    "heat maps with names in two rows": (
+        lambda: viz.heat_maps(rand(4, 2, 3), cols=2, rows=("a", "b"), columns=("one", "two", "long " * 6)),
+        5,
+    ),
     "lines": (
         lambda: viz.plot_lines({"a": ([1, 2, 4], [3, 4, 5], [1, 1, 1]), "b": [3.0, 4.0, 5.1]}, "x", "y"),
         1,
@@ -91,11 +106,13 @@ FIGURES = {  # what draws it, how many axes it has
         1,
     ),
     "one model's shapes": (lambda: viz.shape_flow({"ViT": {"images": (1, 3, 8, 8)}}), 1),
-    "overlay": (lambda: viz.attention_overlay(rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2.0), 4),
-    "overlay of a large image": (lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)), 2),
-    "grid": (lambda: viz.attention_grid(rand(3, 32, 32), maps(6, 3, 17, 17)), 1),
-    "large grid": (lambda: viz.attention_grid(rand(3, 16, 24), maps(12, 12, 7, 7), (2, 3), query=1), 1),
-    "from a patch": (lambda: viz.show_attention_from_patch(rand(3, 16, 24), maps(2, 7, 7), 4, (2, 3)), 3),
+    "a whole model": (lambda: viz.architecture(vl.ViTConfig.preset("vit-h/14"), rand(3, 224, 224)), 1),
+    "a wide model": (lambda: viz.architecture(vl.ViTConfig(img_size=(8, 24)), rand(3, 8, 24)), 1),
+    "overlay": (lambda: viz.attention_overlay(rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2.0), 5),
+    "overlay of a large image": (lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)), 3),
+    "grid": (lambda: viz.attention_grid(rand(3, 32, 32), maps(6, 3, 17, 17)), 2),
+    "large grid": (lambda: viz.attention_grid(rand(3, 16, 24), maps(12, 12, 7, 7), (2, 3), query=1), 2),
+    "from a patch": (lambda: viz.show_attention_from_patch(rand(3, 16, 24), maps(2, 7, 7), 4, (2, 3)), 4),
     "positions": (lambda: viz.similarity_maps(rand(1, 10, 6)), 2),
     "wide positions": (lambda: viz.similarity_maps(rand(18, 6), (3, 6)), 2),
     "tall positions": (lambda: viz.similarity_maps(rand(24, 6), (6, 4)), 2),
@@ -271,15 +288,54 @@ def test_a_shape_says_how_many_numbers_it_holds():
     ]
 
 
-def test_spotlight_is_bright_where_the_weight_is():
-    weights = torch.tensor([0.0, 0.0, 0.0, 1.0])
-    fig = viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2)
-    lit = fig.axes[1].images[0].get_array()
-    assert lit[-1, -1, 0] == pytest.approx(0.55) and lit[0, 0, 0] == pytest.approx(0.1)
-    sharper = (
-        viz.attention_overlay(0.5 * torch.ones(3, 8, 8), weights, floor=0.2, gamma=3.0).axes[1].images[0]
+def test_attention_is_a_colour_whatever_the_picture_is_like():
+    """The same weight has the same colour on black and on white, but for the little that shows through."""
+    weights = torch.tensor([1.0, 0.5, 0.0, 1.0])
+    picture = torch.zeros(3, 8, 8)
+    picture[:, :, 4:] = 1.0  # left black, right white
+    floor = 0.2
+    fig = viz.attention_overlay(picture, weights, floor=floor)
+    shown = np.asarray(fig.axes[1].images[0].get_array())
+    colours = matplotlib.colormaps["cividis"]([1.0, 0.5, 0.0])[:, :3]
+    dark_top, white_half, dark_none, white_top = shown[0, 0], shown[0, -1], shown[-1, 0], shown[-1, -1]
+    assert dark_top == pytest.approx((1 - floor) * colours[0], abs=1e-6)
+    assert white_half == pytest.approx((1 - floor) * colours[1] + floor, abs=1e-2)
+    assert dark_none == pytest.approx((1 - floor) * colours[2], abs=1e-6)
+    assert white_top - dark_top == pytest.approx([floor] * 3, abs=1e-6)
+    bright = np.array([0.2126, 0.7152, 0.0722])
+    assert bright @ dark_top > bright @ white_half  # large weight on black, half of it on white
+    fig = viz.attention_overlay(picture, weights, floor=0, gamma=2.0)
+    assert np.asarray(fig.axes[1].images[0].get_array())[0, -1] == pytest.approx(
+        matplotlib.colormaps["cividis"](0.25)[:3], abs=1e-6
     )
-    assert sharper.get_array().mean() < lit.mean()
+
+
+def test_a_patch_is_one_square_of_one_colour():
+    fig = viz.attention_overlay(rand(3, 32, 32), maps(16), floor=0)
+    shown = np.asarray(fig.axes[1].images[0].get_array())
+    side = len(shown) // 4
+    assert all(
+        np.ptp(shown[i * side : (i + 1) * side, j * side : (j + 1) * side], axis=(0, 1)).max() == 0
+        for i, j in np.ndindex(4, 4)
+    )
+    assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 8
+
+
+@pytest.mark.parametrize("gamma, marks", [(0.2, ["0", "largest"]), (1.0, ["0", "half", "largest"])])
+def test_the_scale_of_attention_marks_half(gamma, marks):
+    bar = viz.attention_overlay(rand(3, 8, 8), maps(4), gamma=gamma).axes[-1]
+    assert [tick.get_text() for tick in bar.get_xticklabels()] == marks
+    assert bar.get_xticks()[len(marks) // 2] == pytest.approx(0.5**gamma if len(marks) == 3 else 1.0)
+
+
+def test_a_whole_model_is_drawn_with_its_shapes():
+    cfg = vl.ViTConfig(img_size=(8, 16), patch_size=4, embed_dim=24, depth=2, mlp_ratio=2.0)
+    written = [text.get_text() for text in viz.architecture(cfg, rand(3, 8, 16)).axes[0].texts]
+    assert "encoder block, 2 times" in written and "2 × 4 patches of 4 × 4" in written
+    assert written.count("LayerNorm") == written.count("+") == 3  # positions and two residual connections
+    shapes = [text for text in written if text.startswith("(")]
+    assert shapes == ["(3, 8, 16)", "(8, 48)", "(8, 24)", *["(9, 24)"] * 9, "(10)"]
+    assert {"Linear 48 → 24", "Attention, 3 heads", "MLP 24 → 48 → 24", "Linear 24 → 10"} <= set(written)
 
 
 def test_patch_numbers_follow_reading_order():
@@ -331,6 +387,8 @@ def test_every_series_has_its_own_marker_and_line():
         (lambda: viz.heat_maps(rand(3, 4) * torch.nan), "NaN"),
         (lambda: viz.heat_maps(rand(2, 3, 4), titles="a"), "expected 2 titles"),
         (lambda: viz.heat_maps(rand(4, 40), values=".3f"), "do not fit"),
+        (lambda: viz.heat_maps(rand(2, 3, 4), rows=("a", "b")), "expected 3 names in rows=, got 2"),
+        (lambda: viz.heat_maps(rand(2, 3, 4), columns=("a",)), "expected 4 names in columns=, got 1"),
         (
             lambda: viz.shape_flow({}),
             "expected one or two models with the same stages in the same order, got {}",
@@ -340,6 +398,8 @@ def test_every_series_has_its_own_marker_and_line():
             lambda: viz.shape_flow({"a": {"x": (1,), "y": (1,), "z": (1,)}}, ["x", "z"]),
             "follow one another in .*, got",
         ),
+        (lambda: viz.architecture(vl.ViTConfig(norm_order="post"), rand(3, 32, 32)), "paper's parts, .*post"),
+        (lambda: viz.architecture(vl.ViTConfig(), rand(3, 32, 48)), r"\(32, 32\) of 5 .*got \(32, 48\)"),
         (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
         (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),
         (lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),

@@ -6,6 +6,7 @@ Which order of the norm lets twelve blocks learn, at which learning rate and fro
   n = 3).
 - a warm-up takes loss away from post-norm at 0.001: open, +0.38 ± 0.28 (standard error, n = 3); about 375
   seeds would decide.
+
 60 runs on Drawn-10 with 3 seeds took 4 minutes: `python -m vitlib study run norm-order --threads 1`
 """
 

@@ -4,6 +4,7 @@ Is the CLS token better than the mean of the patches, once each has its own lear
 
 - CLS and GAP do equally well, each at its own learning rate: open, +4.0 ± 2.0 points (standard error, n =
   2); about 123 seeds would decide.
+
 16 runs on CIFAR-10 (JPEG q75) with 2 seeds took 50 minutes: `python -m vitlib study run pooling --data
 cifar10 --threads 1`
 They were run before the study became what it is now: epochs was 2, now 6; precision was 'auto', now 'fp32'.

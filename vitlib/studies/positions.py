@@ -8,6 +8,7 @@ Does a ViT need positions, and which kind?
   2); about 5 seeds would decide.
 - relative positions do as well as absolute ones (.64032 against .64206): open, -4.2 ± 0.2 points (standard
   error, n = 2); about 3 seeds would decide.
+
 10 runs on CIFAR-10 (JPEG q75) with 2 seeds took 41 minutes: `python -m vitlib study run positions --data
 cifar10 --threads 1`
 They were run before the study became what it is now: precision was 'auto', now 'fp32'.

@@ -14,6 +14,7 @@ Can twelve blocks learn without residual connections, given a lower rate or more
   error, n = 3); about 8 seeds would decide.
 - at 0.0003, a model without residuals has more loss left after 1,000 steps: differs, +0.00 ± 0.00 (standard
   error, n = 3).
+
 12 runs on Drawn-10 with 3 seeds took 17 minutes: `python -m vitlib study run residuals --data drawn10
 --threads 1`
 """

@@ -256,6 +256,8 @@ def tell(result: dict) -> str:
             verdict += f", {numbers} (standard error, n = {found['n']})"
             verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""
         lines.append(f"- {claim}: {verdict}.")
+    if lines:
+        lines.append("")  # ends the list
     minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
     lines.append(
         f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds > 1)} took "

@@ -6,6 +6,7 @@ What do overlapping patches and a convolutional stem bring?
   about 5 seeds would decide.
 - overlapping patches are ahead of separate ones: open, -2.5 ± 0.8 points (standard error, n = 2); about 18
   seeds would decide.
+
 6 runs on CIFAR-10 (JPEG q75) with 2 seeds took 29 minutes: `python -m vitlib study run stems --data cifar10
 --threads 1`
 They were run before the study became what it is now: precision was 'auto', now 'fp32'.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from vitlib.viz.attention import attention_grid, attention_overlay, show_attention_from_patch
 from vitlib.viz.curves import learning_curves, plot_lines
-from vitlib.viz.diagrams import number_grid, shape_flow
+from vitlib.viz.diagrams import architecture, number_grid, shape_flow
 from vitlib.viz.matrices import confusion_matrix, heat_maps, similarity_maps
 from vitlib.viz.pictures import show_images, show_patches, show_predictions, show_tokens
 from vitlib.viz.style import PALETTE, use_style
 
 __all__ = [
     "PALETTE",
+    "architecture",
     "attention_grid",
     "attention_overlay",
     "confusion_matrix",

@@ -1,4 +1,4 @@
-"""Attention as light on the picture (Figure 6)."""
+"""Attention as colours over the picture (Figure 6 shows the same as light on it)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 import torch.nn.functional as F
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from vitlib.viz.card import image_panels, image_table
+from vitlib.viz.card import Card, draw_pixels, image_table, panels
 from vitlib.viz.inputs import checked_titles, image_array, patch_grid
 from vitlib.viz.style import INK, STYLE
+
+COLOURS = colormaps["cividis"]  # as in `heat_maps`: evenly spaced to the eye, also without red or green
+GREY = torch.tensor([0.299, 0.587, 0.114])  # how bright red, green and blue look
 
 __all__ = ["attention_grid", "attention_overlay", "show_attention_from_patch"]
 
@@ -26,14 +31,15 @@ def attention_overlay(
     grid: tuple[int, int] | None = None,
     *,
     gamma: float = 1.0,
-    floor: float = 0.15,
+    floor: float = 0.25,
     titles: Sequence[str] | None = None,
 ) -> Figure:
-    """An image, and beside it the same lit by attention: bright where the weight is large, dark elsewhere.
+    """An image, and beside it the weights as colours over its grey copy: blue is none, yellow the largest weight.
 
-    The light at a pixel is (w / max w)^gamma, with w interpolated between the patches' centres. Without
-    light a pixel keeps `floor` of its brightness; in full light it is itself, a little paler, so that
-    the spot is seen on black too.
+    The colour alone is the weight. A patch has one weight and one colour, at (w / max w)^gamma of the scale,
+    each map with its own largest weight; the scale below has its marks at 0, half and all of that. The picture
+    shows through as grey of little contrast, so that one can see what lies where. It is not multiplied with
+    the weight: that would leave dark things dark, however large their weight.
 
     Args:
         image: (3, H, W), uint8 or float in [0, 1].
@@ -41,12 +47,13 @@ def attention_overlay(
             `maps[-1, 0, :, 0, 1:]`, or a rollout's `rollout[0, 0, 1:]`. A (H, W) map such as Grad-CAM's
             goes in flattened, with grid (H, W).
         grid: (rows, cols) of the weights; None where N is a square.
-        gamma: Above 1 sharpens the spotlight, below 1 softens it.
-        floor: Brightness of what gets no attention, in [0, 1].
-        titles: One line above each of the k spotlights.
+        gamma: Below 1 spreads the small weights over the scale, above 1 the large ones.
+        floor: How much of the grey picture shows through, in [0, 1], the same at every weight; 0 leaves the
+            colours alone.
+        titles: One line above each of the k maps.
 
     Returns:
-        The figure, 1 + k axes.
+        The figure: 1 + k axes, and the colour scale.
 
     Raises:
         ValueError: If this is not one image, if the weights do not fit the grid or are negative, or if
@@ -55,9 +62,13 @@ def attention_overlay(
     Source: Figure 6; chapter 09.
     """
     array = image_array(image)
-    lit = _spotlights(array, torch.as_tensor(weights), grid, gamma, floor)
-    titles = ["image", *checked_titles(titles, len(lit), "spotlights")]
-    return image_panels([array, *lit], None, titles, max_cols=5)[0]
+    maps = _coloured(array, torch.as_tensor(weights), grid, gamma, floor)
+    titles = ["image", *checked_titles(titles, len(maps), "maps")]
+    fig, axes = panels(1 + len(maps), None, array.shape[0] / array.shape[1], titles, max_cols=5)
+    for ax, one in zip(axes, [array, *maps], strict=True):
+        draw_pixels(ax, one)
+    _scale(fig, axes, gamma)
+    return fig
 
 
 @rc_context(STYLE)
@@ -68,9 +79,11 @@ def attention_grid(
     *,
     query: int = 0,
     gamma: float = 1.0,
-    floor: float = 0.15,
+    floor: float = 0.25,
 ) -> Figure:
     """One token's attention in every layer (from left to right) and head (from top to bottom).
+
+    Colours mean what they mean in `attention_overlay`: blue none, yellow the largest weight of that layer and head.
 
     Args:
         image: (3, H, W), uint8 or float in [0, 1].
@@ -81,7 +94,7 @@ def attention_grid(
         floor: As for `attention_overlay`.
 
     Returns:
-        The figure, one axes.
+        The figure: one axes, and the colour scale.
 
     Raises:
         ValueError: If the maps are not one image's, or the query or the grid does not fit.
@@ -97,12 +110,13 @@ def attention_grid(
     if not 0 <= query < tokens:
         raise ValueError(f"query must be a token from 0 (CLS) to {tokens - 1}, got {query}")
     rows = maps[:, :, query, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
-    lit = torch.from_numpy(np.stack(_spotlights(array, rows, grid, gamma, floor, pixels=1024 // layers)))
-    lit = lit.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
-    fig, ax = image_table(lit, gap=max(2, lit.shape[3] // 16), max_side=1.7)
+    table = torch.from_numpy(np.stack(_coloured(array, rows, grid, gamma, floor, pixels=1024 // layers)))
+    table = table.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
+    fig, ax = image_table(table, gap=max(2, table.shape[3] // 16), max_side=1.7)
     ax.set_xticks(ax.get_xticks(), [f"layer {i}" if layers <= 8 or not i else str(i) for i in range(layers)])
     ax.set_yticks(ax.get_yticks(), [f"head {i}" if heads <= 8 or not i else str(i) for i in range(heads)])
     ax.xaxis.tick_top()
+    _scale(fig, [ax], gamma)
     return fig
 
 
@@ -114,10 +128,12 @@ def show_attention_from_patch(
     grid: tuple[int, int] | None = None,
     *,
     gamma: float = 1.0,
-    floor: float = 0.15,
+    floor: float = 0.25,
     titles: Sequence[str] | None = None,
 ) -> Figure:
-    """What one patch attends to: the patch outlined in the image, and a spotlight for each map.
+    """What one patch attends to: the patch outlined, and the weights of each map as colours over the picture.
+
+    Colours mean what they mean in `attention_overlay`: blue none, yellow the largest weight of that map.
 
     Args:
         image: (3, H, W), uint8 or float in [0, 1].
@@ -127,10 +143,10 @@ def show_attention_from_patch(
         grid: (rows, cols) of patches; None where N is a square.
         gamma: As for `attention_overlay`.
         floor: As for `attention_overlay`.
-        titles: One line above each of the k spotlights.
+        titles: One line above each of the k maps.
 
     Returns:
-        The figure, 1 + k axes.
+        The figure: 1 + k axes, and the colour scale.
 
     Raises:
         ValueError: If the maps, the patch or the grid do not fit.
@@ -148,7 +164,7 @@ def show_attention_from_patch(
         raise ValueError(f"patch must be from 0 to {patches - 1}, got {patch}")
     rows, cols = patch_grid(patches, grid)
     fig = attention_overlay(image, maps[..., 1 + patch, 1:], grid, gamma=gamma, floor=floor, titles=titles)
-    for ax in fig.axes:
+    for ax in fig.axes[:-1]:
         height, width = ax.images[0].get_size()
         corner = (patch % cols * width / cols - 0.5, patch // cols * height / rows - 0.5)
         for colour, thickness in ((INK, 3.6), ("white", 1.8)):  # seen on dark and on light pixels
@@ -158,7 +174,7 @@ def show_attention_from_patch(
     return fig
 
 
-def _spotlights(
+def _coloured(
     image: np.ndarray,
     weights: Tensor,
     grid: tuple[int, int] | None,
@@ -166,7 +182,7 @@ def _spotlights(
     floor: float,
     pixels: int = 256,
 ) -> list[np.ndarray]:
-    """The image lit by each of k rows of weights, about `pixels` high or wide, up to twice that."""
+    """Each of k rows of weights as colours over the grey image, about `pixels` high or wide, up to twice that."""
     weights = weights.detach().cpu().float()
     if weights.ndim not in (1, 2) or not (weights >= 0).all() or not weights.isfinite().all():
         raise ValueError(
@@ -179,9 +195,22 @@ def _spotlights(
     rows, cols = patch_grid(weights.shape[-1], grid)
     longest = max(image.shape[:2])
     times, skip = max(1, pixels // longest), max(1, longest // pixels)
-    image = image.repeat(times, axis=0).repeat(times, axis=1)  # each pixel becomes times x times
-    image = F.avg_pool2d(torch.from_numpy(image).permute(2, 0, 1), skip).permute(1, 2, 0).numpy()
-    light = weights.reshape(-1, 1, rows, cols)  # (k, N) -> (k, 1, rows, cols)
-    light = F.interpolate(light, image.shape[:2], mode="bilinear", align_corners=False)[:, 0]  # (k, H, W)
-    light = (light / light.amax(dim=(1, 2), keepdim=True).clamp_min(1e-12)) ** gamma
-    return [image * floor * (1 - one) + (0.1 + 0.9 * image) * one for one in light[..., None].numpy()]
+    grey = torch.from_numpy(image) @ GREY  # (H, W, 3) -> (H, W)
+    grey = (grey - grey.min()) / (grey.max() - grey.min()).clamp_min(1e-12)
+    grey = grey.repeat_interleave(times, 0).repeat_interleave(times, 1)  # each pixel becomes times x times
+    grey = F.avg_pool2d(grey[None], skip)[0].numpy()[..., None]  # (H, W, 1)
+    place = weights.reshape(-1, 1, rows, cols)  # (k, N) -> (k, 1, rows, cols)
+    place = F.interpolate(place, grey.shape[:2], mode="nearest-exact")  # a patch stays a square
+    place = (place / place.amax(dim=(2, 3), keepdim=True).clamp_min(1e-12))[:, 0] ** gamma  # (k, H, W)
+    return [(1 - floor) * COLOURS(one)[..., :3].astype(np.float32) + floor * grey for one in place.numpy()]
+
+
+def _scale(fig: Card, axes: list[Axes], gamma: float) -> None:
+    """The colour scale under the maps, with marks at no weight, half of the largest weight, and the largest."""
+    fig.set_size_inches(fig.get_figwidth(), fig.get_figheight() + 0.6)
+    bar = fig.colorbar(ScalarMappable(cmap=COLOURS), ax=axes, location="bottom", shrink=0.4, aspect=22)
+    half = 0.5**gamma
+    marks = {0: "0", half: "half", 1: "largest"} if 0.15 < half < 0.7 else {0: "0", 1: "largest"}
+    bar.set_ticks(list(marks), labels=list(marks.values()))
+    bar.set_label("weight, as a share of the largest of its map")
+    bar.outline.set_visible(False)

@@ -1,4 +1,4 @@
-"""Diagrams, not from the paper: a grid of numbers cut into tokens, and shapes on their way through a model."""
+"""Diagrams: a grid of numbers cut into tokens, a whole model (Figure 1), and shapes on their way through one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
+from vitlib.config import ViTConfig
 from vitlib.model.patches import patchify
-from vitlib.viz.card import Card, panels, small_text, text_size
+from vitlib.viz.card import Card, draw_pixels, panels, small_text, text_size
+from vitlib.viz.inputs import image_array
 from vitlib.viz.style import CARD, INK, INNER_WIDTH, MARGIN, PALETTE, SMALL, STYLE, TEXT
 
-__all__ = ["number_grid", "shape_flow"]
+__all__ = ["architecture", "number_grid", "shape_flow"]
 
 
 @rc_context(STYLE)
@@ -66,6 +68,99 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
     for y in range(count):
         small_text(ax, left - 0.2, top + y + 0.5, f"token {y}", ha="right")
     ax.set(xlim=(-0.05, across + 0.05), ylim=(down + 0.05, -0.75), aspect="equal")
+    return fig
+
+
+@rc_context(STYLE)
+def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
+    """A whole ViT from photograph to logits, with its norms, its residual connections and every shape.
+
+    Args:
+        cfg: A model of the paper's parts: patches by one matrix, learned positions, norms first, CLS read out.
+        image: (3, H, W), uint8 or float in [0, 1], of the size that the model reads.
+
+    Returns:
+        The figure, one axes; the shapes are those of one image, without the batch.
+
+    Raises:
+        ValueError: If the model has other parts than the paper's, or the image another size.
+
+    Source: Figure 1; chapter 08.
+    """
+    parts = cfg.pos_embed, cfg.norm_order, cfg.global_pool, cfg.head, cfg.layer_scale
+    if cfg.patch_embed in ("overlap", "stem") or parts != ("learned", "pre", "token", "linear", None):
+        raise ValueError(f"expected a model of the paper's parts, got {cfg}; show others by shape_flow")
+    photo, P, N, D, K = image_array(image), cfg.patch_size, cfg.num_patches, cfg.embed_dim, cfg.num_classes
+    if photo.shape[:2] != cfg.image_shape or N < 5:
+        raise ValueError(f"expected an image {cfg.image_shape} of 5 patches or more, got {photo.shape[:2]}")
+    (rows, cols), numbers, tokens = cfg.grid, P * P * cfg.in_chans, (1 + N, D)
+    grey, (blue, orange, green, pink) = "#8a94a0", PALETTE[:4]
+    tiles = [photo[i // cols * P :, i % cols * P :][:P, :P] for i in (0, 1, 2, N - 2, N - 1)]
+    stages = [  # what stands on the way, its colour, the shape of what leaves it, what is said of it
+        (tiles, "", (N, numbers), f"{rows} × {cols} patches of {P} × {P}"),
+        (f"Linear {numbers} → {D}", green, (N, D), "each patch becomes a token"),
+        ([green] * 5, "", tokens, "CLS stands in front"),
+        ("+", "", tokens, "a learned position for each"),
+        ("", "", (), f"encoder block, {cfg.depth} times"),
+        ("LayerNorm", grey, tokens, "each token by itself"),
+        (f"Attention, {cfg.num_heads} heads", blue, tokens, "tokens read each other"),
+        ("+", "", tokens, "residual connection"),
+        ("LayerNorm", grey, tokens, "each token by itself"),
+        (f"MLP {D} → {cfg.hidden_dim} → {D}", orange, tokens, "each token by itself"),
+        ("+", "", tokens, "residual connection"),
+        ("LayerNorm", grey, tokens, "the last norm"),
+        (f"Linear {D} → {K}", pink, (K,), "the head reads CLS: logits"),
+    ]
+    left, middle, right, bypass, step = 1.35, 2.6, 3.85, 4.15, 0.41  # in inches, as the axes
+    tall = min(1.3, 2.5 * rows / cols)
+    at = [tall + 0.4 + step * i for i in range(len(stages))]
+    fig = Card(at[-1] + 0.25 + 2 * MARGIN)
+    ax = fig.add_subplot()
+
+    def place(what, x, y, high, wide, **line):
+        if isinstance(what, str):
+            return ax.add_patch(Rectangle((x - wide / 2, y - high / 2), wide, high, facecolor=what, **line))
+        extent = (x - wide / 2, x + wide / 2, y + high / 2, y - high / 2)
+        return draw_pixels(ax, what, extent=extent, aspect="auto")
+
+    def arrow(*points):
+        ax.plot(*zip(*points, strict=True), color=INK, lw=1.4, solid_capstyle="butt")
+        style = {"arrowstyle": "-|>", "color": INK, "mutation_scale": 9, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", points[-1], points[-2], arrowprops=style)
+
+    def write(y, shape, says, **font):
+        small_text(ax, left - 0.1, y, f"({', '.join(map(str, shape))})" if shape else "", ha="right")
+        small_text(ax, bypass + 0.15, y, says, ha="left", **font)
+
+    place("#eceff3", INNER_WIDTH / 2, (at[4] + at[10]) / 2, 7 * step, INNER_WIDTH, lw=0)
+    half, end = tall * cols / rows / 2, tall  # where the arrow to the next stage begins
+    place(photo, middle, tall / 2, tall, 2 * half)
+    ax.hlines([tall * i / rows for i in range(1, rows)], middle - half, middle + half, color=CARD, lw=0.5)
+    ax.vlines([middle + half * (2 * i / cols - 1) for i in range(1, cols)], 0, tall, color=CARD, lw=0.5)
+    write(tall / 2, (cfg.in_chans, *cfg.image_shape), "one image")
+    for (what, colour, shape, says), y in zip(stages, at, strict=True):
+        write(y, shape, says, weight="normal" if shape else "bold")
+        if shape:
+            reach = 0.1 if what == "+" else 0.15
+            arrow((middle, end), (middle, y - reach))
+            end = y + reach
+        if what == "+":  # from the right comes what is added: the positions, or the stream around a branch
+            fork = y - 2 * step - 0.26  # above the branch's norm
+            start = [(middle, fork), (bypass, fork)] if y > at[4] else []
+            arrow(*start, (bypass, y), (middle + reach, y))
+            ax.add_patch(Circle((middle, y), reach, facecolor=CARD, edgecolor=INK, lw=1.4))
+            small_text(ax, middle, y, "+")
+        elif colour:
+            place(colour + "1f", middle, y, 2 * reach, right - left, edgecolor=colour)
+            small_text(ax, middle, y, what)
+        elif what:
+            for square, x in zip(what, (-0.68, -0.32, 0.04, 0.76, 1.12), strict=True):
+                place(square, middle + x, y, 0.3, 0.3)
+            small_text(ax, middle + 0.4, y, "···", weight="bold")
+    place(blue, middle - 1.04, at[2], 0.34, 0.34)
+    small_text(ax, middle - 1.04, at[2], "CLS", color="white", size=10)
+    ax.set(xlim=(0, INNER_WIDTH), ylim=(at[-1] + 0.25, -0.02))
+    ax.set_axis_off()
     return fig
 
 

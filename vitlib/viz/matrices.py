@@ -29,6 +29,8 @@ def heat_maps(
     cols: int | None = None,
     values: str = "",
     limits: tuple[float | int, float | int] | None = None,
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> Figure:
     """Matrices as coloured squares on one scale: blue and red about 0 where a number is negative.
 
@@ -39,12 +41,15 @@ def heat_maps(
         cols: Matrices per row; by default up to 5, fewer where titles are long.
         values: A format such as ".2f" to write each number in its square; "" writes none.
         limits: The numbers at both ends of the scale; None takes the smallest and the largest.
+        rows: What each row is called; written to the left of the first matrix.
+        columns: What each column is called; written below.
 
     Returns:
         The figure: one axes for each matrix, and the colour scale.
 
     Raises:
-        ValueError: If these are not finite matrices, or the numbers would not fit their squares.
+        ValueError: If these are not finite matrices, the names are not as many as rows or columns, or the numbers
+            would not fit their squares.
 
     Source: chapter 05.
     """
@@ -56,12 +61,17 @@ def heat_maps(
             raise ValueError(
                 f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN"
             )
+        for axis, names in enumerate((rows, columns)):
+            if names and len(names) != array.shape[axis]:
+                what = ("rows", "columns")[axis]
+                raise ValueError(f"expected {array.shape[axis]} names in {what}=, got {len(names)}")
     titles = checked_titles(titles, len(arrays), "matrices")
     low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
     if signed := low < 0:
         low, high = -max(-low, high), max(-low, high)
     aspect = max(array.shape[0] / array.shape[1] for array in arrays)
-    side = min(3.6, 4.6 / aspect, (WIDTH - 1.4) / (cols or min(5, len(arrays))))  # 1.4 inches for the scale
+    width = WIDTH - 1.4 - text_size(rows, size=SMALL)[0]  # 1.4 inches for the scale
+    side = min(3.6, 4.6 / aspect, width / (cols or min(5, len(arrays))))
     room = side / max(array.shape[1] for array in arrays) - 0.03  # inches across a square
     if values and room < text_size([format(low, values), format(high, values)], size=SMALL)[0]:
         letters = room / text_size(["0"], size=SMALL)[0]
@@ -76,8 +86,22 @@ def heat_maps(
             red, green, blue, _ = picture.cmap(picture.norm(value))
             dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
             small_text(ax, col, row, format(value, values), color="white" if dark else INK)
+    _name(fig, axes, rows, columns, room)
     _colorbar(fig, axes, label, shrink=0.8, aspect=20)
     return fig
+
+
+def _name(fig: Card, axes: list[Axes], rows: Sequence[str], columns: Sequence[str], room: float) -> None:
+    """Names beside the first matrix and below each; turned where they are wider than a square, `room` inches."""
+    wide, high = text_size(columns, size=SMALL)
+    first = [ax for ax in axes if (place := ax.get_subplotspec()) and place.is_first_col()]
+    for ax in axes:
+        ax.grid(False)
+        if columns:
+            ax.set_xticks(range(len(columns)), columns, rotation=90 if wide > room else 0)
+        if rows and ax in first:
+            ax.set_yticks(range(len(rows)), rows)
+    fig.set_figheight(fig.get_figheight() + len(first) * (wide if wide > room else high))
 
 
 @rc_context(STYLE)
@@ -144,7 +168,7 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
 
 @rc_context(STYLE)
 def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> Figure:
-    """How alike the positions are: at each patch's place, a small map of its likeness to every patch.
+    """How alike the positions are: at each patch's place, a small map of its similarity to every patch, from -1 to 1.
 
     Args:
         pos_embed: (1, 1+N, D) as in `model.pos_embed.table()`, or (N, D) without CLS.
@@ -170,6 +194,7 @@ def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> F
     unit = F.normalize(table, dim=1)
     maps = (unit @ unit.T).reshape(rows, cols, rows, cols, 1)  # (N, N) -> a map at each place
     fig, ax = image_table(maps, gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
+    ax.images[0].set_clim(-1, 1)  # the same for every table, so that figures compare
     ax.set(xlabel="column of the patch", ylabel="row of the patch")
     _colorbar(fig, [ax], "cosine similarity", shrink=0.7, aspect=25)
     return fig
