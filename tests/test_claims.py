@@ -43,7 +43,374 @@ def mean(study: str, variant: str) -> float:
 
 
 # page, words that stand there, and what must hold of the results for them to stand
-SENTENCES = []
+SENTENCES = [
+    (
+        "02-patch-embedding",
+        'With fewer than three seeds it is always "open".',
+        lambda: (
+            (min(s["n"] for s in result("stems")["summary"].values()) >= 3)
+            or all(v["verdict"] == "open" for v in result("stems")["verdicts"].values())
+        ),
+    ),
+    (
+        "03-position",
+        "In the paper the kinds lie within a fraction of a point of each other",
+        lambda: (
+            max(
+                v := [
+                    result("paper")["table_8"]["1d"]["stem"],
+                    result("paper")["table_8"]["2d"]["stem"],
+                    result("paper")["table_8"]["relative"],
+                ]
+            )
+            - min(v)
+            < 0.01
+        ),
+    ),
+    (
+        "03-position",
+        "In the published runs on CIFAR-10 they lead, with rotary ones second",
+        lambda: (
+            [
+                k
+                for k, v in sorted(
+                    ((k, v) for k, v in result("paper")["cifar10_positions"].items() if k != "source"),
+                    key=lambda kv: -kv[1],
+                )
+            ][:2]
+            == ["relative", "rope"]
+        ),
+    ),
+    (
+        "03-position",
+        "where they enter matters as little",
+        lambda: (
+            max(result("paper")["table_8"]["1d"].values()) - min(result("paper")["table_8"]["1d"].values())
+            < 0.01
+            and max(result("paper")["table_8"]["2d"].values())
+            - min(result("paper")["table_8"]["2d"].values())
+            < 0.01
+        ),
+    ),
+    (
+        "04-resolution",
+        "at most one point apart**, at every size and in every model",
+        lambda: all(
+            abs(r["final"]["change"]) < 0.0101
+            for r in result("resolution")["runs"]
+            if r["method"] == "plain bicubic"
+        ),
+    ),
+    (
+        "04-resolution",
+        "24 × 24 both bilinear ways are behind bicubic in the Drawn-10 models, and plain bicubic is not.",
+        lambda: (
+            all(
+                mean("resolution", f"drawn10-token: {m} 24x24")
+                < mean("resolution", "drawn10-token: bicubic 24x24") - 0.01
+                for m in ("bilinear", "ends aligned")
+            )
+            and abs(
+                mean("resolution", "drawn10-token: plain bicubic 24x24")
+                - mean("resolution", "drawn10-token: bicubic 24x24")
+            )
+            < 0.005
+        ),
+    ),
+    (
+        "04-resolution",
+        "On larger squares all four are about equal.",
+        lambda: all(
+            abs(mean("resolution", f"{g}: {m} {s}") - mean("resolution", f"{g}: bicubic {s}")) < 0.005
+            for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+            for m in ("plain bicubic", "bilinear", "ends aligned")
+            for s in ("40x40", "48x48")
+        ),
+    ),
+    (
+        "04-resolution",
+        "Nearest is behind in the Drawn-10 models at all six sizes.",
+        lambda: all(
+            mean("resolution", f"drawn10-token: nearest {s}")
+            < mean("resolution", f"drawn10-token: bicubic {s}") - 0.01
+            for s in ("24x24", "40x40", "48x48", "24x40", "40x32", "48x32")
+        ),
+    ),
+    (
+        "04-resolution",
+        "One line, swapped and first $N$ cost points on every rectangle**, in all models.",
+        lambda: all(
+            mean("resolution", f"{g}: {m} {s}") < mean("resolution", f"{g}: bicubic {s}") - 0.02
+            for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+            for m in ("one line", "swapped", "first N")
+            for s in ("24x40", "40x32", "48x32")
+        ),
+    ),
+    (
+        "04-resolution",
+        "here and there wrong positions are worse than none",
+        lambda: any(
+            mean("resolution", f"{g}: {m} {s}") < mean("resolution", f"{g}: mean {s}") - 0.02
+            for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+            for m in ("one line", "first N")
+            for s in ("24x24", "40x40", "48x48", "24x40")
+        ),
+    ),
+    (
+        "04-resolution",
+        "at 64 the content costs many points in every model, and the grid nothing, or less than nothing",
+        lambda: all(
+            mean("resolution", f"{g}: bicubic {s}") < mean("resolution", f"{g}: places alone {s}") - 0.05
+            and mean("resolution", f"{g}: places alone {s}") >= mean("resolution", f"{g}: as trained 32x32")
+            for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+            for s in ("48x48", "64x64")
+        ),
+    ),
+    (
+        "04-resolution",
+        "At 28 the grid costs more than the content, in every model.",
+        lambda: all(
+            mean("resolution", f"{g}: bicubic 28x28") - mean("resolution", f"{g}: content alone 28x28")
+            < mean("resolution", f"{g}: content alone 28x28") - mean("resolution", f"{g}: as trained 32x32")
+            for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+        ),
+    ),
+    (
+        "04-resolution",
+        "At 24 the content costs more in the Drawn-10 models",
+        lambda: (
+            mean("resolution", "drawn10-token: content alone 24x24")
+            - mean("resolution", "drawn10-token: as trained 32x32")
+            < mean("resolution", "drawn10-token: bicubic 24x24")
+            - mean("resolution", "drawn10-token: content alone 24x24")
+            - 0.02
+        ),
+    ),
+    (
+        "04-resolution",
+        "With resampled positions the models still lose accuracy, more at 24 and at 48 than near 32.",
+        lambda: all(
+            max(mean("resolution", f"{g}: bicubic {s}") for s in ("24x24", "48x48"))
+            < min(mean("resolution", f"{g}: bicubic {s}") for s in ("36x36", "28x28"))
+            for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+        ),
+    ),
+    (
+        "04-resolution",
+        "cost many points, without an error; which interpolation in two dimensions matters far less.",
+        lambda: (
+            min(
+                mean("resolution", f"{g}: bicubic 24x40") - mean("resolution", f"{g}: {m} 24x40")
+                for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+                for m in ("one line", "swapped", "first N")
+            )
+            > 2
+            * max(
+                abs(mean("resolution", f"{g}: bicubic 24x40") - mean("resolution", f"{g}: {m} 24x40"))
+                for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+                for m in ("plain bicubic", "bilinear", "ends aligned")
+            )
+        ),
+    ),
+    (
+        "04-resolution",
+        "size the models lose to the *scale of the content*, not to the new grid; below it to both.",
+        lambda: (
+            all(
+                mean("resolution", f"{g}: bicubic {s}") < mean("resolution", f"{g}: places alone {s}") - 0.02
+                for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+                for s in ("40x40", "48x48", "64x64")
+            )
+            and all(
+                mean("resolution", f"{g}: bicubic 24x24")
+                < mean("resolution", f"{g}: content alone 24x24")
+                < mean("resolution", f"{g}: as trained 32x32")
+                for g in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+            )
+        ),
+    ),
+    (
+        "06-encoder",
+        "with sums learns the drawings, and without them it is still at guessing after a thousand steps.",
+        lambda: (
+            verdict("residuals", "at 0.002, a model without residuals has more loss left after 1,000 steps")
+            == "agrees"
+            and mean("residuals", "with lr=0.002") < 0.1
+            and mean("residuals", "without lr=0.002") > 2
+        ),
+    ),
+    (
+        "06-encoder",
+        "lower rate both learn them: without sums it takes longer, and in the end no difference is left.",
+        lambda: (
+            verdict("residuals", "at 0.0003, a model without residuals has more loss left after 100 steps")
+            == "agrees"
+            and verdict(
+                "residuals", "at 0.0003, a model without residuals has more loss left after 1,000 steps"
+            )
+            == "differs"
+            and mean("residuals", "with lr=0.0003") < 0.1
+            and mean("residuals", "without lr=0.0003") < 0.1
+        ),
+    ),
+    (
+        "06-encoder",
+        "pre-norm learns without a warm-up and post-norm stays at guessing",
+        lambda: (
+            verdict("norm-order", "post-norm at the highest rate is left with more loss than pre-norm")
+            == "agrees"
+            and mean("norm-order", "pre lr=0.002 init=xavier") < 0.2
+            and mean("norm-order", "post lr=0.002 init=xavier") > 2
+        ),
+    ),
+    (
+        "06-encoder",
+        "At the lowest rate post-norm learns, too.",
+        lambda: mean("norm-order", "post lr=0.0003 init=xavier") < 1,
+    ),
+    (
+        "06-encoder",
+        "without it the seeds lie so far apart that the verdict is *open*",
+        lambda: (
+            verdict("norm-order", "a warm-up takes loss away from post-norm at 0.001") == "open"
+            and mean("norm-order", "post lr=0.001 init=xavier warm-up")
+            < mean("norm-order", "post lr=0.001 init=xavier")
+            and result("norm-order")["summary"]["post lr=0.001 init=xavier"]["sd"] > 0.3
+        ),
+    ),
+    (
+        "06-encoder",
+        "At 0.002 a warm-up with a decay has less loss left than a decay alone",
+        lambda: (
+            mean("norm-order", "post lr=0.002 init=xavier warm-up decay")
+            < mean("norm-order", "post lr=0.002 init=xavier decay") - 0.5
+        ),
+    ),
+    (
+        "06-encoder",
+        "both orders learn at the highest rate",
+        lambda: (
+            max(mean("norm-order", "pre lr=0.002 init=0.02"), mean("norm-order", "post lr=0.002 init=0.02"))
+            < 1
+        ),
+    ),
+    (
+        "06-encoder",
+        "among the three that learn the order does not hold",
+        lambda: (
+            mean("norm-order", "post lr=0.002 init=0.02") > mean("norm-order", "pre lr=0.002 init=xavier")
+        ),
+    ),
+    (
+        "07-cls-or-gap",
+        "**Two short epochs measure who gets going, not who gets further.**",
+        lambda: result("pooling")["base"]["epochs"] == 2,
+    ),
+    (
+        "07-cls-or-gap",
+        "So with two seeds the study neither confirms Figure 9 nor refutes it.",
+        lambda: (
+            len({r["seed"] for r in result("pooling")["runs"]}) == 2
+            and verdict("pooling", "CLS and GAP do equally well, each at its own learning rate") == "open"
+        ),
+    ),
+    (
+        "07-cls-or-gap",
+        "At the largest of the four rates neither gets far",
+        lambda: max(mean("pooling", f"{p} lr=0.016") for p in ("token", "avg")) < 0.3,
+    ),
+    (
+        "07-cls-or-gap",
+        "the largest costs either of them more than the exchange of one pooling for the other at its best",
+        lambda: (
+            min(
+                max(mean("pooling", f"{p} lr={r}") for r in ("0.00025", "0.001", "0.004"))
+                - mean("pooling", f"{p} lr=0.016")
+                for p in ("token", "avg")
+            )
+            > abs(
+                max(mean("pooling", f"token lr={r}") for r in ("0.00025", "0.001", "0.004"))
+                - max(mean("pooling", f"avg lr={r}") for r in ("0.00025", "0.001", "0.004"))
+            )
+        ),
+    ),
+    (
+        "09-training",
+        "The plain preset's rate is not even the best of its three",
+        lambda: (
+            max(
+                (r for r in result("recipe-choice")["runs"] if r["name"].startswith("plain")),
+                key=lambda r: r["val_accuracy"][-1],
+            )["recipe"]["lr"]
+            != vl.RECIPES["plain"].lr
+        ),
+    ),
+    (
+        "09-training",
+        "though the gap is within the noise that the file states",
+        lambda: (
+            max(
+                r["val_accuracy"][-1]
+                for r in result("recipe-choice")["runs"]
+                if r["name"].startswith("plain")
+            )
+            - next(
+                r["val_accuracy"][-1]
+                for r in result("recipe-choice")["runs"]
+                if r["name"].startswith("plain") and r["recipe"]["lr"] == vl.RECIPES["plain"].lr
+            )
+            < 0.02
+        ),
+    ),
+    (
+        "09-training",
+        "The modern preset is not among the runs at all",
+        lambda: (
+            not any(
+                (r["recipe"]["randaugment"], r["recipe"]["magnitude"], r["recipe"]["lr"])
+                == (vl.RECIPES["modern"].randaugment, vl.RECIPES["modern"].magnitude, vl.RECIPES["modern"].lr)
+                for r in result("recipe-choice")["runs"]
+            )
+        ),
+    ),
+    (
+        "09-training",
+        "and its learning rate was never varied",
+        lambda: (
+            len(
+                {r["recipe"]["lr"] for r in result("recipe-choice")["runs"] if r["name"].startswith("modern")}
+            )
+            == 1
+        ),
+    ),
+    (
+        "09-training",
+        "The largest step is the first one",
+        lambda: (
+            result("paper")["cifar10_from_scratch"]["ViT-Lite-7/4, 300 epochs"]
+            - result("cifar10-modern")["final"]["test_accuracy"]
+            > result("paper")["table_6"]["B/16"]["cifar10"]
+            - result("paper")["cifar10_from_scratch"]["ViT-Lite-7/4, 300 epochs"]
+        ),
+    ),
+    (
+        "09-training",
+        "Plain and modern differ in their epochs and their read-out as well",
+        lambda: (
+            len(result("cifar10-plain")["epochs"]) != len(result("cifar10-modern")["epochs"])
+            and result("cifar10-plain")["config"]["global_pool"]
+            != result("cifar10-modern")["config"]["global_pool"]
+        ),
+    ),
+    (
+        "09-training",
+        "each of these runs has one",
+        lambda: all(
+            isinstance(result(n)["seed"], int)
+            for n in ("drawn10-small", "cifar10-laptop", "cifar10-plain", "cifar10-modern")
+        ),
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +443,7 @@ NOT_PROSE = (
 )
 KINDS = (  # numbers that are names, or follow from what is said
     r"(?:[Ss]ections?|Tables?|Figures?|Appendix|[Cc]hapters?|[Ee]quations?|arXiv|Python|version|BY) [\w., and]*$",
+    r"≈ $",  # computed from what stands before it
     r"(?:rates?|deviation|[Dd]ecay|[Dd]ropout)\b[^;]{0,60}$",  # settings
     r"(?:chance|[Gg]uess\w*|one in ten)[^.]{0,40}$",  # ten classes: 10 %
 )
