@@ -106,7 +106,7 @@ def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
 
 
 def _init_projection(layer: nn.Conv2d | nn.Linear) -> nn.Conv2d | nn.Linear:
-    """Truncated normal of 1/sqrt(fan-in), so that tokens start with the pixels' variance; zero bias."""
+    """Truncated normal of 1/sqrt(fan-in), so that tokens start with the pixels' mean square; zero bias."""
     nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)

@@ -2,7 +2,23 @@
 
 Which initial deviation of the blocks' matrices gives a head start, and which the best finish?
 
-Not run yet: `python -m vitlib study run initialisation`
+- at width 96, 0.1 is ahead of 0.02 after the first epoch: open, +2.3 ± 1.0 points (standard error, n = 2);
+  about 32 seeds would decide.
+- at width 96, 0.1 is ahead of 0.02 after the last: open, -0.2 ± 1.2 points (standard error, n = 2); about
+  42 seeds would decide.
+- at width 96, 0.5 is ahead of 0.02 after the first epoch: open, -4.1 ± 0.5 points (standard error, n = 2);
+  about 10 seeds would decide.
+- at width 96, 0.5 is ahead of 0.02 after the last: open, -12.5 ± 0.3 points (standard error, n = 2); about
+  4 seeds would decide.
+- at width 192, 0.0722 is ahead of 0.02 after the first epoch: open.
+- at width 192, 0.0722 is ahead of 0.02 after the last: open.
+- at width 192, 0.1 is ahead of 0.02 after the first epoch: open.
+- at width 192, 0.1 is ahead of 0.02 after the last: open.
+- at width 192, 0.5 is ahead of 0.02 after the first epoch: open.
+- at width 192, 0.5 is ahead of 0.02 after the last: open.
+
+11 runs on CIFAR-10 (JPEG q75) with 2 seeds took 55 minutes: `python -m vitlib study run initialisation
+--data cifar10 --threads 1`
 """
 
 from __future__ import annotations

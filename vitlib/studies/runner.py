@@ -250,7 +250,7 @@ def tell(result: dict) -> str:
     for claim, found in result["verdicts"].items():
         verdict = found["verdict"]
         if "se" in found:
-            share = "accuracy" in found["metric"]
+            share = "accuracy" in found.get("metric", result["metric"])
             scale, form = (100, "{:+.1f} ± {:.1f} points") if share else (1, "{:+.2f} ± {:.2f}")
             numbers = form.format(scale * found["difference"], scale * found["se"])
             verdict += f", {numbers} (standard error, n = {found['n']})"
