@@ -2,7 +2,14 @@
 
 Is it what positions are made of, whether they are trained, or how large they start?
 
-Not run yet: `python -m vitlib study run position-start`
+- loud noise is ahead of quiet noise, both trained: agrees, +4.1 ± 1.0 points (standard error, n = 5).
+- loud waves are ahead of loud noise, both trained: open, +0.5 ± 1.1 points (standard error, n = 5); about
+  87 seeds would decide.
+- training the waves brings nothing: open, +0.0 ± 1.0 points (standard error, n = 5); about 81 seeds would
+  decide.
+
+45 runs on Drawn-10 with 5 seeds took 85 minutes: `python -m vitlib study run position-start --data drawn10
+--threads 1`
 """
 
 from __future__ import annotations
