@@ -131,8 +131,9 @@ RECIPES = {
         schedule="linear",
         warmup=0.1,
     ),
-    # What came after the paper for training on few images (DeiT and its heirs), with light augmentation: four epochs
-    # with Mixup, CutMix and strong RandAugment together were behind (results/recipe-choice.json). `_STRONG` is for 300.
+    # What came after the paper for training on few images (DeiT and its heirs), with light augmentation: runs of four
+    # epochs were worse with the strong one (results/recipe-choice.json; this setting was not among them, the study
+    # `recipes` has it). `_STRONG` is for 300 epochs.
     "modern": Recipe(
         "modern",
         replace(_MEDIUM, global_pool="avg"),
