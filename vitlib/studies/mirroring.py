@@ -7,6 +7,8 @@ Not run yet: `python -m vitlib study run mirroring`
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -21,7 +23,7 @@ FAR = 3  # patches that a place and its mirror image are apart at least
 def likeness(table: Tensor, grid: tuple[int, int]) -> dict[str, float]:
     """Mean cosine of positions (N, D) with those of their mirror images, left to right and upside down."""
     places = F.normalize(table.float(), dim=1).unflatten(0, grid)  # (rows, columns, D)
-    found = {}
+    found: dict[str, float] = {}
     for name, axis in (("left_right", 1), ("upside_down", 0)):
         apart = (2 * torch.arange(grid[axis]) - grid[axis] + 1).abs() >= FAR
         cosines = (places * places.flip(axis)).sum(dim=-1)  # (rows, columns)
@@ -31,7 +33,8 @@ def likeness(table: Tensor, grid: tuple[int, int]) -> dict[str, float]:
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     own = study.variants[variant]
-    one = recipe(QUICK, **{**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"})
+    changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
+    one = recipe(QUICK, **changes)
     out, left = job.folder(variant, seed), job.left
     log = train_model(
         one, job.data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress

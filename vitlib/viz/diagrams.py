@@ -140,8 +140,8 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
     write(tall / 2, (cfg.in_chans, *cfg.image_shape), "one image")
     for (what, colour, shape, says), y in zip(stages, at, strict=True):
         write(y, shape, says, weight="normal" if shape else "bold")
+        reach = 0.1 if what == "+" else 0.15
         if shape:
-            reach = 0.1 if what == "+" else 0.15
             arrow((middle, end), (middle, y - reach))
             end = y + reach
         if what == "+":  # from the right comes what is added: the positions, or the stream around a branch
