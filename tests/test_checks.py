@@ -111,7 +111,7 @@ def test_the_words(call, message):
 
 
 def test_what_passes():
-    checks.check_dtype(torch.zeros(1, dtype=torch.bfloat16), "standardised float", "x")
+    checks.check_dtype(torch.zeros(1, dtype=torch.bfloat16), "normalised float", "x")
     checks.check_dtype(torch.zeros(1, dtype=torch.uint8), "uint8 or float", "x")
     checks.check_rate("p", 0)
     checks.check_between("n", 3, 1, 3)

@@ -447,7 +447,7 @@ def test_it_learns_four_images_by_heart(variant):
         (torch.zeros(2, 1, 16, 16), r"got \(2, 1, 16, 16\); the model takes 3 channels"),
         (
             torch.zeros(2, 3, 16, 16, dtype=torch.uint8),
-            "expected standardised float images, got torch.uint8; use vl.norm",
+            "expected normalised float images, got torch.uint8; use vl.norm",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""A data set with its label, ready for a model: loading by name, holding out, standardising."""
+"""A data set with its label, ready for a model: loading by name, holding out, normalising."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def normalize(
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
 ) -> Float[Tensor, "*B C H W"]:
-    """Standardises images for a model: (x - mean) / std, with x in [0, 1].
+    """Normalises images for a model: (x - mean) / std, with x in [0, 1].
 
     Args:
         images: (..., C, H, W); uint8 0 to 255, or float in [0, 1].
@@ -181,7 +181,7 @@ def denormalize(
     """The inverse of `normalize`, for looking at what a model was given.
 
     Args:
-        images: float (..., C, H, W), standardised.
+        images: float (..., C, H, W), normalised.
         mean: As given to `normalize`.
         std: As given to `normalize`.
 
@@ -194,7 +194,7 @@ def denormalize(
     Source: chapter 09.
     """
     check_images(images, "... C H W")
-    check_dtype(images, "standardised float", "uint8 images need no denormalize")
+    check_dtype(images, "normalised float", "uint8 images need no denormalize")
     return (images * _per_channel("std", std, images) + _per_channel("mean", mean, images)).clamp(0, 1)
 
 

@@ -28,7 +28,7 @@ def grad_cam(
 
     Args:
         model: A model with a head; evaluated as in `model.eval()`.
-        images: (B, C, H, W), standardised.
+        images: (B, C, H, W), normalised.
         target: One class for all images, one for each, or None for the predicted ones.
 
     Returns:

@@ -28,7 +28,7 @@ class VisionTransformer(nn.Module):
     Args:
         cfg: The shape of the model.
 
-    Shape: standardised images (B, C, H, W) -> logits (B, K).
+    Shape: normalised images (B, C, H, W) -> logits (B, K).
 
     Source: Equations 1-4; chapter 08.
 
@@ -76,7 +76,7 @@ class VisionTransformer(nn.Module):
         """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first.
 
         Args:
-            images: (B, C, H, W), standardised.
+            images: (B, C, H, W), normalised.
             mask: (B, N), True for each patch whose token is replaced by the mask token, before its
                 position is added. With "overlap" and "stem", pixels of a masked patch still reach the
                 tokens of its neighbours.
@@ -90,7 +90,7 @@ class VisionTransformer(nn.Module):
         channels, (height, width) = self.cfg.in_chans, self.cfg.image_shape
         other_size = "resize the images, or use model.with_img_size(...)"
         check_images(images, f"B {channels} {height} {width}", other_size)
-        check_dtype(images, "standardised float", "use vl.normalize(images)")
+        check_dtype(images, "normalised float", "use vl.normalize(images)")
         patches = self.patch_embed(images)  # (B, N, D)
         if mask is not None:
             patches = self._hide(patches, mask)
@@ -125,7 +125,7 @@ class VisionTransformer(nn.Module):
         """The attention weights of each layer, computed anew; `forward` never forms them.
 
         Args:
-            images: (B, C, H, W), standardised.
+            images: (B, C, H, W), normalised.
             layers: Which blocks, in this order; negative counts from the end. None means all.
 
         Returns:

@@ -58,7 +58,7 @@ def learn_by_heart(
     steps: int = STEPS,
     schedule: str = "constant",
 ) -> list[float]:
-    """Adam on random halves of a few standardised images: the loss at each step."""
+    """Adam on random halves of a few normalised images: the loss at each step."""
     optimizer = build_optimizer(model, Recipe(optimizer="adam", lr=lr, weight_decay=0.0))
     shuffle, losses = torch.Generator().manual_seed(0), []
     for step in range(steps):

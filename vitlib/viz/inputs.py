@@ -30,8 +30,8 @@ def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndar
         )
     low, high = array.min().item(), array.max().item()
     if not (low >= -1e-3 and high <= 1 + 1e-3):
-        standardised = low < 0 or high < 20
-        fix = "are they standardised? Use vl.denormalize(images)" if standardised else "divide by 255"
+        normalised = low < 0 or high < 20
+        fix = "are they normalised? Use vl.denormalize(images)" if normalised else "divide by 255"
         raise ValueError(f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; {fix}")
     array = array.float().clamp(0, 1).permute(0, 2, 3, 1)  # (n, C, H, W) -> (n, H, W, C)
     return list(array.expand(-1, -1, -1, 3).numpy())

@@ -43,7 +43,7 @@ def load_weights(
 
     The names of timm, DINO, DeiT, torchvision, transformers (4 and 5) and Google's .npz files (the paper's and
     big_vision's) are known. Position embeddings of another grid are resampled. Two things no file of weights tells:
-    Google's models have the tanh form of GELU (`act="gelu_tanh"`), and each was trained on images standardised in
+    Google's models have the tanh form of GELU (`act="gelu_tanh"`), and each was trained on images normalised in
     its own way.
 
     Args:
