@@ -30,8 +30,8 @@ def attention_overlay(
     weights: Tensor,
     grid: tuple[int, int] | None = None,
     *,
-    gamma: float = 1.0,
-    floor: float = 0.25,
+    gamma: int | float = 1.0,
+    floor: int | float = 0.25,
     titles: Sequence[str] | None = None,
 ) -> Figure:
     """An image, and beside it the weights as colours over its grey copy: blue is none, yellow the largest weight.
@@ -78,8 +78,8 @@ def attention_grid(
     grid: tuple[int, int] | None = None,
     *,
     query: int = 0,
-    gamma: float = 1.0,
-    floor: float = 0.25,
+    gamma: int | float = 1.0,
+    floor: int | float = 0.25,
 ) -> Figure:
     """One token's attention in every layer (from left to right) and head (from top to bottom).
 
@@ -127,8 +127,8 @@ def show_attention_from_patch(
     patch: int,
     grid: tuple[int, int] | None = None,
     *,
-    gamma: float = 1.0,
-    floor: float = 0.25,
+    gamma: int | float = 1.0,
+    floor: int | float = 0.25,
     titles: Sequence[str] | None = None,
 ) -> Figure:
     """What one patch attends to: the patch outlined, and the weights of each map as colours over the picture.
@@ -178,8 +178,8 @@ def _coloured(
     image: np.ndarray,
     weights: Tensor,
     grid: tuple[int, int] | None,
-    gamma: float,
-    floor: float,
+    gamma: int | float,
+    floor: int | float,
     pixels: int = 256,
 ) -> list[np.ndarray]:
     """Each of k rows of weights as colours over the grey image, about `pixels` high or wide, up to twice that."""
@@ -205,7 +205,7 @@ def _coloured(
     return [(1 - floor) * COLOURS(one)[..., :3].astype(np.float32) + floor * grey for one in place.numpy()]
 
 
-def _scale(fig: Card, axes: list[Axes], gamma: float) -> None:
+def _scale(fig: Card, axes: list[Axes], gamma: int | float) -> None:
     """The colour scale under the maps, with marks at no weight, half of the largest weight, and the largest."""
     fig.set_size_inches(fig.get_figwidth(), fig.get_figheight() + 0.6)
     bar = fig.colorbar(ScalarMappable(cmap=COLOURS), ax=axes, location="bottom", shrink=0.4, aspect=22)
