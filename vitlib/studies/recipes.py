@@ -6,7 +6,7 @@ How far do the plain, the paper's and the modern recipe get with the same model,
 - the modern recipe is ahead of the paper's: open.
 - the paper's recipe is ahead of the plain one: open.
 
-4 runs on CIFAR-10 (JPEG q75) with 1 seed took 24 minutes: `python -m vitlib study run recipes --data
+14 runs on CIFAR-10 (JPEG q75) with 2 seeds took 106 minutes: `python -m vitlib study run recipes --data
 cifar10 --threads 2 --jobs 2`
 """
 
