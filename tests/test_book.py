@@ -11,13 +11,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from pages import CHAPTERS, ROOT, code_cells, prose, read, source, tags
 
 from tools.build import HTML, toc_pages
 from tools.site.address import colab_cell, read_url
 from tools.site.map import PARTS
 
-ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 NUMBERS = {path.stem[:2] for path in CHAPTERS}
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input"}
@@ -34,27 +33,6 @@ LABELS = {  # what other pages link to
 }
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 page = pytest.mark.parametrize("name", toc_pages())
-
-
-@cache
-def read(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def code_cells(path: Path) -> list[dict]:
-    return [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
-
-
-def source(cell: dict) -> str:
-    return "".join(cell["source"])
-
-
-def tags(cell: dict) -> list[str]:
-    return cell["metadata"].get("tags", [])
-
-
-def prose(path: Path) -> str:
-    return "\n\n".join(source(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown")
 
 
 @cache
@@ -215,7 +193,7 @@ def test_titles_agree(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_planned_is_said_of_planned_chapters_only(path):
-    text = prose(path) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
+    text = prose(path)
     for words in re.findall(r"[Cc]hapters?((?:(?![Cc]hapter|planned).){1,40})planned", text):
         named = {f"{int(n):02d}" for n in re.findall(r"\b\d\d?\b", words)}
         assert not named & NUMBERS, f"{path.name} says of a chapter that exists that it is planned: {words!r}"
@@ -223,7 +201,7 @@ def test_planned_is_said_of_planned_chapters_only(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_chapters_that_are_linked_exist(path):
-    text = prose(path) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
+    text = prose(path)
     stems = {path.stem for path in CHAPTERS}
     links = re.findall(r"\]\((?:book/)?(\d\d-[\w-]+)(?:\.\w+)?(?:#[\w-]*)?\)", text)
     links += re.findall(r"<(\d\d-[\w-]+)>`", text) + re.findall(r"\{doc\}`(\d\d-[\w-]+)`", text)

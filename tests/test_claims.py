@@ -7,24 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from pages import CHAPTERS, ROOT, code_cells, prose, source, tags
 
 import vitlib as vl
 
-ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]
 KEPT_BY_A_TOOL = {"api.md"}  # `python -m tools.site.api` writes it
-
-
-def cells(path: Path, kind: str) -> list[dict]:
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    return [cell for cell in notebook["cells"] if cell["cell_type"] == kind]
-
-
-def prose(path: Path) -> str:
-    if path.suffix == ".md":
-        return path.read_text(encoding="utf-8")
-    return "\n\n".join("".join(cell["source"]) for cell in cells(path, "markdown"))
 
 
 # ------------------------------------------------------------------------------- sentences that rest on results
@@ -481,15 +469,14 @@ def sourced(path: Path) -> set[str]:
     known = FACTS | set(re.findall(r"\d+\.\d+|\d+", json.dumps(result("paper"))))
     for n in numbers(result("paper")):
         known |= {f"{n:g}", f"{100 * n:.4g}", f"{100 * n:.1f}", f"{100 * n:.2f}", f"{n:,}"}
-    if path.suffix == ".ipynb":
-        for cell in cells(path, "code"):
-            text = "".join(cell["source"])
-            if "nbval-check-output" in cell["metadata"].get("tags", []):
-                for output in cell["outputs"]:
-                    text += "".join(output.get("text", "")) + "".join(
-                        output.get("data", {}).get("text/plain", "")
-                    )
-            known |= set(re.findall(r"\d[\d,]*(?:\.\d+)?", text))
+    for cell in code_cells(path) if path.suffix == ".ipynb" else ():
+        text = source(cell)
+        if "nbval-check-output" in tags(cell):
+            for output in cell["outputs"]:
+                text += "".join(output.get("text", "")) + "".join(
+                    output.get("data", {}).get("text/plain", "")
+                )
+        known |= set(re.findall(r"\d[\d,]*(?:\.\d+)?", text))
     return known
 
 

@@ -57,7 +57,8 @@ def colours(of, train, test) -> dict:
     for seed in range(3):
         hits = network(x, train.labels, seed)(test_x).argmax(1) == test.labels
         scores.append(round(hits.double().mean().item(), 4))
-    return {"test_accuracy": summarize(scores)["mean"], **summarize(scores), "n_test": len(test)}
+    found = summarize(scores)
+    return {"test_accuracy": found.pop("mean"), **found, "n_test": len(test)}
 
 
 def main() -> None:

@@ -147,8 +147,9 @@ def _train(args: argparse.Namespace) -> int:
     if not result["finished"]:
         print(f"the budget is used up after {done} of {todo.epochs} epochs; the same command goes on")
         return 0
-    if read := _read_before(out / f"{todo.name}.json", result) if resume and not args.validate else None:
-        print(f"finished before, with a test accuracy of {read:.2%}; the test set is not read again")
+    before = _read_before(out / f"{todo.name}.json", result) if resume and not args.validate else None
+    if before is not None:
+        print(f"finished before, with a test accuracy of {before:.2%}; the test set is not read again")
         return 0
     took = f"after {result['seconds']:.0f} s"
     if args.validate:

@@ -150,26 +150,22 @@ def model_sizes() -> list[str]:
 
 def paper_transfer() -> list[str]:
     """What the paper's models reach on CIFAR-10, by what they were pre-trained on (Tables 5 and 6)."""
-    five, six = load_results("paper")["table_5"], load_results("paper")["table_6"]
-    columns = [five["cifar10_after_imagenet"], five["cifar10_after_imagenet21k"]]
-    columns.append({name: one["cifar10"] for name, one in six.items() if isinstance(one, dict)})
-    columns.append(five["imagenet_top1_after_imagenet"])
-    cost = {name: one["exaflops"] for name, one in six.items() if isinstance(one, dict)}
-
-    def line(name: str) -> list[str]:
-        label = (
-            name
-            if name.startswith("R50x")
-            else name.replace("R50+", "R50 + ViT-")
-            if "+" in name
-            else f"ViT-{name}"
-        )
-        shares = [f"{100 * column[name]:.2f}" if name in column else "" for column in columns]
-        return [label, *shares, f"{cost[name]:,}" if name in cost else ""]
-
-    names = ["B/32", "B/16", "L/32", "L/16", "H/14", "R50x1", "R50+B/32"]
+    five, six = (load_results("paper")[f"table_{number}"] for number in (5, 6))
+    labels = {size: f"ViT-{size}" for size in ("B/32", "B/16", "L/32", "L/16", "H/14")}
+    labels |= {"R50x1": "R50x1", "R50+B/32": "R50 + ViT-B/32"}
+    rows = []
+    for name, label in labels.items():
+        jft = six.get(name, {})
+        shares = [
+            five["cifar10_after_imagenet"].get(name),
+            five["cifar10_after_imagenet21k"].get(name),
+            jft.get("cifar10"),
+            five["imagenet_top1_after_imagenet"].get(name),
+        ]
+        cells = [f"{100 * share:.2f}" if share else "" for share in shares]
+        rows.append([label, *cells, f"{jft['exaflops']:,}" if jft else ""])
     head = ["Model", "ImageNet", "ImageNet-21k", "JFT-300M", "on ImageNet", "exaFLOPs on JFT"]
-    return table(head, [line(name) for name in names], "|".join(head[1:]))
+    return table(head, rows, "|".join(head[1:]))
 
 
 def our_models() -> list[str]:

@@ -7,15 +7,14 @@ Not run yet: `python -m vitlib study run mirroring`
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.studies.study import QUICK, Claim, Job, Study, rows_of
-from vitlib.train.loop import train_model
-from vitlib.train.recipe import recipe
+from vitlib.model.vit import VisionTransformer
+from vitlib.studies.study import Claim, Study, train_variant
 
 FAR = 3  # patches that a place and its mirror image are apart at least
 
@@ -31,18 +30,8 @@ def likeness(table: Tensor, grid: tuple[int, int]) -> dict[str, float]:
     return found
 
 
-def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
-    own = study.variants[variant]
-    changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
-    one = recipe(QUICK, **changes)
-    out, left = job.folder(variant, seed), job.left
-    log = train_model(
-        one, job.data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress
-    )
-    rows = rows_of(log, variant, own, seed)
-    for row in rows or []:
-        row["final"] |= likeness(log["model"].pos_embed.table()[0, 1:].detach().cpu(), one.model.grid)
-    return rows
+def _look(model: VisionTransformer) -> dict[str, float]:
+    return likeness(model.pos_embed.table()[0, 1:].detach().cpu(), model.cfg.grid)
 
 
 STUDY = Study(
@@ -70,5 +59,5 @@ STUDY = Study(
     ),
     n_train=25_000,  # 5,000 of them held out
     source="not in the paper",
-    run=_run,
+    run=partial(train_variant, look=_look),
 )

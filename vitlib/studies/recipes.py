@@ -15,13 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vitlib.studies.study import QUICK, Claim, Study
-from vitlib.train.recipe import RECIPES
+from vitlib.train.recipe import RECIPES, STRONG
 
 _RATES = (0.0005, 0.001, 0.002)
 _SHARED = ("model", "epochs", "batch_size", "seed", "name", "data", "precision")  # what all have alike
 _AUGMENTED = {  # how hard the modern recipe's pictures are changed, at its own learning rate
     "no RandAugment": {"randaugment": 0},
-    "strong": {"randaugment": 2, "magnitude": 9.0, "mixup": 0.8, "cutmix": 1.0, "mix_off": 0.4},
+    "strong": STRONG,
 }
 
 

@@ -37,6 +37,7 @@ from vitlib.train.recipe import recipe
 
 __all__ = ["STUDIES", "report", "run_study", "tell"]
 
+Place = tuple[str, int]  # variant and seed
 STUDIES: dict[str, Study] = {
     "positions": positions.STUDY,
     "pooling": pooling.STUDY,
@@ -148,9 +149,6 @@ def run_study(
             )
         write()
     return write()
-
-
-Place = tuple[str, int]  # variant and seed
 
 
 def _work(
@@ -275,7 +273,6 @@ def _since(result: dict) -> str:
         return ""
     now = {key: value for key, value in asdict(study.base).items() if key not in ("data", "name", "seed")}
     then = {key: result["base"].get(key, value) for key, value in now.items()}
-    then["model"] = (
-        now["model"] | then["model"]
-    )  # fields that it did not have yet were as they are by default
+    # fields that the model did not have yet were as they are by default
+    then["model"] = now["model"] | then["model"]
     return "; ".join(differences(then, now))

@@ -11,6 +11,7 @@ from typing import Any
 
 from vitlib.data.dataset import Dataset
 from vitlib.evidence import paired_difference
+from vitlib.model.vit import VisionTransformer
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
 
@@ -121,8 +122,13 @@ class Job:
         return self.out / f"{variant}-s{seed}".replace(" ", "-").replace(",", "")
 
 
-def train_variant(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
-    """Train one variant with one seed, or go on with it; None if the time was over before its end."""
+def train_variant(
+    study: Study, variant: str, seed: int, job: Job, look: Callable[[VisionTransformer], dict] | None = None
+) -> list[dict] | None:
+    """Train one variant with one seed, or go on with it; None if the time was over before its end.
+
+    What `look` sees in the trained model joins the row's "final".
+    """
     own = study.variants[variant]
     changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
     one = recipe(study.base or QUICK, **changes)
@@ -130,7 +136,10 @@ def train_variant(study: Study, variant: str, seed: int, job: Job) -> list[dict]
     log = train_model(
         one, job.data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress
     )
-    return rows_of(log, variant, own, seed)
+    rows = rows_of(log, variant, own, seed)
+    if rows and look:
+        rows[0]["final"] |= look(log["model"])
+    return rows
 
 
 def rows_of(log: dict, variant: str, changes: dict, seed: int) -> list[dict] | None:

@@ -133,7 +133,7 @@ RECIPES = {
     ),
     # What came after the paper for training on few images (DeiT and its heirs), with light augmentation: runs of four
     # epochs were worse with the strong one (results/recipe-choice.json; this setting was not among them, the study
-    # `recipes` has it). `_STRONG` is for 300 epochs.
+    # `recipes` has it). `STRONG` is for 300 epochs.
     "modern": Recipe(
         "modern",
         replace(_MEDIUM, global_pool="avg"),
@@ -163,11 +163,11 @@ RECIPES = {
 # scale "full", on a GPU: what each preset changes in its model (to 5.4M parameters) and in itself
 _LARGE = {"embed_dim": 192, "depth": 12, "num_heads": 3, "mlp_ratio": 4.0}
 _LONG = {"epochs": 300, "batch_size": 512, "lr": 1.5e-3}
-_STRONG = {"randaugment": 2, "magnitude": 9.0, "mixup": 0.8, "cutmix": 1.0, "mix_off": 0.4}
+STRONG = {"randaugment": 2, "magnitude": 9.0, "mixup": 0.8, "cutmix": 1.0, "mix_off": 0.4}
 _FULL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": (_LARGE, _LONG),
     "paper": (_LARGE, _LONG),
-    "modern": (_LARGE | {"drop_path_rate": 0.1}, _LONG | _STRONG),
+    "modern": (_LARGE | {"drop_path_rate": 0.1}, _LONG | STRONG),
 }
 
 

@@ -1,0 +1,38 @@
+"""What tests of the pages share: the chapters as notebooks, and the prose of any page."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+
+
+@cache
+def read(path: Path) -> dict:
+    """A notebook."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def source(cell: dict) -> str:
+    """The text of a cell."""
+    return "".join(cell["source"])
+
+
+def tags(cell: dict) -> list[str]:
+    """The tags of a cell."""
+    return cell["metadata"].get("tags", [])
+
+
+def code_cells(path: Path) -> list[dict]:
+    """The cells of a notebook that run."""
+    return [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+
+
+def prose(path: Path) -> str:
+    """The text of a notebook's Markdown cells, or a whole page in Markdown."""
+    if path.suffix == ".md":
+        return path.read_text(encoding="utf-8")
+    return "\n\n".join(source(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown")
