@@ -323,6 +323,18 @@ SENTENCES = [
         ),
     ),
     (
+        "08-whole-vit",
+        "At the end 0.5 is far behind and no deviation is shown to be ahead of 0.02",
+        lambda: (
+            all(
+                v["verdict"] != "agrees" and ("0.5 is" not in says or v["interval"][1] < -0.05)
+                for says, v in result("initialisation")["verdicts"].items()
+                if says.endswith("after the last")
+            )
+            and vl.ViTConfig().init_std == 0.02
+        ),
+    ),
+    (
         "09-training",
         "The plain preset's rate is not even the best of its three",
         lambda: (
