@@ -336,6 +336,19 @@ SENTENCES = [
     ),
     (
         "09-training",
+        "no recipe is shown to be ahead of another at this length",
+        lambda: all(v["verdict"] == "open" for v in result("recipes")["verdicts"].values()),
+    ),
+    (
+        "09-training",
+        "ends more than ten points behind the same recipe without RandAugment",
+        lambda: (
+            mean("recipes", "modern, strong") < mean("recipes", "modern, no RandAugment") - 0.1
+            and result("recipes")["summary"]["modern, strong"]["n"] >= 3
+        ),
+    ),
+    (
+        "09-training",
         "The plain preset's rate is not even the best of its three",
         lambda: (
             max(
