@@ -65,7 +65,7 @@ def test_results_hold_every_run_and_its_summary(data, tmp_path):
 
 
 def test_a_stopped_study_goes_on_and_skips_what_is_finished(data, tmp_path):
-    stopped = run(data, tmp_path, budget_minutes=0.0)
+    stopped = run(data, tmp_path, budget_minutes=1e-9)
     assert not stopped["finished"] and stopped["runs"] == [] and stopped["summary"] == {}
     first = run(data, tmp_path, seeds=(0,))
     assert first["finished"] and first["summary"]["conv"]["sd"] is None
@@ -82,7 +82,7 @@ def test_several_runs_at_once_find_the_same(data, tmp_path):
     assert two["finished"] and two["runs"][:3] == first["runs"]
     assert [run["final"] for run in two["runs"]] == [run["final"] for run in one["runs"]]
     assert two["summary"] == one["summary"]
-    late = run(data, tmp_path / "late", seeds=(0,), jobs=2, budget_minutes=0.0)
+    late = run(data, tmp_path / "late", seeds=(0,), jobs=2, budget_minutes=1e-9)
     assert not late["finished"] and late["runs"] == []
 
 
@@ -304,7 +304,7 @@ def test_a_study_that_trains_nothing_goes_on_too(data, tmp_path, monkeypatch):
         STUDIES, "norm-order", replace(norm_order.STUDY, variants={"a": {}, "b": {}}, claims=(), run=run)
     )
     first = run_study("norm-order", data, seeds=(0,), out=tmp_path, progress=False)
-    stopped = run_study("norm-order", data, seeds=(0, 1), out=tmp_path, progress=False, budget_minutes=0.0)
+    stopped = run_study("norm-order", data, seeds=(0, 1), out=tmp_path, progress=False, budget_minutes=1e-9)
     assert stopped["runs"] == first["runs"] and not stopped["finished"] and calls == ["a", "b"]
     assert run_study("norm-order", data, seeds=(0, 1), out=tmp_path, progress=False)["finished"]
     assert calls == ["a", "b", "a", "b"]

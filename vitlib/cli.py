@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from vitlib.data.dataset import load_dataset
 from vitlib.data.drawn10 import DRAWN10_SIZES
 from vitlib.device import pick_device
 from vitlib.evidence import COMMAND, load_results
-from vitlib.studies.runner import STUDIES, find, report, run_study
+from vitlib.studies.runner import STUDIES, board, find, folders, make_plans, report, run_plans
 from vitlib.train.evaluate import evaluate
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
@@ -194,12 +195,15 @@ def _configure_study(commands) -> None:
         "where it was and skips what is finished.",
         epilog="example: python -m vitlib study run positions --budget-minutes 30",
     )
-    text = "report prints what was found, as a table"
-    p.add_argument("action", choices=("list", "run", "report"), help=text)
+    text = "report prints what one study found; board every claim, and what we got"
+    p.add_argument("action", choices=("list", "run", "report", "board"), help=text)
     p.add_argument("name", nargs="?", help="the study")
-    _configure_runs(p, data="the study's", out="runs/study-<name>")
+    p.add_argument("--all", action="store_true", help="run all: first every variant's first seed")
+    _configure_runs(p, data="the study's", out="runs/study-<name>; of --all and board, runs")
     p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
-    p.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, each in its own process")
+    p.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, also on one GPU")
+    text = "count what is finished in FOLDER/<name>.json; results means the book's own"
+    p.add_argument("--from", dest="start_from", metavar="FOLDER", help=text)
     p.set_defaults(run=_study)
 
 
@@ -207,28 +211,24 @@ def _study(args: argparse.Namespace) -> int:
     if args.action == "list":
         for name, study in STUDIES.items():
             print(f"{name:15s} {study.question} ({study.source}; {len(study.variants)} variants)")
-        return 0
-    study = find(args.name)
-    if args.action == "report":
+    elif args.action == "board":
+        print("\n".join(board(args.out)))
+    elif args.action == "report":
+        find(args.name)
         print(report(args.name, args.out))
-        return 0
-    _use_threads(args.threads)
-    data = load_dataset(args.data or study.data, "train", n=args.limit)
-    result = run_study(
-        args.name,
-        data,
-        scale=args.scale,
-        seeds=args.seeds and tuple(args.seeds),
-        out=args.out,
-        n_val=min(5000, len(data) // 10),
-        device=args.device,
-        budget_minutes=args.budget_minutes,
-        jobs=args.jobs,
-        **_settings(args.set),
-    )
-    print(report(args.name, args.out))
-    if not result["finished"]:
-        print("the budget is used up; the same command goes on")
+    elif args.all == (args.name is not None):
+        raise ValueError("name one study, or give --all; python -m vitlib study list shows them")
+    else:
+        _use_threads(args.threads)
+        changes = _settings(args.set)
+        how = {"scale": args.scale, "seeds": args.seeds, "device": args.device, "changes": changes}
+        load = partial(load_dataset, split="train", n=args.limit)
+        where, minutes = folders(args.name, args.out), args.budget_minutes
+        plans = make_plans(where, load if args.data is None else lambda _: load(args.data), **how)
+        results = run_plans(plans, jobs=args.jobs, budget_minutes=minutes, start_from=args.start_from)
+        print("\n".join(board(args.out or "runs")) if args.all else report(args.name, args.out))
+        if not all(result["finished"] for result in results.values()):
+            print("the budget is used up; the same command goes on")
     return 0
 
 

@@ -19,7 +19,7 @@ from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_i
 from vitlib.train.history import History
 from vitlib.train.objective import Classification, Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
-from vitlib.train.recipe import Recipe
+from vitlib.train.recipe import Recipe, usual_fields
 
 __all__ = ["Trainer", "train_model"]
 
@@ -263,7 +263,7 @@ class Trainer:
         """Go on from the folder's checkpoint, if there is one."""
         if self.out is None or not (path := self.out / "checkpoint.pt").exists():
             return
-        state = load_checkpoint(path, self.identity, self.device)
+        state = load_checkpoint(path, self.identity, self.device, {"recipe": usual_fields(self.recipe)})
         self.step, self.sums = state["step"], state["sums"].to(self.sums)
         self.history.log = state["log"]
         self.precision = state["log"]["precision"]  # "auto" may mean another one on this machine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +12,7 @@ from vitlib.checks import check_count, check_rate
 from vitlib.config import ViTConfig
 from vitlib.train.optim import OPTIMIZERS, SCHEDULES, check_known
 
-__all__ = ["RECIPES", "Recipe", "recipe"]
+__all__ = ["RECIPES", "Recipe", "recipe", "usual_fields"]
 
 _NOT_NEGATIVE = (
     *("weight_decay", "clip_norm", "final_lr", "mixup", "cutmix"),
@@ -211,3 +212,24 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
             raise ValueError(f"unknown {what} field {unknown[0]!r}; choose from {', '.join(known)}")
     base = replace(base, **overrides)
     return replace(base, model=replace(base.model, **shape))
+
+
+def usual_fields(config: Any) -> dict[str, Any]:
+    """The fields of a recipe, and of its model, as they are unless told otherwise.
+
+    A file from before a field existed was written by code that did what the field's default does.
+
+    Args:
+        config: A `Recipe`, or another dataclass.
+
+    Returns:
+        What `dataclasses.asdict` would give, as JSON has it.
+    """
+    found: dict[str, Any] = {}
+    for f in dataclasses.fields(config):
+        value = getattr(config, f.name)
+        if dataclasses.is_dataclass(value):
+            found[f.name] = usual_fields(value)
+        elif f.default is not dataclasses.MISSING:
+            found[f.name] = f.default
+    return json.loads(json.dumps(found))
