@@ -30,6 +30,7 @@ from vitlib.studies import (
     residuals,
     resolution,
     stems,
+    transfer,
 )
 from vitlib.studies.study import Job, Study
 from vitlib.train.checkpoint import checksum, differences
@@ -51,6 +52,7 @@ STUDIES: dict[str, Study] = {
     "mirroring": mirroring.STUDY,
     "laptop": laptop.STUDY,
     "longest": longest.STUDY,
+    "transfer": transfer.STUDY,
 }
 
 
