@@ -116,7 +116,5 @@ def test_a_probe_is_the_mean_of_several_draws():
     y = torch.arange(40) % 4
     x = torch.eye(4)[y] + 0.3 * torch.randn(40, 4, generator=generator)
     found = transfer.probe(x, y, x, y, seed=0)
-    assert found.keys() == {"5-shot", "probe"} and 0.5 < found["5-shot"] <= found["probe"] == pytest.approx(
-        1, abs=0.05
-    )
-    assert found != transfer.probe(x, y, x, y, seed=1) or found["5-shot"] == 1
+    assert found.keys() == {"5-shot", "probe"} and 0.5 < found["5-shot"] < 1 and found["probe"] > 0.85
+    assert found["5-shot"] != transfer.probe(x, y, x, y, seed=1)["5-shot"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 
 from vitlib.cli.options import SETS, Formatter, add_runs, settings, use_threads
 from vitlib.data.dataset import load_dataset
@@ -12,6 +11,7 @@ from vitlib.studies.runner import STUDIES, find, report, run_study
 __all__ = ["configure"]
 
 _OPTIONS = ("data", "scale", "seeds", "out", "device", "budget_minutes", "jobs")
+_NO_FIELDS = ("name", "seed", "n_val", "progress")  # nor options of that name
 
 
 def configure(commands) -> None:
@@ -46,7 +46,7 @@ def _study(args: argparse.Namespace) -> int:
         print(report(args.name, args.out))
         return 0
     use_threads(args.threads)
-    changes = settings(args.set, _OPTIONS, {"seed", *inspect.signature(run_study).parameters})
+    changes = settings(args.set, _OPTIONS, _NO_FIELDS)
     data = load_dataset(args.data or study.data, "train", n=args.limit)
     result = run_study(
         args.name,

@@ -108,10 +108,9 @@ def _finetune(args: argparse.Namespace) -> int:
     changes = _changes(args)
     if shape := [key for key in changes if key.startswith("model.")]:
         raise ValueError(f"finetune keeps the shape of {card['name']}, got {shape[0]}; --img-size may change")
-    size = model.cfg.image_shape if args.img_size is None else (args.img_size, args.img_size)
-    if size != model.cfg.image_shape:
+    if args.img_size is not None:
         model = model.with_img_size(args.img_size)
-    task = load_task(args.data or "auto", size, args.limit)
+    task = load_task(args.data or "auto", model.cfg.image_shape, args.limit)
     start = replace_head(model, len(task.train.classes))
     todo = recipe("finetune", args.scale, **changes, model=start.cfg)
     task.card["start"] = card["name"]

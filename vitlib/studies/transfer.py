@@ -110,15 +110,15 @@ class _Runs:
         took = (time.monotonic() - clock) / len(found)
         row = {"changes": {}, "seed": self.seed, "seconds": round(took, 1), "precision": "fp32"}
         row["hardware"] = describe_hardware(torch.device("cpu"))
-        self.rows += [
-            row | {"variant": f"{name}: {what}", "final": {"accuracy": p}} for what, p in found.items()
-        ]
+        for what, accuracy in found.items():
+            self.rows.append(row | {"variant": f"{name}: {what}", "final": {"accuracy": accuracy}})
 
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     """One source with one seed: its pre-training, what begins with it, its features; None if the time was over."""
     runs, held_out, device = _Runs(seed, job), job.val or job.data, pick_device(job.device)
-    base = recipe(study.base or QUICK, **{**job.changes, "seed": seed})
+    changes: dict[str, Any] = {**job.changes, "seed": seed}
+    base = recipe(study.base or QUICK, **changes)
     task, val = of_classes(job.data, KNOWN), of_classes(held_out, KNOWN)
     images, labels = split_validation(task.images, task.labels, min(PICTURES, len(task) - 1), seed)[1]
     few = replace(task, images=images, labels=labels)
@@ -148,11 +148,9 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
                 start = replace_head(source.with_img_size(size), len(task.classes), how.get("zero", True))
             alike |= {"data": base.data, "precision": base.precision, "seed": seed}
             one = replace(RECIPES["finetune"], model=start.cfg, ema_decay=0.0, **alike)
+        pictures, judged = pictures.resize(size), val.resize(size)
         for name, rate in _names(variant, what).items():
-            if (
-                runs.train(name, replace(one, lr=rate), pictures.resize(size), val.resize(size), start)
-                is None
-            ):
+            if runs.train(name, replace(one, lr=rate), pictures, judged, start) is None:
                 return None
     if source is None:  # two trivial ones
         with torch.random.fork_rng(devices=[]):
@@ -166,26 +164,17 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     return runs.rows
 
 
-def _claim(says: str, first: str, second: str | tuple[str, ...], source: str = "ours", **more) -> Claim:
-    """Sides are written as "source: way", and read at each learning rate."""
-
-    def rows(side: str) -> tuple[str, ...]:
-        source, what = side.split(": ")
-        return tuple(_names(source, what)) if what in _VARIANTS.get(source, {}) else (side,)
-
-    sides = (second,) if isinstance(second, str) else second
-    others = tuple(name for side in sides for name in rows(side))
-    return Claim(says, source, rows(first), others, **{"margin": 0.01, "metric": "accuracy", **more})
+def _claim(says: str, first: str, second: str, source: str = "ours", kind: str = "ahead") -> Claim:
+    """Of two ways to begin, each "source: way" and read at its learning rates."""
+    sides = [tuple(_names(*side.split(": "))) for side in (first, second)]
+    return Claim(says, source, *sides, margin=0.01, kind=kind, metric="accuracy")
 
 
-def _features_claims() -> list[Claim]:
-    claims = []
-    for what in (f"{SHOTS}-shot", "probe"):
-        trivial = (f"untrained: {what}", f"pixels: {what}")
-        for source in ("six classes", "Drawn-10"):
-            says = f"{what}: features learned on {source} are ahead of an untrained model's and of pixels"
-            claims.append(_claim(says, f"{source}: {what}", trivial, "Section 4.1", margin=0.02))
-    return claims
+def _probe_claim(what: str, source: str) -> Claim:
+    """Of features, against two trivial ones."""
+    says = f"{what}: features learned on {source} are ahead of an untrained model's and of pixels"
+    trivial = (f"untrained: {what}", f"pixels: {what}")
+    return Claim(says, "Section 4.1", (f"{source}: {what}",), trivial, margin=0.02, metric="accuracy")
 
 
 STUDY = Study(
@@ -239,7 +228,11 @@ STUDY = Study(
             "Section 3.2",
         ),
         _claim("from scratch, 48 px is ahead of 32 px too", "scratch: 48 px", "scratch: 32 px"),
-        *_features_claims(),
+        *(
+            _probe_claim(what, source)
+            for what in (f"{SHOTS}-shot", "probe")
+            for source in ("six classes", "Drawn-10")
+        ),
     ),
     base=replace(QUICK, model=replace(QUICK.model, patch_size=8), epochs=26),
     full={**FULL, "epochs": 30, "model.patch_size": 4},
