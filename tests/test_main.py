@@ -14,8 +14,7 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib import cli
-from vitlib.cli import main
+from vitlib.cli import main, task
 from vitlib.data import dataset
 
 SMALL = [
@@ -47,13 +46,13 @@ def one_thread():
 @pytest.fixture(autouse=True)
 def short_test_set(monkeypatch):
     """Reads 100 test images, and counts how often the test set is read."""
-    reads, load = [], cli.load_dataset
+    reads, load = [], task.load_dataset
 
     def counted(name, split, n=None, root=None):
         reads.append(split)
         return load(name, split, 100 if split == "test" else n, root)
 
-    monkeypatch.setattr(cli, "load_dataset", counted)
+    monkeypatch.setattr(task, "load_dataset", counted)
     return reads
 
 
@@ -70,7 +69,7 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
         "drawn10.safetensors",
     }
     model, card = vl.load_pretrained("drawn10", out)
-    test = cli.load_dataset("drawn10", "test")
+    test = task.load_dataset("drawn10", "test")
     scores = vl.evaluate(model, test.images, test.labels)
     assert card["final"]["test_accuracy"] == scores["accuracy"] and card["final"]["n_test"] == 100
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)

@@ -17,6 +17,7 @@ from vitlib.studies import (
     residuals,
     resolution,
     stems,
+    transfer,
 )
 from vitlib.studies.study import Study
 
@@ -35,6 +36,7 @@ STUDIES: dict[str, Study] = {
     "mirroring": mirroring.STUDY,
     "laptop": laptop.STUDY,
     "longest": longest.STUDY,
+    "transfer": transfer.STUDY,
 }
 
 

@@ -20,6 +20,7 @@ from vitlib.train.history import History
 from vitlib.train.objective import Classification, Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.recipe import Recipe, usual_fields
+from vitlib.train.transfer import start_from
 
 __all__ = ["Trainer", "train_model"]
 
@@ -36,6 +37,7 @@ def train_model(
     resume: bool = True,
     budget_minutes: float | None = None,
     progress: bool = True,
+    start: nn.Module | None = None,
 ) -> dict:
     """Train a `VisionTransformer` to name images, and return its history, with the model under "model".
 
@@ -53,6 +55,7 @@ def train_model(
         resume: False starts anew and overwrites what is in `out`.
         budget_minutes: Stop after this time with a checkpoint and "finished": False; call again to go on.
         progress: Whether to show a bar for each epoch and print a line after it.
+        start: A model as `recipe.model` says, whose weights are taken where others would be drawn; see `replace_head`.
 
     Returns:
         What `log.json` holds: "epochs" (a list of dicts: epoch, lr, train_loss, train_accuracy, images_per_s,
@@ -60,7 +63,7 @@ def train_model(
         "precision", "hardware" and more; and "model", in eval mode (the averaged one, if there is one).
 
     Raises:
-        ValueError: If the data do not fit the model, or the checkpoint is damaged or of another run.
+        ValueError: If the data or `start` do not fit the model, or the checkpoint is damaged or of another run.
         FloatingPointError: If the loss is no longer a number.
         Stopped: After Ctrl-C.
         OSError: If a checkpoint cannot be written; the last one stays.
@@ -71,7 +74,9 @@ def train_model(
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(derive_seed(recipe.seed, "init"))
         model = VisionTransformer(recipe.model).to(where)
+    begun = {} if start is None else {"start": start_from(model, start)}
     trainer = Trainer(model, Classification(recipe), recipe, data, val, out)
+    trainer.identity |= begun
     if resume:
         trainer.load()
     return trainer.run(budget_minutes, progress)
@@ -121,7 +126,7 @@ class Trainer:
         self.history = History(recipe, data, val, device, self.precision, count_parameters(model))
         about = {"label": data.label, "n": len(data), "checksum": checksum(data)}
         plain = {key: value for key, value in self.history.log["recipe"].items() if key != "compile"}
-        self.identity = {"recipe": plain, "data": about}
+        self.identity: dict = {"recipe": plain, "data": about}
 
     def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
         """Train to the end, or until the time is over or Ctrl-C; see `train_model`.
