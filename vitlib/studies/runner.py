@@ -21,6 +21,7 @@ from vitlib.studies import (
     initialisation,
     laptop,
     longest,
+    masked,
     mirroring,
     norm_order,
     pooling,
@@ -51,6 +52,7 @@ STUDIES: dict[str, Study] = {
     "mirroring": mirroring.STUDY,
     "laptop": laptop.STUDY,
     "longest": longest.STUDY,
+    "masked": masked.STUDY,
 }
 
 

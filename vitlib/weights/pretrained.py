@@ -64,7 +64,7 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
     """Write a model's weights in float16 and its card, each atomically.
 
     Args:
-        model: Any device, any float dtype.
+        model: Any device, any float dtype. Of a `MaskedPatchModel` its encoder is written.
         card: What is known of the run; `card["name"]` names the files, "config" is filled in.
         folder: Made if needed.
 
@@ -78,7 +78,7 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
     """
     if not card.get("name"):
         raise ValueError('the card needs a "name", which names the files')
-    folder = Path(folder)
+    folder, model = Path(folder), getattr(model, "encoder", model)
     state = {
         key: value.detach().to("cpu", torch.float16).contiguous() for key, value in model.state_dict().items()
     }
