@@ -109,7 +109,7 @@ class VisionTransformer(nn.Module):
         source: Int64[Tensor, "B N"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images`, `mask`, `source` as in `embed`."""
-        x = self.embed(images) if mask is source is None else self.embed(images, mask, source)
+        x = self.embed(images) if mask is None and source is None else self.embed(images, mask, source)
         bias = self.pos_embed.attention_bias()
         for block in self.blocks:
             x = block(x, bias)

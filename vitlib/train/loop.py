@@ -129,7 +129,7 @@ class Trainer:
         self.history = History(recipe, data, val, device, self.precision, count_parameters(model))
         about = {"label": data.label, "n": len(data), "checksum": checksum(data)}
         plain = {key: value for key, value in self.history.log["recipe"].items() if key != "compile"}
-        self.identity = {"recipe": plain, "data": about}
+        self.identity: dict = {"recipe": plain, "data": about}
 
     def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
         """Train to the end, or until the time is over or Ctrl-C; see `train_model`.

@@ -27,13 +27,11 @@ __all__ = ["OBJECTIVES", "MaskedGrid", "MaskedMean", "MaskedPatchModel", "Masked
 class MaskedPatchModel(nn.Module):
     """An encoder, and a linear layer that tells from each corrupted patch's token what the patch shows.
 
+    `encoder` is a `VisionTransformer`. It is what stays for fine-tuning, and what `save_pretrained` writes.
+
     Args:
         cfg: The encoder's shape, with a mask token and without classes.
         num_outputs: Numbers K told of a patch.
-
-    Attributes:
-        encoder: The `VisionTransformer`, which is what stays for fine-tuning; `save_pretrained` writes it.
-        predict: The layer.
 
     Shape: normalised images (B, C, H, W) and what `corrupt_patches` gives -> (B, M, K).
 
@@ -174,7 +172,7 @@ class MaskedMean(MaskedPatches):
         return targets.flatten().mode().values  # the most frequent colour
 
     def measure(self, answers: Tensor, targets: Tensor) -> Tensor:
-        return (answers == targets).double().mean()
+        return (answers == targets).float().mean()
 
     def _classes(self, outputs: Tensor) -> Tensor:
         return outputs.unflatten(2, (-1, LEVELS**self.recipe.model.in_chans))  # (B, M, cells, 512)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import zlib
 from dataclasses import asdict, replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -56,7 +57,8 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
     Raises:
         ValueError: If the two are not made alike.
     """
-    theirs, ours = (asdict(m.cfg) if hasattr(m, "cfg") else {} for m in (start, model))
+    configs: list[Any] = [getattr(m, "cfg", None) for m in (start, model)]
+    theirs, ours = ({} if cfg is None else asdict(cfg) for cfg in configs)
     if differs := [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]:
         words = ", ".join(f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}" for name in differs)
         raise ValueError(f"expected start to be made as recipe.model says, got {words}; take model=start.cfg")
