@@ -351,6 +351,7 @@ def test_a_recipe_knows_the_objectives_there_are():
             dict(objective="masked-men"),
             "objective must be one of classification, .* did you mean 'masked-mean'",
         ),
+        (dict(model=None), "expected a ViTConfig with objective 'masked-mean', got NoneType; only patches"),
         (dict(mask_ratio=1.0), r"mask_ratio must be in \[0, 1\), got 1.0"),
         (dict(mask_ratio=0.02), r"corrupts 1 to 15 of 16 patches, got 0.02, which corrupts 0"),
         (dict(mixup=0.8), "expected mixup 0 with objective 'masked-mean', got 0.8; it changes labels"),
@@ -360,7 +361,7 @@ def test_a_recipe_knows_the_objectives_there_are():
 )
 def test_recipes_that_cannot_be_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        vl.train_model(vl.recipe(BASE, **changes), toy(), progress=False)
+        vl.train_model(replace(BASE, **changes), toy(), progress=False)
 
 
 @pytest.mark.errors

@@ -63,12 +63,17 @@ class MaskedPatches(Objective):
         recipe: Its model loses its classes and gets a mask token; of its augmentation, what needs no labels is done.
 
     Raises:
-        ValueError: If the recipe would mix or smooth labels, or corrupt no patch or all.
+        ValueError: If the recipe's model has no patches, or it would mix or smooth labels, or corrupt no patch or all.
 
     Source: Section 4.6 and Appendix B.1.2; chapter 17.
     """
 
     def __init__(self, recipe: Recipe) -> None:
+        if not isinstance(recipe.model, ViTConfig):
+            raise ValueError(
+                f"expected a ViTConfig with objective {recipe.objective!r}, got {type(recipe.model).__name__}; "
+                "only patches can be masked"
+            )
         super().__init__(replace(recipe, model=replace(recipe.model, num_classes=0, mask_token=True)))
         if wrong := [name for name in ("mixup", "cutmix", "label_smoothing") if getattr(recipe, name)]:
             raise ValueError(
