@@ -358,6 +358,19 @@ def test_masked_tokens_are_the_mask_token_at_their_positions_the_others_as_ever(
     assert torch.equal(model.forward_features(x, nothing), model.forward_features(x))
 
 
+def test_a_source_moves_tokens_as_moving_pixels_would():
+    model, x, mask = masked()
+    source = torch.randint(16, mask.shape, generator=torch.Generator().manual_seed(3))
+    patches = vl.patchify(x, 4)
+    moved = torch.stack([patches[b, source[b]] for b in range(3)])
+    expected = model.forward_features(vl.unpatchify(moved, 4, 16), mask)
+    torch.testing.assert_close(model.forward_features(x, mask, source), expected, **CLOSE)
+    assert not torch.allclose(model.forward_features(x, mask), expected)
+    own = torch.arange(16).expand(3, 16)
+    assert torch.equal(model.embed(x, mask, own), model.embed(x, mask))
+    assert torch.equal(model.embed(x, ~mask & mask, own), model.embed(x))
+
+
 def test_gradients_reach_the_mask_token_only_through_a_mask():
     model, x, mask = masked()
     model.forward_features(x).square().sum().backward()
@@ -388,6 +401,14 @@ def test_masks_that_do_not_fit_are_refused():
     ):
         with pytest.raises(ValueError, match=rf"expected a mask of torch.bool \(3, 16\), .* got {got}"):
             model.embed(x, wrong)
+    for wrong, got in (
+        (torch.zeros(3, 9, dtype=torch.int64), r"torch.int64 \(3, 9\)"),
+        (torch.zeros(3, 16), r"torch.float32 \(3, 16\)"),
+    ):
+        with pytest.raises(ValueError, match=rf"expected a source of torch.int64 \(3, 16\), .* got {got}"):
+            model.embed(x, mask, wrong)
+    with pytest.raises(ValueError, match="expected a mask beside the source, got None"):
+        model.forward_features(x, source=torch.zeros(3, 16, dtype=torch.int64))
 
 
 # --- the start of training --------------------------------------------------------------------------------------

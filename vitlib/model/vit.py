@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from vitlib.checks import check_dtype, check_images
@@ -71,7 +71,10 @@ class VisionTransformer(nn.Module):
         self.register_load_state_dict_post_hook(_report_as_timm)
 
     def embed(
-        self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"] | None = None
+        self,
+        images: Float[Tensor, "B C H W"],
+        mask: Bool[Tensor, "B N"] | None = None,
+        source: Int64[Tensor, "B N"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first.
 
@@ -80,10 +83,12 @@ class VisionTransformer(nn.Module):
             mask: (B, N), True for each patch whose token is replaced by the mask token, before its
                 position is added. With "overlap" and "stem", pixels of a masked patch still reach the
                 tokens of its neighbours.
+            source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N); None
+                leaves every token in its own place. It comes with a mask, all False where there is none.
 
         Raises:
             ValueError: If the images do not have the shape or the dtype the model was made for, or the
-                mask does not fit, or the model has no mask token.
+                mask or the source does not fit, or the model has no mask token.
 
         Source: Equation 1; for the mask, Section 4.6 and Appendix B.1.2.
         """
@@ -92,16 +97,19 @@ class VisionTransformer(nn.Module):
         check_images(images, f"B {channels} {height} {width}", other_size)
         check_dtype(images, "normalised float", "use vl.normalize(images)")
         patches = self.patch_embed(images)  # (B, N, D)
-        if mask is not None:
-            patches = self._hide(patches, mask)
+        if mask is not None or source is not None:
+            patches = self._corrupt(patches, mask, source)
         tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)  # (B, 1+N, D)
         return self.pos_drop(self.pos_embed(tokens))
 
     def forward_features(
-        self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"] | None = None
+        self,
+        images: Float[Tensor, "B C H W"],
+        mask: Bool[Tensor, "B N"] | None = None,
+        source: Int64[Tensor, "B N"] | None = None,
     ) -> Float[Tensor, "B T D"]:
-        """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images` and `mask` as in `embed`."""
-        x = self.embed(images) if mask is None else self.embed(images, mask)
+        """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images`, `mask`, `source` as in `embed`."""
+        x = self.embed(images) if mask is None and source is None else self.embed(images, mask, source)
         bias = self.pos_embed.attention_bias()
         for block in self.blocks:
             x = block(x, bias)
@@ -166,15 +174,20 @@ class VisionTransformer(nn.Module):
         model.pos_embed.resample(model.cfg.grid)
         return model
 
-    def _hide(self, patches: Tensor, mask: Tensor) -> Tensor:
-        """The mask token in the place of the masked patches' tokens, (B, N, D)."""
+    def _corrupt(self, patches: Tensor, mask: Tensor | None, source: Tensor | None) -> Tensor:
+        """Other patches' tokens, and the mask token, in the places that `source` and `mask` name, (B, N, D)."""
         if not self.cfg.mask_token:
             raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
-        if mask.shape != patches.shape[:2] or mask.dtype != torch.bool:
-            raise ValueError(
-                f"expected a mask of torch.bool {tuple(patches.shape[:2])}, one value for each patch, "
-                f"got {mask.dtype} {tuple(mask.shape)}"
-            )
+        if mask is None:
+            raise ValueError("expected a mask beside the source, got None; give one that is False everywhere")
+        for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
+            if which is not None and (which.shape != patches.shape[:2] or which.dtype != dtype):
+                raise ValueError(
+                    f"expected a {name} of {dtype} {tuple(patches.shape[:2])}, one value for each patch, "
+                    f"got {which.dtype} {tuple(which.shape)}"
+                )
+        if source is not None:
+            patches = patches.gather(1, source[:, :, None].expand_as(patches))
         return torch.where(mask[:, :, None], self.mask_token.to(patches.dtype), patches)
 
 

@@ -8,6 +8,7 @@ from vitlib.studies import (
     initialisation,
     laptop,
     longest,
+    masked,
     mirroring,
     norm_order,
     pooling,
@@ -37,6 +38,7 @@ STUDIES: dict[str, Study] = {
     "laptop": laptop.STUDY,
     "longest": longest.STUDY,
     "transfer": transfer.STUDY,
+    "masked": masked.STUDY,
 }
 
 

@@ -17,7 +17,8 @@ from vitlib.model.costs import count_parameters
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
 from vitlib.train.history import History
-from vitlib.train.objective import Classification, Objective
+from vitlib.train.masked import OBJECTIVES
+from vitlib.train.objective import Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.recipe import Recipe, usual_fields
 from vitlib.train.transfer import start_from
@@ -60,7 +61,8 @@ def train_model(
     Returns:
         What `log.json` holds: "epochs" (a list of dicts: epoch, lr, train_loss, train_accuracy, images_per_s,
         seconds and, with `val`, val_loss and val_accuracy), "seconds", "finished", "config", "recipe",
-        "precision", "hardware" and more; and "model", in eval mode (the averaged one, if there is one).
+        "precision", "hardware" and more; and "model", in eval mode (the averaged one, if there is one). Where masked
+        patches are told, it is a `MaskedPatchModel`, and the accuracy is of colours (for pixels it is "r2").
 
     Raises:
         ValueError: If the data or `start` do not fit the model, or the checkpoint is damaged or of another run.
@@ -71,11 +73,12 @@ def train_model(
     Source: chapter 09.
     """
     where, data, val = pick_device(device), _as_dataset(data), None if val is None else _as_dataset(val)
+    objective = OBJECTIVES[recipe.objective](recipe)
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(derive_seed(recipe.seed, "init"))
-        model = VisionTransformer(recipe.model).to(where)
+        model = objective.build().to(where)
     begun = {} if start is None else {"start": start_from(model, start)}
-    trainer = Trainer(model, Classification(recipe), recipe, data, val, out)
+    trainer = Trainer(model, objective, objective.recipe, data, val, out)
     trainer.identity |= begun
     if resume:
         trainer.load()
@@ -195,23 +198,23 @@ class Trainer:
     def report(self, bar, done: int) -> None:
         """Show the running means, on a GPU only at each 50th step: looking at them makes it wait."""
         if self.device.type == "cpu" or done % 50 == 0:
-            means = self.means(done)
-            bar.set_postfix_str(f"loss {means['loss']:.3f}, accuracy {means['accuracy']:.1%}", refresh=False)
+            means, metric = self.means(done), self.objective.metric
+            bar.set_postfix_str(f"loss {means['loss']:.3f}, {metric} {means[metric]:.1%}", refresh=False)
         bar.update(1)
 
     def means(self, done: int) -> dict[str, float]:
-        """Mean loss and accuracy over the first `done` steps of this epoch.
+        """Mean loss and metric over the first `done` steps of this epoch.
 
         Raises:
             FloatingPointError: If the loss is no longer a number.
         """
-        loss, accuracy = (self.sums / (done * self.batch_size)).tolist()
+        loss, score = (self.sums / (done * self.batch_size)).tolist()
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"the loss became {loss} by step {self.step} of {self.total} (lr {self.recipe.lr:g}, "
                 f"{self.precision}); try a third of the lr, or clip_norm 1, in a new folder"
             )
-        return {"loss": loss, "accuracy": accuracy}
+        return {"loss": loss, self.objective.metric: score}
 
     def end_epoch(self, progress: bool) -> None:
         """Score the held-out images, and write the epoch's row into the log."""

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vitlib.checks import check_count, check_rate
+from vitlib.checks import check_choice, check_count, check_rate
 from vitlib.config import ViTConfig
 from vitlib.train.optim import OPTIMIZERS, SCHEDULES, check_known
 
@@ -18,6 +18,7 @@ _NOT_NEGATIVE = (
     *("weight_decay", "clip_norm", "final_lr", "mixup", "cutmix"),
     *("crop", "randaugment", "magnitude", "seed"),
 )
+_OBJECTIVES = ("classification", "masked-mean", "masked-grid", "masked-pixels")
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,12 @@ class Recipe:
         precision: "auto", "fp32" or "bf16"; see `pick_precision`.
         compile: Whether to use `torch.compile`: a minute or more of waiting, then faster steps (on GPUs).
         seed: Decides the initial weights, the order of the images and every augmentation.
+        objective: "classification", or what is told of corrupted patches, without any labels: "masked-mean" (their
+            mean colour), "masked-grid" (their colours, 4 x 4) or "masked-pixels"; see `vitlib.train.masked`.
+        mask_ratio: Share of the patches that are corrupted, in (0, 1), where the objective is a masked one.
 
     Raises:
-        ValueError: If a number is out of range, or an optimizer, schedule, data set or precision unknown.
+        ValueError: If a number is out of range, or an optimizer, schedule, data set, precision or objective unknown.
 
     Source: chapter 09.
     """
@@ -82,6 +86,8 @@ class Recipe:
     precision: str = "auto"
     compile: bool = False
     seed: int = 0
+    objective: str = "classification"
+    mask_ratio: float = 0.5
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
@@ -91,11 +97,12 @@ class Recipe:
         for name in _NOT_NEGATIVE:
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
-        for name in ("warmup", "label_smoothing", "ema_decay"):
+        for name in ("warmup", "label_smoothing", "ema_decay", "mask_ratio"):
             check_rate(name, getattr(self, name))
         for name in ("mix_off", "erasing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)!r}")
+        check_choice("objective", self.objective, _OBJECTIVES)
         check_known("optimizer", self.optimizer, OPTIMIZERS)
         check_known("schedule", self.schedule, SCHEDULES)
         if self.data not in ("auto", "cifar10", "drawn10", "folder", "custom"):

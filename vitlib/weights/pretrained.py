@@ -6,10 +6,12 @@ import json
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from vitlib.config import ViTConfig
 from vitlib.evidence import RESULTS, write_atomic, write_json
@@ -60,11 +62,11 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
     return model.eval(), card
 
 
-def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) -> Path:
+def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     """Write a model's weights in float16 and its card, each atomically.
 
     Args:
-        model: Any device, any float dtype.
+        model: A `VisionTransformer`, or a `MaskedPatchModel`, whose encoder is written; any device, any float dtype.
         card: What is known of the run; `card["name"]` names the files, "config" is filled in.
         folder: Made if needed.
 
@@ -78,9 +80,10 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
     """
     if not card.get("name"):
         raise ValueError('the card needs a "name", which names the files')
+    vit: Any = getattr(model, "encoder", model)
     folder = Path(folder)
     state = {
-        key: value.detach().to("cpu", torch.float16).contiguous() for key, value in model.state_dict().items()
+        key: value.detach().to("cpu", torch.float16).contiguous() for key, value in vit.state_dict().items()
     }
     for key, value in state.items():
         if not value.isfinite().all():
@@ -88,5 +91,5 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
                 f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
                 "train it again with a lower learning rate"
             )
-    write_json(folder / f"{card['name']}.json", {**card, "config": asdict(model.cfg)})
+    write_json(folder / f"{card['name']}.json", {**card, "config": asdict(vit.cfg)})
     return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))
