@@ -18,17 +18,21 @@ from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device, pick_precision
 from vitlib.evidence import load_results, provenance, summarize, write_json
 from vitlib.studies import (
+    axial,
     initialisation,
     laptop,
     longest,
     mirroring,
     norm_order,
     pooling,
+    position_entry,
+    position_patterns,
     position_start,
     positions,
     recipes,
     residuals,
     resolution,
+    shape,
     stems,
 )
 from vitlib.studies.study import Job, Study
@@ -51,6 +55,10 @@ STUDIES: dict[str, Study] = {
     "mirroring": mirroring.STUDY,
     "laptop": laptop.STUDY,
     "longest": longest.STUDY,
+    "shape": shape.STUDY,
+    "position-entry": position_entry.STUDY,
+    "position-patterns": position_patterns.STUDY,
+    "axial": axial.STUDY,
 }
 
 
