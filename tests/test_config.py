@@ -11,6 +11,7 @@ import torch
 
 import vitlib as vl
 from vitlib.config import CHOICES, SIZES
+from vitlib.model.attention import ATTENTIONS
 from vitlib.model.encoder import BLOCKS
 from vitlib.model.layers import ACTIVATIONS
 from vitlib.model.patches import PATCH_EMBEDS
@@ -116,6 +117,22 @@ def test_preset_overrides():
         ),
         (dict(img_size=30, patch_size=6, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 6"),
         (dict(patch_size=1, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 1"),
+        (dict(attention="axis"), "attention must be one of full, axial; got 'axis'; did you mean 'axial'"),
+        (dict(pos_at="each"), "pos_at must be one of stem, every, shared; got 'each'"),
+        *(
+            (
+                dict(pos_at="every", pos_embed=kind),
+                f"pos_at 'every' needs pos_embed learned or learned2d, got '{kind}'; take pos_at \"stem\"",
+            )
+            for kind in ("none", "sincos2d", "relative")
+        ),
+        *(
+            (
+                dict(pos_at="shared", pos_embed=kind),
+                f"pos_at 'shared' needs pos_embed learned or learned2d or sincos2d, got '{kind}'",
+            )
+            for kind in ("none", "relative")
+        ),
     ],
 )
 def test_bad_fields_are_named(fields, message):
@@ -134,19 +151,26 @@ def test_unknown_preset_lists_the_known():
 
 @pytest.mark.parametrize(
     "field, classes",
-    [("patch_embed", PATCH_EMBEDS), ("pos_embed", POS_EMBEDS), ("norm_order", BLOCKS), ("act", ACTIVATIONS)],
+    [
+        ("patch_embed", PATCH_EMBEDS),
+        ("pos_embed", POS_EMBEDS),
+        ("norm_order", BLOCKS),
+        ("act", ACTIVATIONS),
+        ("attention", ATTENTIONS),
+    ],
 )
 def test_every_word_has_its_class(field, classes):
     assert CHOICES[field] == tuple(classes)
 
 
 def test_every_word_makes_a_model_of_its_own():
-    assert set(CHOICES) == {"patch_embed", "pos_embed", "norm_order", "act", "head", "global_pool"}
+    known = {"patch_embed", "pos_embed", "norm_order", "act", "head", "global_pool", "attention", "pos_at"}
+    assert set(CHOICES) == known
     images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     for field, words in CHOICES.items():
         logits = []
         for word in words:
             torch.manual_seed(0)
-            cfg = vl.ViTConfig(img_size=8, embed_dim=8, depth=1, num_heads=2, **{field: word})
+            cfg = vl.ViTConfig(img_size=8, embed_dim=8, depth=2, num_heads=2, **{field: word})
             logits.append(vl.VisionTransformer(cfg).eval()(images))
         assert len({tuple(row.flatten().tolist()) for row in logits}) == len(words), field

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -84,6 +85,41 @@ def test_macs_are_what_pytorch_counts(patch_embed, head):
         options = dict(pos_embed=pos_embed, global_pool=pool, num_classes=num_classes)
         cfg = vl.ViTConfig(patch_embed=patch_embed, **options, **base)
         assert flops(cfg) == 2 * vl.count_macs(cfg), cfg
+
+
+@pytest.mark.parametrize("pos_embed", CHOICES["pos_embed"])
+@pytest.mark.parametrize("img_size", [16, (16, 40), (40, 4), (4, 4)])
+def test_macs_of_axial_attention(pos_embed, img_size):
+    cfg = vl.ViTConfig(
+        img_size, embed_dim=20, depth=3, num_heads=2, mlp_ratio=2.5, pos_embed=pos_embed, attention="axial"
+    )
+    assert flops(cfg) == 2 * vl.count_macs(cfg)
+    assert vl.count_parameters(on_meta(cfg)) == vl.count_parameters(
+        on_meta(replace(cfg, depth=6, attention="full"))
+    )
+
+
+def test_axial_attention_grows_with_n_to_the_power_of_one_and_a_half():
+    """The products of attention alone: all MACs without those of a model whose MLPs and projections are as many."""
+
+    def products(side: int, attention: str) -> int:
+        depth = 2 if attention == "full" else 1
+        cfg = vl.ViTConfig(
+            4 * side, embed_dim=8, depth=depth, num_heads=2, num_classes=0, attention=attention
+        )
+        tokens = 1 + side**2
+        return vl.count_macs(cfg) - 2 * tokens * (4 + 8) * 8**2 - side**2 * 48 * 8
+
+    for side in (8, 64, 512):
+        n = side**2
+        assert products(side, "full") == 2 * 2 * 8 * (1 + n) ** 2
+        assert products(side, "axial") == 2 * 2 * 8 * (n * (1 + side) + 1 + n)
+
+
+@pytest.mark.parametrize("pos_at", CHOICES["pos_at"])
+def test_adding_positions_costs_no_macs(pos_at):
+    cfg = vl.ViTConfig(16, embed_dim=20, depth=3, num_heads=2, pos_at=pos_at)
+    assert flops(cfg) == 2 * vl.count_macs(cfg) == 2 * vl.count_macs(replace(cfg, pos_at="stem"))
 
 
 @pytest.mark.parametrize(

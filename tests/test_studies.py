@@ -150,6 +150,11 @@ def runs_of(**scores) -> list[dict]:
         ([0.601, 0.611, 0.602], [0.60, 0.61, 0.60], "equal", "agrees"),
         ([0.64, 0.65, 0.64], [0.60, 0.61, 0.60], "equal", "differs"),
         ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "equal", "open"),
+        ([0.601, 0.611, 0.602], [0.60, 0.61, 0.60], "apart", "differs"),
+        ([0.64, 0.65, 0.64], [0.60, 0.61, 0.60], "apart", "agrees"),
+        ([0.60, 0.61, 0.60], [0.64, 0.65, 0.64], "apart", "agrees"),  # on either side
+        ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "apart", "open"),
+        ([0.9, 0.91], [0.1, 0.11], "apart", "open"),
         ([0.9], [0.1], "ahead", "open"),  # one seed decides nothing
         ([0.9, 0.91], [0.1, 0.11], "ahead", "open"),  # nor do two
         ([0.9, 0.9, 0.9], [], "ahead", "open"),
@@ -210,8 +215,9 @@ def test_what_a_committed_study_says_follows_from_its_runs(name):
 def test_claims_name_variants_there_are(name):
     study = STUDIES[name]
     for claim in study.claims if study.metric != "accuracy" else ():
-        assert {*claim.first, *claim.second} <= study.variants.keys() and claim.kind in ("ahead", "equal")
-        assert claim.margin > 0 and claim.says and claim.source
+        assert {*claim.first, *claim.second} <= study.variants.keys()
+        assert claim.kind in ("ahead", "equal", "apart") and claim.margin > 0 and claim.source
+    assert "" not in (says := [claim.says for claim in study.claims]) and len(set(says)) == len(says)
 
 
 def test_learning_by_heart_is_a_study_like_the_others(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from vitlib.device import pick_device, seed_everything
 from vitlib.evidence import load_results
 from vitlib.explain.attention import attention_distance, attention_entropy, attention_rollout
 from vitlib.explain.gradients import grad_cam
-from vitlib.model.attention import Attention
+from vitlib.model.attention import Attention, AxialAttention
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.encoder import Block, PostNormBlock
 from vitlib.model.layers import DropPath, LayerScale, Mlp

@@ -33,7 +33,7 @@ class ViTConfig:
         in_chans: Channels C of the image.
         num_classes: Outputs K of the head; 0 leaves the head out and the model returns D features.
         embed_dim: Width D of every token.
-        depth: Number of encoder blocks L.
+        depth: Number of encoder blocks L; axial ones are pairs, of a block for the rows and one for the columns.
         num_heads: Attention heads h; must divide D.
         mlp_ratio: Hidden width of the MLP over D.
         qkv_bias: Whether the query, key and value projections have a bias.
@@ -49,9 +49,12 @@ class ViTConfig:
         act: "gelu" (exact), "gelu_tanh" (Flax's form) or "relu".
         init_std: Standard deviation of the blocks' matrices before training.
         mask_token: Whether there is a learned token that `VisionTransformer.embed` puts for masked patches.
+        attention: "full", or "axial": along the rows, then along the columns; see `vitlib.model.attention`.
+        pos_at: Where positions are added: "stem", before the first block; "every", before every block, each with its
+            own table; "shared", before every block, one table for all.
 
     Raises:
-        ValueError: If a value is out of range or the sizes do not divide.
+        ValueError: If a value is out of range, the sizes do not divide or two choices exclude each other.
 
     Source: Section 3.1 and Table 1; chapter 08.
     """
@@ -77,6 +80,8 @@ class ViTConfig:
     act: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
     init_std: float = 0.02
     mask_token: bool = False
+    attention: Literal["full", "axial"] = "full"
+    pos_at: Literal["stem", "every", "shared"] = "stem"
 
     def __post_init__(self) -> None:
         if isinstance(self.img_size, list):  # a config read back from JSON
@@ -108,6 +113,11 @@ class ViTConfig:
             check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
         if self.patch_embed == "stem":
             check_halvings(self.patch_size)
+        if self.pos_embed not in POS_AT[self.pos_at]:
+            raise ValueError(
+                f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(POS_AT[self.pos_at])}, got {self.pos_embed!r}; "
+                'take pos_at "stem"'
+            )
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -162,6 +172,12 @@ class ViTConfig:
 #: The fields of a `ViTConfig` that take one of a few words, and the words.
 CHOICES = {
     name: get_args(hint) for name, hint in get_type_hints(ViTConfig).items() if get_origin(hint) is Literal
+}
+# positions that can be added there: "relative" acts in every block anyway, fixed waves are the same for every block
+POS_AT = {
+    "stem": CHOICES["pos_embed"],
+    "every": ("learned", "learned2d"),
+    "shared": ("learned", "learned2d", "sincos2d"),
 }
 # layers L, width D, heads h; the MLP is 4D wide in each
 SIZES = {"ti": (12, 192, 3), "s": (12, 384, 6), "b": (12, 768, 12), "l": (24, 1024, 16), "h": (32, 1280, 16)}

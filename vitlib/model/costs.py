@@ -25,8 +25,9 @@ def count_parameters(module: nn.Module) -> int:
 def count_macs(cfg: ViTConfig) -> int:
     """Multiply-accumulates of one forward pass for one image, attention products included.
 
-    Counted: the patch embedding's convolutions (or matrix), the four D x D projections, the two T x T
-    products and the MLP of each block, and the head. Norms, softmax, activations and biases are left
+    Counted: the patch embedding's convolutions (or matrix), the four D x D projections, the two products
+    of attention (T x T; axial, T x 1 for CLS and a line and CLS for each patch) and the MLP of each block,
+    and the head. Norms, softmax, activations and biases are left
     out, as is usual; what a convolution multiplies with its padding's zeros is in.
 
     Source: Section 3.1; the appendix of the book lists the values for Ti/S/B/L/H; chapter 08.
@@ -34,13 +35,21 @@ def count_macs(cfg: ViTConfig) -> int:
     >>> round(count_macs(ViTConfig.preset("vit-b/16")) / 1e9, 4)
     17.5638
     """
-    tokens, width = cfg.num_patches + 1, cfg.embed_dim
+    tokens, width, pairs = cfg.num_patches + 1, cfg.embed_dim, _attention_pairs(cfg)
     projections = tokens * 4 * width**2
-    attention = 2 * tokens**2 * width  # queries by keys, weights by values
+    attention = 2 * sum(pairs) * width  # queries by keys, weights by values
     mlp = tokens * 2 * width * cfg.hidden_dim
     hidden = width**2 if cfg.head == "mlp" and cfg.num_classes else 0
     head = hidden + width * cfg.num_classes
-    return _embedding_macs(cfg) + cfg.depth * (projections + attention + mlp) + head
+    blocks = cfg.depth * (len(pairs) * (projections + mlp) + attention)
+    return _embedding_macs(cfg) + blocks + head
+
+
+def _attention_pairs(cfg: ViTConfig) -> list[int]:
+    """Pairs of a query and a key in each attention of one block's depth."""
+    tokens, (rows, cols) = cfg.num_patches + 1, cfg.grid
+    axial = [tokens + cfg.num_patches * (1 + length) for length in (cols, rows)]
+    return {"full": [tokens**2], "axial": axial}[cfg.attention]
 
 
 def _embedding_macs(cfg: ViTConfig) -> int:

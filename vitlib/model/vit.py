@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from vitlib.checks import check_dtype, check_images
 from vitlib.config import ViTConfig
+from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS
 from vitlib.model.patches import PATCH_EMBEDS
-from vitlib.model.posembed import POS_EMBEDS, STD, learned
+from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned
 
 __all__ = ["VisionTransformer"]
 
@@ -43,7 +44,8 @@ class VisionTransformer(nn.Module):
         self.patch_embed = PATCH_EMBEDS[cfg.patch_embed](cfg.patch_size, cfg.in_chans, cfg.embed_dim)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, cfg.embed_dim))
         self.pos_drop = nn.Dropout(cfg.drop_rate)
-        drop_paths = [cfg.drop_path_rate * i / max(1, cfg.depth - 1) for i in range(cfg.depth)]
+        attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
+        last = len(attentions) - 1
         self.blocks = nn.ModuleList(
             BLOCKS[cfg.norm_order](
                 cfg.embed_dim,
@@ -52,18 +54,22 @@ class VisionTransformer(nn.Module):
                 cfg.qkv_bias,
                 cfg.drop_rate,
                 cfg.attn_drop_rate,
-                drop_path,
+                cfg.drop_path_rate * i / max(1, last),
                 cfg.layer_scale,
                 cfg.act,
+                attention,
             )
-            for drop_path in drop_paths
+            for i, attention in enumerate(attentions)
         )
         # the last post-norm block has normalised its output already
         self.norm = nn.LayerNorm(cfg.embed_dim, eps=EPS) if cfg.norm_order == "pre" else nn.Identity()
         self.head = _build_head(cfg)
         self.blocks.apply(partial(_init_weights, std=cfg.init_std))
         self.head.apply(_init_weights)
-        self.pos_embed = POS_EMBEDS[cfg.pos_embed](cfg.grid, cfg.embed_dim, cfg.num_heads)
+        positions = partial(POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads)
+        self.pos_embed = positions()
+        # before the second block and every later one; the first has what is added at the stem
+        self.pos_embeds = nn.ModuleList(positions() for _ in range(last if cfg.pos_at == "every" else 0))
         if cfg.mask_token:  # after everything else, which it leaves with the random numbers it had
             self.mask_token = learned(1, 1, cfg.embed_dim)
         self.register_state_dict_post_hook(_save_as_timm)
@@ -111,8 +117,8 @@ class VisionTransformer(nn.Module):
         """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images`, `mask`, `source` as in `embed`."""
         x = self.embed(images) if mask is None and source is None else self.embed(images, mask, source)
         bias = self.pos_embed.attention_bias()
-        for block in self.blocks:
-            x = block(x, bias)
+        for place, block in self._layers():
+            x = block(place(x), bias)
         return self.norm(x)
 
     def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
@@ -138,21 +144,22 @@ class VisionTransformer(nn.Module):
 
         Returns:
             (L, B, h, 1+N, 1+N), rows sum to 1; row 0 is what CLS reads. L x B x h x (1+N)^2 floats
-            can be many: use few images, and `torch.no_grad()`.
+            can be many: use few images, and `torch.no_grad()`. Axial attention has 2L maps, of rows and of
+            columns in turn, 0 outside of a patch's line.
 
         Raises:
             ValueError: If a layer does not exist or the images do not fit.
 
         Source: Equation 6.
         """
-        depth = self.cfg.depth
+        depth = len(self.blocks)
         layers = list(range(depth)) if layers is None else list(layers)
         if not layers or any(not -depth <= layer < depth for layer in layers):
             raise ValueError(f"layers must name blocks from {-depth} to {depth - 1}, got {layers}")
         wanted = {layer % depth for layer in layers}
         x, bias, maps = self.embed(images), self.pos_embed.attention_bias(), {}
-        blocks: list[Any] = list(self.blocks)
-        for i, block in enumerate(blocks[: max(wanted) + 1]):
+        for i, (place, block) in enumerate(self._layers()[: max(wanted) + 1]):
+            x = place(x)
             if i in wanted:
                 maps[i] = block.attention_weights(x, bias)
             x = block(x, bias)
@@ -171,8 +178,18 @@ class VisionTransformer(nn.Module):
         """
         model = copy.deepcopy(self)
         model.cfg = replace(self.cfg, img_size=img_size)
-        model.pos_embed.resample(model.cfg.grid)
+        for module in model.modules():
+            if isinstance(module, PosEmbed):
+                module.resample(model.cfg.grid)
+            elif isinstance(module, AxialAttention):
+                module.grid = model.cfg.grid
         return model
+
+    def _layers(self) -> list[tuple[Any, Any]]:
+        """Every block, and what adds positions before it."""
+        later = len(self.blocks) - 1
+        places = {"stem": [_unchanged] * later, "every": self.pos_embeds, "shared": [self.pos_embed] * later}
+        return list(zip([_unchanged, *places[self.cfg.pos_at]], self.blocks, strict=False))
 
     def _corrupt(self, patches: Tensor, mask: Tensor | None, source: Tensor | None) -> Tensor:
         """Other patches' tokens, and the mask token, in the places that `source` and `mask` name, (B, N, D)."""
@@ -189,6 +206,10 @@ class VisionTransformer(nn.Module):
         if source is not None:
             patches = patches.gather(1, source[:, :, None].expand_as(patches))
         return torch.where(mask[:, :, None], self.mask_token.to(patches.dtype), patches)
+
+
+def _unchanged(x: Tensor) -> Tensor:
+    return x
 
 
 def _build_head(cfg: ViTConfig) -> nn.Module:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vitlib.studies import (
+    axial,
     initialisation,
     laptop,
     longest,
@@ -12,11 +13,14 @@ from vitlib.studies import (
     mirroring,
     norm_order,
     pooling,
+    position_entry,
+    position_patterns,
     position_start,
     positions,
     recipes,
     residuals,
     resolution,
+    shape,
     stems,
     transfer,
 )
@@ -39,6 +43,10 @@ STUDIES: dict[str, Study] = {
     "longest": longest.STUDY,
     "transfer": transfer.STUDY,
     "masked": masked.STUDY,
+    "axial": axial.STUDY,
+    "position-entry": position_entry.STUDY,
+    "position-patterns": position_patterns.STUDY,
+    "shape": shape.STUDY,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from vitlib.model.vit import VisionTransformer
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
 
-__all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "rows_of", "train_variant"]
+__all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "multiply_epochs", "rows_of", "train_variant"]
 
 SEEDS = 3  # with fewer, a verdict is open
 # 96 wide, 4 deep; one precision, so that machines compare
@@ -39,8 +39,8 @@ class Claim:
     Each side is a tuple of variants and is read by the one of them with the best mean. The differences are paired by
     seed; their mean has a 95 % interval (Student's t). "ahead": the sentence differs if the interval lies below
     `margin` (to be ahead by less than matters is to differ), and else agrees if it lies above 0. "equal": it agrees if
-    the interval lies within `margin` of 0, and else differs if 0 is outside. Otherwise, and with fewer than three
-    shared seeds, it is open.
+    the interval lies within `margin` of 0, and else differs if 0 is outside. "apart" is the opposite of "equal".
+    Otherwise, and with fewer than three shared seeds, it is open.
 
     Args:
         says: The sentence, with the paper's numbers.
@@ -48,7 +48,7 @@ class Claim:
         first: The side that should be ahead.
         second: The other side.
         margin: The smallest difference that would matter, in units of the metric.
-        kind: "ahead" or "equal".
+        kind: "ahead", "equal" or "apart".
         metric: A key of each run's "final"; the larger value is ahead, so a claim on losses names the worse side first.
     """
 
@@ -85,7 +85,8 @@ class Claim:
             verdict = "differs" if high < self.margin else "agrees" if low > 0 else "open"
         else:
             within = -self.margin < low and high < self.margin
-            verdict = "agrees" if within else "differs" if low > 0 or high < 0 else "open"
+            same, other = ("agrees", "differs") if self.kind == "equal" else ("differs", "agrees")
+            verdict = same if within else other if low > 0 or high < 0 else "open"
         if verdict == "open" or paired["n"] < SEEDS:
             # as many as make a 95 % interval narrower than the margin, if the spread stays as it is
             spread = paired["se"] * paired["n"] ** 0.5 if paired else 0.0
@@ -140,6 +141,13 @@ def train_variant(
     if rows and look:
         rows[0]["final"] |= look(log["model"])
     return rows
+
+
+def multiply_epochs(study: Study, variant: str, job: Job) -> Study:
+    """The study with a variant's "times" multiplied out: so many times the epochs that the scale has."""
+    own, base = dict(study.variants[variant]), study.base or QUICK
+    epochs = own.pop("times", 1) * job.changes.get("epochs", base.epochs)
+    return replace(study, variants={variant: {**own, "epochs": max(1, round(epochs))}})
 
 
 def rows_of(log: dict, variant: str, changes: dict, seed: int) -> list[dict] | None:
