@@ -78,8 +78,8 @@ class VisionTransformer(nn.Module):
         Args:
             images: (B, C, H, W), normalised.
             mask: (B, N), True for each patch whose token is replaced by the mask token, before its
-                position is added. With "overlap" and "stem", pixels of a masked patch still reach the
-                tokens of its neighbours.
+                position is added. With "overlap", "stem" and "hybrid", pixels of a masked patch still
+                reach the tokens of its neighbours.
 
         Raises:
             ValueError: If the images do not have the shape or the dtype the model was made for, or the
