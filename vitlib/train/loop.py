@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, matmul_peak, pick_device, pick_precision
+from vitlib.model.build import MODELS, build_model
 from vitlib.model.costs import count_parameters
-from vitlib.model.vit import VisionTransformer
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
 from vitlib.train.history import History
 from vitlib.train.objective import Classification, Objective
@@ -37,7 +37,7 @@ def train_model(
     budget_minutes: float | None = None,
     progress: bool = True,
 ) -> dict:
-    """Train a `VisionTransformer` to name images, and return its history, with the model under "model".
+    """Train the recipe's model to name images, and return its history, with the model under "model".
 
     The randomness of step s is seeded by (recipe.seed, s) alone. So a run that was stopped, or killed, goes
     on to the same weights, bit for bit, as one that was not (with the same device and number of threads).
@@ -70,7 +70,7 @@ def train_model(
     where, data, val = pick_device(device), _as_dataset(data), None if val is None else _as_dataset(val)
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(derive_seed(recipe.seed, "init"))
-        model = VisionTransformer(recipe.model).to(where)
+        model = build_model(recipe.model).to(where)
     trainer = Trainer(model, Classification(recipe), recipe, data, val, out)
     if resume:
         trainer.load()
@@ -136,7 +136,7 @@ class Trainer:
     def _run(self, interrupted: Callable[[], bool], budget_minutes: float | None, progress: bool) -> dict:
         began = self.history.clock = time.monotonic()
         if self.step == 0 and self.out is not None:
-            if isinstance(self.model, VisionTransformer):  # whose work can be counted
+            if isinstance(self.model, MODELS):  # whose work can be counted
                 self.history.log["peak_flops"] = matmul_peak(self.device, self.precision)
             self.save()  # a folder that cannot be written is found out now
         while self.step < self.total:
