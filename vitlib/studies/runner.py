@@ -18,6 +18,9 @@ from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device, pick_precision
 from vitlib.evidence import load_results, provenance, summarize, write_json
 from vitlib.studies import (
+    compute,
+    data_size,
+    inductive_bias,
     initialisation,
     laptop,
     longest,
@@ -51,6 +54,9 @@ STUDIES: dict[str, Study] = {
     "mirroring": mirroring.STUDY,
     "laptop": laptop.STUDY,
     "longest": longest.STUDY,
+    "data-size": data_size.STUDY,
+    "compute": compute.STUDY,
+    "inductive-bias": inductive_bias.STUDY,
 }
 
 
