@@ -96,7 +96,10 @@ def test_preset_overrides():
         (dict(attn_drop_rate=-0.1), r"attn_drop_rate must be in \[0, 1\), got -0.1"),
         (dict(drop_path_rate=2), r"drop_path_rate must be in \[0, 1\), got 2"),
         (dict(global_pool="cls"), "global_pool must be one of token, avg; got 'cls'"),
-        (dict(patch_embed="mlp"), "patch_embed must be one of conv, linear, overlap, stem; got 'mlp'"),
+        (
+            dict(patch_embed="mlp"),
+            "patch_embed must be one of conv, linear, overlap, stem, hybrid; got 'mlp'",
+        ),
         (
             dict(pos_embed="rope"),
             "pos_embed must be one of none, learned, learned2d, sincos2d, relative; got 'rope'",
@@ -133,11 +136,52 @@ def test_preset_overrides():
             )
             for kind in ("none", "relative")
         ),
+        (dict(img_size=30, patch_size=6, patch_embed="hybrid"), "needs patch_size 2, 4, 8, ...; got 6"),
     ],
 )
 def test_bad_fields_are_named(fields, message):
     with pytest.raises(ValueError, match=message):
         vl.ViTConfig(**fields)
+
+
+def test_the_resnets_defaults_and_what_follows_from_them():
+    cfg = vl.ResNetConfig()
+    assert (cfg.image_shape, cfg.in_chans, cfg.num_classes) == ((32, 32), 3, 10)
+    assert (cfg.embed_dim, cfg.depth) == (256, 5)
+    assert vl.ResNetConfig(img_size=(32, 48)).image_shape == (32, 48)
+    with pytest.raises(FrozenInstanceError):
+        cfg.widths = (32,)
+
+
+@pytest.mark.parametrize(
+    "cfg", [vl.ResNetConfig(), vl.ResNetConfig((32, 48), widths=[32, 64], depths=[1, 2])]
+)
+def test_a_resnets_config_survives_json_and_pickle_and_can_be_hashed(cfg):
+    assert vl.ResNetConfig(**json.loads(json.dumps(asdict(cfg)))) == cfg
+    assert pickle.loads(pickle.dumps(cfg)) == cfg and len({cfg, replace(cfg)}) == 1
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (dict(img_size=0), r"img_size must be a positive integer or \(height, width\), got 0"),
+        (dict(in_chans=0), "in_chans must be a positive integer, got 0"),
+        (dict(num_classes=-1), r"num_classes must be 0 \(no head\) or more, got -1"),
+        (dict(num_groups=0), "num_groups must be a positive integer, got 0"),
+        (dict(widths=()), r"one of each for a stage, got \(\) and \(1, 1, 3\)"),
+        (dict(widths=(64, 128)), r"one of each for a stage, got \(64, 128\) and \(1, 1, 3\)"),
+        (dict(depths=(1, 0, 1)), r"must be positive integers, .* and \(1, 0, 1\)"),
+        (dict(depths=3), "one of each for a stage, .* and 3"),
+        (dict(widths="64"), "one of each for a stage, got 64 and"),
+        (dict(widths=(64, 100, 256)), r"multiples of 4 \* num_groups = 32, got 100; try 128"),
+        (dict(num_groups=32), r"multiples of 4 \* num_groups = 128, got 64; try 128"),
+        (dict(stem_stride=3), "stem_stride must be 1, 2 or 4, got 3; 4 is for large images"),
+    ],
+)
+def test_bad_fields_of_a_resnet_are_named(fields, message):
+    with pytest.raises(ValueError, match=message):
+        vl.ResNetConfig(**fields)
 
 
 @pytest.mark.errors

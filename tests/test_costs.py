@@ -27,9 +27,9 @@ COUNTS = {
 }
 
 
-def on_meta(cfg: vl.ViTConfig) -> vl.VisionTransformer:
+def on_meta(cfg: vl.ViTConfig | vl.ResNetConfig) -> nn.Module:
     with torch.device("meta"):
-        return vl.VisionTransformer(cfg)
+        return vl.build_model(cfg)
 
 
 def test_every_preset_has_its_counts():
@@ -67,7 +67,7 @@ def test_count_parameters_counts_shared_ones_once():
     assert vl.count_parameters(nn.Sequential(layer, layer)) == 9
 
 
-def flops(cfg: vl.ViTConfig) -> int:
+def flops(cfg: vl.ViTConfig | vl.ResNetConfig) -> int:
     """What PyTorch counts, its fused attention (which the counter may not know) switched off."""
     model, images = on_meta(cfg), torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta")
     with torch.no_grad(), FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
@@ -124,14 +124,53 @@ def test_adding_positions_costs_no_macs(pos_at):
 
 @pytest.mark.parametrize(
     "kind, patch_size",
-    [("stem", 2), ("stem", 8), *((k, P) for k in ("conv", "linear", "overlap") for P in (1, 3, 8))],
+    [
+        ("stem", 2),
+        ("stem", 8),
+        ("hybrid", 2),
+        ("hybrid", 8),
+        *((k, P) for k in ("conv", "linear", "overlap") for P in (1, 3, 8)),
+    ],
 )
 def test_macs_of_other_patch_sizes(kind, patch_size):
     cfg = vl.ViTConfig(img_size=24, patch_size=patch_size, depth=1, in_chans=2, patch_embed=kind)
     assert flops(cfg) == 2 * vl.count_macs(cfg)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        dict(),
+        dict(img_size=(24, 40), in_chans=1, num_classes=0, stem_stride=1),
+        dict(img_size=(30, 50), widths=(32, 96), depths=(2, 3), stem_stride=4),
+    ],
+)
+def test_macs_of_a_resnet_are_what_pytorch_counts_and_what_its_layers_do(fields):
+    cfg = vl.ResNetConfig(**fields)
+    assert flops(cfg) == 2 * vl.count_macs(cfg)
+    macs = 0
+
+    def count(layer, inputs, output):
+        nonlocal macs
+        places = output[0, 0].numel() if output.ndim == 4 else 1
+        macs += places * layer.weight.numel()
+
+    model = vl.build_model(cfg)
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            layer.register_forward_hook(count)
+    model(torch.zeros(1, cfg.in_chans, *cfg.image_shape))
+    assert macs == vl.count_macs(cfg)
+
+
+def test_macs_of_the_papers_r50():
+    r50 = dict(widths=(256, 512, 1024, 2048), depths=(3, 4, 6, 3), stem_stride=4, num_groups=32)
+    assert vl.count_macs(vl.ResNetConfig(img_size=224, num_classes=1000, **r50)) == 4_089_184_256
+
+
 def test_counting_draws_no_random_numbers():
     before = torch.get_rng_state()
     vl.count_macs(vl.ViTConfig(patch_embed="stem"))
+    vl.count_macs(vl.ViTConfig(patch_embed="hybrid"))
+    vl.count_macs(vl.ResNetConfig())
     assert torch.equal(torch.get_rng_state(), before)

@@ -15,7 +15,7 @@ from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import RESULTS, load_results
 from vitlib.studies import mirroring, norm_order, position_start, residuals
 from vitlib.studies.runner import STUDIES, report, run_study, tell
-from vitlib.studies.study import Claim, train_variant
+from vitlib.studies.study import Claim, draw_images, train_variant
 from vitlib.train.recipe import recipe
 
 TINY = {
@@ -48,6 +48,35 @@ def test_every_variant_is_a_model_that_can_be_built(name, scale):
     if study.run is train_variant:
         built = [recipe(study.base, **{**shared, **own}) for own in study.variants.values()]
         assert len({str(one) for one in built}) == len(built)
+
+
+@pytest.mark.parametrize("n", [1, 7, 39, 40])
+def test_fewer_images_are_drawn_by_the_seed_and_repeated(data, n):
+    some = replace(data, images=data.images[:40], labels=torch.arange(40))
+    drawn = draw_images(some, n, seed=3)
+    assert len(drawn) == 40 and torch.equal(drawn.images, some.images[drawn.labels])
+    counts = torch.bincount(drawn.labels, minlength=40)
+    assert (counts > 0).sum() == n and counts.max() - counts[counts > 0].min() <= 1
+    more, other = draw_images(some, min(n + 5, 40), seed=3), draw_images(some, n, seed=4)
+    assert set(drawn.labels.tolist()) <= set(more.labels.tolist())
+    assert not torch.equal(drawn.labels, other.labels)
+    assert draw_images(some, None, seed=3) is some
+
+
+def test_a_variant_may_see_fewer_images_in_as_many_steps(data, tmp_path, monkeypatch):
+    study = replace(STUDIES["stems"], variants={"all": {}, "few": {"n_train": 9}}, claims=())
+    monkeypatch.setitem(STUDIES, "stems", study)
+    result = run(data, tmp_path, seeds=(0,))
+    assert [row["changes"] for row in result["runs"]] == [{}, {"n_train": 9}]
+    both = [torch.load(tmp_path / f"{name}-s0" / "checkpoint.pt") for name in ("all", "few")]
+    assert both[0]["step"] == both[1]["step"] == 5
+    assert both[0]["identity"]["data"]["checksum"] != both[1]["identity"]["data"]["checksum"]
+
+
+@pytest.mark.errors
+def test_more_training_images_than_there_are(data):
+    with pytest.raises(ValueError, match="expected n_train from 1 to 60 training images, got 61"):
+        draw_images(data, 61, seed=0)
 
 
 def test_results_hold_every_run_and_its_summary(data, tmp_path):

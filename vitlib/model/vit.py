@@ -87,8 +87,8 @@ class VisionTransformer(nn.Module):
         Args:
             images: (B, C, H, W), normalised.
             mask: (B, N), True for each patch whose token is replaced by the mask token, before its
-                position is added. With "overlap" and "stem", pixels of a masked patch still reach the
-                tokens of its neighbours.
+                position is added. With "overlap", "stem" and "hybrid", pixels of a masked patch still
+                reach the tokens of its neighbours.
             source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N); None
                 leaves every token in its own place. It comes with a mask, all False where there is none.
 

@@ -26,9 +26,8 @@ Which initial deviation of the blocks' matrices gives a head start, and which th
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from vitlib.studies.study import QUICK, Claim, Study
+from vitlib.train.recipe import recipe
 
 _WIDTHS = {96: (0.02, 0.1, 0.5), 192: (0.02, 192**-0.5, 0.1, 0.5)}  # 96**-0.5 is 0.102
 
@@ -57,7 +56,7 @@ STUDY = Study(
         for std in stds[1:]
         for when, metric in (("the first epoch", "first_val_accuracy"), ("the last", "val_accuracy"))
     ),
-    base=replace(QUICK, model=replace(QUICK.model, patch_size=8)),
+    base=recipe(QUICK, **{"model.patch_size": 8}),
     n_train=25_000,  # 5,000 of them held out
     source="not in the paper; its code uses Xavier's rule",
 )

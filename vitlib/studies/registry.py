@@ -6,6 +6,9 @@ from pathlib import Path
 
 from vitlib.studies import (
     axial,
+    compute,
+    data_size,
+    inductive_bias,
     initialisation,
     laptop,
     longest,
@@ -47,6 +50,9 @@ STUDIES: dict[str, Study] = {
     "position-entry": position_entry.STUDY,
     "position-patterns": position_patterns.STUDY,
     "shape": shape.STUDY,
+    "data-size": data_size.STUDY,
+    "compute": compute.STUDY,
+    "inductive-bias": inductive_bias.STUDY,
 }
 
 

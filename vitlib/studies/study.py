@@ -9,13 +9,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from vitlib.checks import check_between
 from vitlib.data.dataset import Dataset
+from vitlib.device import derive_seed
 from vitlib.evidence import paired_difference
-from vitlib.model.vit import VisionTransformer
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
 
-__all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "multiply_epochs", "rows_of", "train_variant"]
+__all__ = [
+    "FULL",
+    "QUICK",
+    "Claim",
+    "Job",
+    "Study",
+    "draw_images",
+    "multiply_epochs",
+    "rows_of",
+    "train_variant",
+]
 
 SEEDS = 3  # with fewer, a verdict is open
 # 96 wide, 4 deep; one precision, so that machines compare
@@ -124,18 +137,20 @@ class Job:
 
 
 def train_variant(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[VisionTransformer], dict] | None = None
+    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None = None
 ) -> list[dict] | None:
     """Train one variant with one seed, or go on with it; None if the time was over before its end.
 
-    What `look` sees in the trained model joins the row's "final".
+    A variant with "n_train" sees that many images; see `draw_images`. What `look` sees in the trained model joins the
+    row's "final".
     """
     own = study.variants[variant]
     changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
+    data = draw_images(job.data, changes.pop("n_train", None), seed)
     one = recipe(study.base or QUICK, **changes)
     out, left = job.folder(variant, seed), job.left
     log = train_model(
-        one, job.data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress
+        one, data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress
     )
     rows = rows_of(log, variant, own, seed)
     if rows and look:
@@ -148,6 +163,22 @@ def multiply_epochs(study: Study, variant: str, job: Job) -> Study:
     own, base = dict(study.variants[variant]), study.base or QUICK
     epochs = own.pop("times", 1) * job.changes.get("epochs", base.epochs)
     return replace(study, variants={variant: {**own, "epochs": max(1, round(epochs))}})
+
+
+def draw_images(data: Dataset, n: int | None, seed: int) -> Dataset:
+    """`n` of the images, drawn by the seed and repeated until they are as many as before; all of them for None.
+
+    So an epoch has as many steps, whatever `n` is, and a larger `n` holds the images of a smaller one.
+
+    Raises:
+        ValueError: If there are not as many.
+    """
+    if n is None:
+        return data
+    check_between("n_train", n, 1, len(data), " training images")
+    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(derive_seed(seed, "n_train")))
+    index = order[torch.arange(len(data)) % n]
+    return replace(data, images=data.images[index], labels=data.labels[index])
 
 
 def rows_of(log: dict, variant: str, changes: dict, seed: int) -> list[dict] | None:

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, matmul_peak, pick_device, pick_precision
+from vitlib.model.build import MODELS
 from vitlib.model.costs import count_parameters
-from vitlib.model.vit import VisionTransformer
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
 from vitlib.train.history import History
 from vitlib.train.masked import OBJECTIVES
@@ -40,7 +40,7 @@ def train_model(
     progress: bool = True,
     start: nn.Module | None = None,
 ) -> dict:
-    """Train a `VisionTransformer` to name images, and return its history, with the model under "model".
+    """Train the recipe's model to name images, and return its history, with the model under "model".
 
     The randomness of step s is seeded by (recipe.seed, s) alone. So a run that was stopped, or killed, goes
     on to the same weights, bit for bit, as one that was not (with the same device and number of threads).
@@ -144,7 +144,7 @@ class Trainer:
     def _run(self, interrupted: Callable[[], bool], budget_minutes: float | None, progress: bool) -> dict:
         began = self.history.clock = time.monotonic()
         if self.step == 0 and self.out is not None:
-            if isinstance(self.model, VisionTransformer):  # whose work can be counted
+            if isinstance(self.model, MODELS):  # whose work can be counted
                 self.history.log["peak_flops"] = matmul_peak(self.device, self.precision)
             self.save()  # a folder that cannot be written is found out now
         while self.step < self.total:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from vitlib.data.dataset import Dataset, normalize
-from vitlib.model.vit import VisionTransformer
+from vitlib.model.build import build_model
 from vitlib.train.augment import augment_batch
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import Recipe
@@ -37,7 +37,7 @@ class Objective(ABC):
 
     def build(self) -> nn.Module:
         """The model to train, its weights drawn from PyTorch's random numbers."""
-        return VisionTransformer(self.recipe.model)
+        return build_model(self.recipe.model)
 
     def check(self, data: Dataset) -> None:
         """Refuse `data` that do not fit the model.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vitlib.checks import check_choice, check_count, check_rate
-from vitlib.config import ViTConfig
+from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
 from vitlib.train.optim import OPTIMIZERS, SCHEDULES, check_known
 
 __all__ = ["RECIPES", "Recipe", "recipe", "usual_fields"]
@@ -27,7 +27,7 @@ class Recipe:
 
     Args:
         name: What the run is called.
-        model: The model's shape.
+        model: The model's shape, a `ViTConfig` or a `ResNetConfig`.
         data: "auto", "cifar10" or "drawn10", which the command line loads; or the name of another `Dataset`.
         epochs: Passes over the training images; an incomplete last batch is left out.
         batch_size: Images per step.
@@ -62,7 +62,7 @@ class Recipe:
     """
 
     name: str = "custom"
-    model: ViTConfig = field(default_factory=ViTConfig)
+    model: ViTConfig | ResNetConfig = field(default_factory=ViTConfig)
     data: str = "auto"
     epochs: int = 10
     batch_size: int = 128
@@ -199,7 +199,8 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
         base: One of `RECIPES`, or a recipe to change.
         scale: "quick" (a laptop) or, for plain, paper, modern and finetune, "full" (a GPU: the first three 192 wide,
             12 deep, 300 epochs).
-        **overrides: Any field of `Recipe` and, written "model.FIELD", any of `ViTConfig`.
+        **overrides: Any field of `Recipe` and, written "model.FIELD", any of its model. "model" may be a word of
+            `CONFIGS`, "vit" or "resnet", for that kind of model as it is by default.
 
     Returns:
         The recipe.
@@ -211,6 +212,8 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
 
     >>> recipe("drawn10", lr=0.01, **{"model.depth": 2}).model.depth
     2
+    >>> recipe("drawn10", model="resnet", **{"model.depths": (1, 1, 1)}).model.widths
+    (64, 128, 256)
     """
     if isinstance(base, str):
         if base not in RECIPES:
@@ -227,11 +230,12 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
     shape = {
         key.removeprefix("model."): overrides.pop(key) for key in list(overrides) if key.startswith("model.")
     }
-    for what, changes, kind in (("recipe", overrides, Recipe), ("model", shape, ViTConfig)):
-        known = [f.name for f in dataclasses.fields(kind)]
-        if unknown := sorted(set(changes) - set(known)):
-            raise ValueError(f"unknown {what} field {unknown[0]!r}; choose from {', '.join(known)}")
+    if isinstance(kind := overrides.get("model"), str):
+        check_choice("model", kind, CONFIGS)
+        overrides["model"] = CONFIGS[kind]()
+    _check_fields("recipe", overrides, base)
     base = replace(base, **overrides)
+    _check_fields("model", shape, base.model)
     return replace(base, model=replace(base.model, **shape))
 
 
@@ -254,3 +258,9 @@ def usual_fields(config: Any) -> dict[str, Any]:
         elif f.default is not dataclasses.MISSING:
             found[f.name] = f.default
     return json.loads(json.dumps(found))
+
+
+def _check_fields(what: str, changes: dict, config: Recipe | ViTConfig | ResNetConfig) -> None:
+    known = [f.name for f in dataclasses.fields(config)]
+    if unknown := sorted(set(changes) - set(known)):
+        raise ValueError(f"unknown {what} field {unknown[0]!r}; choose from {', '.join(known)}")

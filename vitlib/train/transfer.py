@@ -19,6 +19,7 @@ from jaxtyping import Float, Int64, Integer, Shaped
 from torch import Tensor, nn
 
 from vitlib.checks import check_count
+from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import outputs
 
@@ -27,11 +28,13 @@ __all__ = ["RIDGES", "features", "few_shot", "replace_head", "sample_shots", "st
 RIDGES = tuple(2.0**power for power in range(-10, 21, 2))
 
 
-def replace_head(model: VisionTransformer, num_classes: int, zero: bool = True) -> VisionTransformer:
+def replace_head(
+    model: VisionTransformer | ResNet, num_classes: int, zero: bool = True
+) -> VisionTransformer | ResNet:
     """A copy of the model with another head, one linear layer.
 
     Args:
-        model: Trained on any classes.
+        model: A `VisionTransformer` or a `ResNet`, trained on any classes.
         num_classes: Outputs K of the new head; 0 drops the head, and the copy returns the D pooled features.
         zero: Whether the head starts at zero: all classes begin equally likely, and the first gradient reaches
             nothing but the head. False draws it as a new model's.
@@ -48,7 +51,8 @@ def replace_head(model: VisionTransformer, num_classes: int, zero: bool = True) 
     >>> replace_head(VisionTransformer(ViTConfig(depth=1)), 37).head
     Linear(in_features=192, out_features=37, bias=True)
     """
-    cfg = replace(model.cfg, num_classes=num_classes, head="linear")
+    linear = {"head": "linear"} if hasattr(model.cfg, "head") else {}  # a ResNet has no other
+    cfg = replace(model.cfg, num_classes=num_classes, **linear)
     with torch.device("meta" if zero else "cpu"):  # on "meta" nothing is drawn
         head = type(model)(cfg).head
     new = copy.deepcopy(model)
@@ -78,7 +82,7 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
 
 
 def features(
-    model: VisionTransformer,
+    model: VisionTransformer | ResNet,
     images: Shaped[Tensor, "n C H W"],
     device: str | torch.device | None = None,
     batch_size: int = 500,

@@ -13,8 +13,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from vitlib.config import ViTConfig
+from vitlib.config import CONFIGS
 from vitlib.evidence import RESULTS, write_atomic, write_json
+from vitlib.model.build import build_model
+from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
@@ -28,7 +30,7 @@ def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.safetensors"))
 
 
-def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer, dict]:
+def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer | ResNet, dict]:
     """A model the book trained, and its card.
 
     Args:
@@ -51,7 +53,7 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
         )
     try:
         card = json.loads((folder / f"{name}.json").read_text())
-        model = VisionTransformer(ViTConfig(**card["config"]))
+        model = build_model(CONFIGS[card.get("kind", "vit")](**card["config"]))
         state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
         model.load_state_dict(state)
     except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
@@ -66,8 +68,9 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     """Write a model's weights in float16 and its card, each atomically.
 
     Args:
-        model: A `VisionTransformer`, or a `MaskedPatchModel`, whose encoder is written; any device, any float dtype.
-        card: What is known of the run; `card["name"]` names the files, "config" is filled in.
+        model: A `VisionTransformer` or `ResNet`, or a `MaskedPatchModel`, whose encoder is written; any device, any
+            float dtype.
+        card: What is known of the run; `card["name"]` names the files, "config" is filled in, and "kind", for a ResNet.
         folder: Made if needed.
 
     Returns:
@@ -91,5 +94,6 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
                 f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
                 "train it again with a lower learning rate"
             )
-    write_json(folder / f"{card['name']}.json", {**card, "config": asdict(vit.cfg)})
+    kind = {} if isinstance(vit, VisionTransformer) else {"kind": "resnet"}  # a card without it is a ViT's
+    write_json(folder / f"{card['name']}.json", {**card, **kind, "config": asdict(vit.cfg)})
     return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))
