@@ -21,6 +21,7 @@ from vitlib.evidence import COMMAND, load_results
 from vitlib.studies.runner import STUDIES, find, report, run_study
 from vitlib.train.evaluate import evaluate
 from vitlib.train.loop import train_model
+from vitlib.train.parallel import Ranks, launcher
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.weights.pretrained import load_pretrained, save_pretrained
 
@@ -44,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     argv = sys.argv[1:] if argv is None else argv
     args = _parser().parse_args(argv)
-    token = COMMAND.set(f"python -m vitlib {shlex.join(argv)}")
+    token = COMMAND.set(f"{launcher()} -m vitlib {shlex.join(argv)}")
     try:
         return args.run(args) or 0
     except KeyboardInterrupt as stop:
@@ -136,14 +137,18 @@ def _train(args: argparse.Namespace) -> int:
     out = args.out or Path("runs") / todo.name
     held_out = args.holdout or (max(1, len(data) // 10) if args.validate else 0)
     train, val = data.hold_out(held_out) if held_out else (data, None)
-    print(
-        f"{todo.name}: {todo.model.embed_dim} wide, {todo.model.depth} deep, {todo.epochs} epochs of "
-        f"{len(train):,} images of {data.label}, in {out}",
-        flush=True,
-    )
+    first = Ranks.here().rank == 0  # of the processes that torchrun started: it alone speaks and writes
+    if first:
+        print(
+            f"{todo.name}: {todo.model.embed_dim} wide, {todo.model.depth} deep, {todo.epochs} epochs of "
+            f"{len(train):,} images of {data.label}, in {out}",
+            flush=True,
+        )
     resume, minutes = not args.no_resume, args.budget_minutes
     result = train_model(todo, train, val, out=out, device=args.device, resume=resume, budget_minutes=minutes)
     model, done = result.pop("model"), len(result["epochs"])
+    if not first:
+        return 0
     if not result["finished"]:
         print(f"the budget is used up after {done} of {todo.epochs} epochs; the same command goes on")
         return 0

@@ -19,6 +19,7 @@ from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_i
 from vitlib.train.history import History
 from vitlib.train.objective import Classification, Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
+from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe
 
 __all__ = ["Trainer", "train_model"]
@@ -42,6 +43,9 @@ def train_model(
     The randomness of step s is seeded by (recipe.seed, s) alone. So a run that was stopped, or killed, goes
     on to the same weights, bit for bit, as one that was not (with the same device and number of threads).
     Ctrl-C finishes the step, saves and raises `Stopped`; a second one interrupts at once.
+
+    Started by `torchrun`, its processes train one model together: each takes its share of every batch, and the
+    first one writes; see `Ranks`.
 
     Args:
         recipe: What to do; see `RECIPES`.
@@ -67,14 +71,15 @@ def train_model(
 
     Source: chapter 09.
     """
-    where, data, val = pick_device(device), _as_dataset(data), None if val is None else _as_dataset(val)
+    ranks, data, val = Ranks.here(), _as_dataset(data), None if val is None else _as_dataset(val)
+    where = ranks.join(pick_device(device))
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(derive_seed(recipe.seed, "init"))
         model = VisionTransformer(recipe.model).to(where)
-    trainer = Trainer(model, Classification(recipe), recipe, data, val, out)
+    trainer = Trainer(model, Classification(recipe), recipe, data, val, out, ranks)
     if resume:
         trainer.load()
-    return trainer.run(budget_minutes, progress)
+    return trainer.run(budget_minutes, progress and ranks.rank == 0)
 
 
 class Trainer:
@@ -87,6 +92,10 @@ class Trainer:
         data: The training images.
         val: Held-out images, or None.
         out: Folder for `checkpoint.pt` and `log.json`, or None.
+        ranks: The processes that share the work; by default this one alone.
+
+    Raises:
+        ValueError: If the data do not fit the objective, or the batch cannot be divided among the processes.
     """
 
     def __init__(
@@ -97,15 +106,17 @@ class Trainer:
         data: Dataset,
         val: Dataset | None = None,
         out: str | Path | None = None,
+        ranks: Ranks = Ranks(),
     ) -> None:
         for images in (data, val):
             if images is not None:
                 objective.check(images)
-        self.model, self.objective, self.recipe, self.val = model, objective, recipe, val
+        self.model, self.objective, self.recipe, self.val, self.ranks = model, objective, recipe, val, ranks
         self.device = device = next(model.parameters()).device
         self.out = None if out is None else Path(out)
         self.images, self.labels = data.images.to(device), data.labels.to(device)
         self.batch_size = min(recipe.batch_size, len(data))
+        ranks.check(self.batch_size)
         self.epoch_steps = len(data) // self.batch_size
         self.total = recipe.epochs * self.epoch_steps
         self.warmup = min(round(recipe.warmup * self.total), self.total - 1)
@@ -113,7 +124,8 @@ class Trainer:
         self.precision = pick_precision(device, recipe.model) if auto else recipe.precision
         self.optimizer = build_optimizer(model, recipe)
         self.ema = EMA(model, recipe.ema_decay) if recipe.ema_decay else None
-        self.forward: Callable[..., Tensor] = torch.compile(model) if recipe.compile else model
+        shared = ranks.wrap(model)
+        self.forward: Callable[..., Tensor] = torch.compile(shared) if recipe.compile else shared
         self.step = 0
         home = torch.device("cpu") if device.type == "mps" else device  # MPS has no float64
         self.sums = torch.zeros(2, dtype=torch.float64, device=home)  # loss and hits in this epoch
@@ -137,7 +149,8 @@ class Trainer:
         began = self.history.clock = time.monotonic()
         if self.step == 0 and self.out is not None:
             if isinstance(self.model, VisionTransformer):  # whose work can be counted
-                self.history.log["peak_flops"] = matmul_peak(self.device, self.precision)
+                peak = matmul_peak(self.device, self.precision)
+                self.history.log["peak_flops"] = self.ranks.size * peak
             self.save()  # a folder that cannot be written is found out now
         while self.step < self.total:
             epoch, done = divmod(self.step, self.epoch_steps)
@@ -149,8 +162,9 @@ class Trainer:
                     if i + 1 == self.epoch_steps:
                         bar.close()
                         self.end_epoch(progress)
-                    stop, now = interrupted(), time.monotonic()
+                    now = time.monotonic()
                     over = budget_minutes is not None and now - began >= budget_minutes * 60
+                    stop, over = self.ranks.any(interrupted(), over)
                     self.save_now_and_then(now, stop or over)
                     if stop and self.step < self.total:
                         raise Stopped(self.how_to_resume())
@@ -166,13 +180,14 @@ class Trainer:
     def train_step(self, index: Tensor) -> None:
         """One step on the images at `index`, (B,)."""
         r, s, seed = self.recipe, self.step, derive_seed(self.recipe.seed, "step", self.step)
-        torch.manual_seed(seed)  # for dropout and DropPath
+        torch.manual_seed(self.ranks.seed(seed))  # for dropout and DropPath
         generator = torch.Generator().manual_seed(seed)  # for the augmentation
         for group in self.optimizer.param_groups:
             group["lr"] = lr_at(s, self.total, r.lr, self.warmup, r.schedule, r.final_lr)
         inputs, targets = self.objective.draw(
             self.images[index], self.labels[index], generator, s, self.total
         )
+        inputs, targets = tuple(map(self.ranks.share, inputs)), self.ranks.share(targets)
         self.model.train()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
             outputs = self.forward(*inputs)
@@ -184,7 +199,8 @@ class Trainer:
         self.optimizer.step()
         if self.ema:
             self.ema.update(self.model)
-        self.sums += torch.stack([loss.detach() * len(index), hits]).to(self.sums)
+        sums = torch.stack([loss.detach() * len(targets), hits]).to(self.sums)
+        self.sums += self.ranks.sum(sums)
         self.step += 1
 
     def report(self, bar, done: int) -> None:
@@ -243,7 +259,7 @@ class Trainer:
     def save(self) -> None:
         """Write `checkpoint.pt` and `log.json`, if there is a folder."""
         self.saved = time.monotonic()
-        if self.out is None:
+        if self.out is None or self.ranks.rank > 0:
             return
         if done := self.step % self.epoch_steps:
             self.means(done)  # a loss that is not a number is not worth saving
