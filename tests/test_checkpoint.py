@@ -11,8 +11,8 @@ import torch
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
 from vitlib.train.checkpoint import differences, load_checkpoint
-from vitlib.train.loop import train_model
 from vitlib.train.recipe import RECIPES, Recipe, recipe, usual_fields
+from vitlib.train.run import train_model
 
 
 def test_differences_are_told_by_their_way():

@@ -575,4 +575,4 @@ def test_evaluate_wants_a_label_for_each_image():
 
 
 def test_the_public_functions_do_not_hide_their_modules():
-    assert loop.train_model is vl.train_model
+    assert run.train_model is vl.train_model

@@ -16,8 +16,8 @@ from tqdm.auto import tqdm
 from vitlib.data.dataset import Dataset
 from vitlib.studies.registry import STUDIES
 from vitlib.studies.runner import run_study
-from vitlib.train.loop import train_model
 from vitlib.train.recipe import recipe
+from vitlib.train.run import train_model
 
 STUDY, N_VAL = "stems", 200
 SMALL = {"epochs": 1, "model.patch_size": 8}  # the rest is as in the study

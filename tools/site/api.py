@@ -31,7 +31,7 @@ ROOMS = {
     "Weights": ("weights.pretrained", "weights.foreign", "weights.names"),
     "Training": (
         *("train.recipe", "train.augment", "train.randaugment", "train.optim"),
-        *("train.corrupt", "train.masked", "train.loop", "train.evaluate"),
+        *("train.corrupt", "train.masked", "train.run", "train.evaluate"),
     ),
     "Explanations": ("explain.attention", "explain.gradients"),
     "Figures": ("viz.pictures", "viz.curves", "viz.matrices", "viz.attention", "viz.diagrams", "viz.style"),

@@ -9,6 +9,7 @@ import sys
 from vitlib import __version__
 from vitlib.cli import data, predict, study, train
 from vitlib.evidence import COMMAND
+from vitlib.train.parallel import launcher
 
 __all__ = ["main"]
 
@@ -24,7 +25,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     argv = sys.argv[1:] if argv is None else argv
     args = _parser().parse_args(argv)
-    token = COMMAND.set(f"python -m vitlib {shlex.join(argv)}")
+    token = COMMAND.set(f"{launcher()} -m vitlib {shlex.join(argv)}")
     try:
         return args.run(args) or 0
     except KeyboardInterrupt as stop:

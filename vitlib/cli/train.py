@@ -17,8 +17,9 @@ from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
 from vitlib.train.evaluate import evaluate
-from vitlib.train.loop import train_model
+from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
+from vitlib.train.run import train_model
 from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import load_pretrained, save_pretrained
 
@@ -130,16 +131,20 @@ def _run(
     if train.name == "folder":
         todo = dataclasses.replace(todo, data="folder", epochs=_enough(args, todo, len(train)))
     out = args.out or Path("runs") / todo.name
-    print(
-        f"{todo.name}: {todo.model.embed_dim} wide, {todo.model.depth} deep, {todo.epochs} epochs of "
-        f"{len(train):,} images of {train.label}, in {out}",
-        flush=True,
-    )
+    first = Ranks.here().rank == 0  # of the processes that torchrun started: it alone speaks and writes
+    if first:
+        print(
+            f"{todo.name}: {todo.model.embed_dim} wide, {todo.model.depth} deep, {todo.epochs} epochs of "
+            f"{len(train):,} images of {train.label}, in {out}",
+            flush=True,
+        )
     resume, minutes = not args.no_resume, args.budget_minutes
     result = train_model(
         todo, train, val, out=out, device=args.device, resume=resume, budget_minutes=minutes, start=start
     )
     model, done = result.pop("model"), len(result["epochs"])
+    if not first:
+        return 0
     if not result["finished"]:
         print(f"the budget is used up after {done} of {todo.epochs} epochs; the same command goes on")
         return 0
@@ -148,9 +153,11 @@ def _run(
         print(f"finished before, with a test accuracy of {before:.2%}; the test set is not read again")
         return 0
     took, card = f"after {result['seconds']:.0f} s", {**result, **task.card}
-    if args.validate:
-        final = {key: result["epochs"][-1][key] for key in ("val_accuracy", "val_loss")} | {"n_val": held_out}
-        print(f"held-out accuracy {final['val_accuracy']:.2%} {took}; the test set was not read")
+    if args.validate or todo.objective != "classification":  # what names no images has no test accuracy
+        last = result["epochs"][-1]
+        final = {key: last[key] for key in last if key.startswith("val_")} | {"n_val": held_out}
+        score = f"held-out accuracy {final['val_accuracy']:.2%} " if "val_accuracy" in final else "trained "
+        print(f"{score}{took}; the test set was not read")
     else:
         weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
         final = _test(weights, task.test(), args.device, todo.model.num_classes)

@@ -23,9 +23,9 @@ from typing import Any
 from vitlib.data.dataset import Dataset
 from vitlib.model.vit import VisionTransformer
 from vitlib.studies.study import FULL, QUICK, Claim, Job, Study, rows_of
-from vitlib.train.loop import train_model
 from vitlib.train.masked import OBJECTIVES
 from vitlib.train.recipe import recipe
+from vitlib.train.run import train_model
 from vitlib.train.transfer import replace_head
 
 __all__ = ["STUDY"]

@@ -25,8 +25,8 @@ from vitlib.data.dataset import Dataset, load_dataset, split_validation
 from vitlib.device import derive_seed, describe_hardware, pick_device
 from vitlib.model.vit import VisionTransformer
 from vitlib.studies.study import FULL, QUICK, Claim, Job, Study, rows_of
-from vitlib.train.loop import train_model
 from vitlib.train.recipe import RECIPES, Recipe, recipe
+from vitlib.train.run import train_model
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
 
 KNOWN = 6  # classes of the source; the others are the task
