@@ -18,6 +18,7 @@ import vitlib as vl
 from vitlib import device, evidence
 from vitlib.device import pick_precision
 from vitlib.train import loop, objective
+from vitlib.train import run as running
 from vitlib.train.checkpoint import Stopped, polite_interrupt
 from vitlib.train.recipe import RECIPES, recipe
 
@@ -575,4 +576,4 @@ def test_evaluate_wants_a_label_for_each_image():
 
 
 def test_the_public_functions_do_not_hide_their_modules():
-    assert run.train_model is vl.train_model
+    assert running.train_model is vl.train_model

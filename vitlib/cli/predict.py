@@ -12,6 +12,7 @@ from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.data.photos import load_image
 from vitlib.device import pick_device
+from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import predict
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
@@ -50,7 +51,7 @@ def _predict(args: argparse.Namespace) -> int:
     return 0
 
 
-def find_model(name: str) -> tuple[VisionTransformer, dict]:
+def find_model(name: str) -> tuple[VisionTransformer | ResNet, dict]:
     """A model and its card: one of the book's by name, or a run's by its folder, where need be with its name.
 
     Args:

@@ -14,7 +14,8 @@ MODELS = (VisionTransformer, ResNet)  # what `build_model` makes
 def build_model(cfg: ViTConfig | ResNetConfig) -> VisionTransformer | ResNet:
     """The model that a config describes: a `VisionTransformer` or a `ResNet`.
 
-    Both have `forward`, `forward_features`, `pool` and `head`, and `pool(forward_features(images))` is (B, D).
+    Both have `forward`, `forward_features`, `pool`, `with_img_size` and `head`;
+    `pool(forward_features(images))` is (B, D).
 
     Args:
         cfg: The shape of the model.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
+from dataclasses import replace
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -129,6 +131,12 @@ class ResNet(nn.Module):
     def pool(self, features: Float[Tensor, "B D rows cols"]) -> Float[Tensor, "B D"]:
         """The image's one vector: the mean of the feature map over its places."""
         return features.mean(dim=(2, 3))
+
+    def with_img_size(self, img_size: int | tuple[int, int]) -> ResNet:
+        """A copy for another image size, as `VisionTransformer.with_img_size`; here no weight depends on it."""
+        model = copy.deepcopy(self)
+        model.cfg = replace(self.cfg, img_size=img_size)
+        return model
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
         """Logits: (B, C, H, W) -> (B, K).

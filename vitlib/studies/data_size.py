@@ -53,15 +53,15 @@ def _rates(size: int) -> tuple[float, ...]:
 
 
 def _ahead(first: str, second: str, size: int, source: str, metric: str = "val_accuracy") -> Claim:
-    sides = [tuple(_name(family, size, rate) for rate in _rates(size)) for family in (first, second)]
+    one, other = (tuple(_name(family, size, rate) for rate in _rates(size)) for family in (first, second))
     how = "in few-shot accuracy, " if metric.startswith("few") else ""
     return Claim(
         f"{how}with {size:,} images the {first} is ahead of the {second}",
         source,
-        *sides,
-        0.01,
-        "ahead",
-        metric,
+        one,
+        other,
+        margin=0.01,
+        metric=metric,
     )
 
 

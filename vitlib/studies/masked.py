@@ -17,11 +17,11 @@ Not run yet: `python -m vitlib study run masked`
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
+from torch import nn
+
 from vitlib.data.dataset import Dataset
-from vitlib.model.vit import VisionTransformer
 from vitlib.studies.study import FULL, QUICK, Claim, Job, Study, rows_of
 from vitlib.train.masked import OBJECTIVES
 from vitlib.train.recipe import recipe
@@ -40,7 +40,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     others, labelled = job.data.hold_out(len(job.data) // PARTS)
     logs: list[dict] = []
 
-    def train(what: str, data: Dataset, start: VisionTransformer | None = None, **changes: Any) -> bool:
+    def train(what: str, data: Dataset, start: nn.Module | None = None, **changes: Any) -> bool:
         """Whether it came to its end in time."""
         left = None if job.left is None else job.left - (time.monotonic() - began) / 60
         one = recipe(base, **changes, seed=seed, name=f"{variant}, {what}-s{seed}")
@@ -137,7 +137,7 @@ STUDY = Study(
             metric="above_guess",
         ),
     ),
-    base=replace(QUICK, epochs=12, model=replace(QUICK.model, patch_size=8)),
+    base=recipe(QUICK, epochs=12, **{"model.patch_size": 8}),
     full={key: FULL[key] for key in ("precision", "model.embed_dim", "model.depth", "model.mlp_ratio")}
     | {"epochs": 40, "batch_size": 256, "model.patch_size": 4},
     source="Section 4.6, Appendix B.1.2",

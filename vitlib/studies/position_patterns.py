@@ -23,8 +23,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vitlib.device import derive_seed
+from vitlib.model.build import build_model
 from vitlib.model.costs import count_parameters
-from vitlib.model.vit import VisionTransformer
 from vitlib.studies.position_start import length
 from vitlib.studies.study import QUICK, Claim, Job, Study, multiply_epochs, train_variant
 from vitlib.train.recipe import recipe
@@ -53,7 +53,7 @@ def pattern(table: Tensor, grid: tuple[int, int]) -> dict[str, float]:
     }
 
 
-def _look(model: VisionTransformer, seed: int) -> dict[str, float]:
+def _look(model: Any, seed: int) -> dict[str, float]:
     table = model.pos_embed.table()[0, 1:].detach().float().cpu()
     order = torch.randperm(len(table), generator=torch.Generator().manual_seed(derive_seed(seed, "shuffle")))
     found, shuffled = (pattern(places, model.cfg.grid) for places in (table, table[order]))
@@ -69,7 +69,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     changes: dict[str, Any] = {**job.changes, "seed": seed}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "init"))  # as every run with this seed begins
-        model = VisionTransformer(recipe(study.base or QUICK, **changes).model)
+        model = build_model(recipe(study.base or QUICK, **changes).model)
     row = {"variant": variant, "changes": study.variants[variant], "seed": seed, "seconds": 0.0}
     return [row | {"parameters": count_parameters(model), "final": look(model)}]
 

@@ -19,11 +19,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset, load_dataset, split_validation
 from vitlib.device import derive_seed, describe_hardware, pick_device
-from vitlib.model.vit import VisionTransformer
+from vitlib.model.build import build_model
 from vitlib.studies.study import FULL, QUICK, Claim, Job, Study, rows_of
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.run import train_model
@@ -84,8 +84,8 @@ class _Runs:
         one: Recipe,
         data: Dataset,
         val: Dataset,
-        start: VisionTransformer | None = None,
-    ) -> VisionTransformer | None:
+        start: nn.Module | None = None,
+    ) -> Any:
         """The trained model; None if the time was over."""
         job = self.job
         log = train_model(
@@ -155,7 +155,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     if source is None:  # two trivial ones
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(seed, "init"))
-            source, name = VisionTransformer(base.model).to(device), "untrained"
+            source, name = build_model(base.model).to(device), "untrained"
         pixels = [(d.images.flatten(1).float(), d.labels) for d in (few, val)]  # (n, C, H, W) -> (n, C H W)
         runs.look("pixels", *pixels)
     else:
@@ -234,7 +234,7 @@ STUDY = Study(
             for source in ("six classes", "Drawn-10")
         ),
     ),
-    base=replace(QUICK, model=replace(QUICK.model, patch_size=8), epochs=26),
+    base=recipe(QUICK, epochs=26, **{"model.patch_size": 8}),
     full={**FULL, "epochs": 30, "model.patch_size": 4},
     source="Sections 3.2 and 4.1",
     data="cifar10",

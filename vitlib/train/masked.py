@@ -74,7 +74,8 @@ class MaskedPatches(Objective):
                 f"expected a ViTConfig with objective {recipe.objective!r}, got {type(recipe.model).__name__}; "
                 "only patches can be masked"
             )
-        super().__init__(replace(recipe, model=replace(recipe.model, num_classes=0, mask_token=True)))
+        self.cfg = replace(recipe.model, num_classes=0, mask_token=True)
+        super().__init__(replace(recipe, model=self.cfg))
         if wrong := [name for name in ("mixup", "cutmix", "label_smoothing") if getattr(recipe, name)]:
             raise ValueError(
                 f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {getattr(recipe, wrong[0])}; "
@@ -109,11 +110,11 @@ class MaskedPatches(Objective):
         """The `metric`."""
 
     def build(self) -> MaskedPatchModel:
-        return MaskedPatchModel(self.recipe.model, self.num_outputs)
+        return MaskedPatchModel(self.cfg, self.num_outputs)
 
     def corrupt(self, n: int, generator: Generator) -> tuple[Tensor, Tensor, Tensor]:
         """`corrupt_patches` for `n` images."""
-        return corrupt_patches(n, self.recipe.model.num_patches, self.recipe.mask_ratio, generator)
+        return corrupt_patches(n, self.cfg.num_patches, self.recipe.mask_ratio, generator)
 
     def draw(
         self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int

@@ -51,11 +51,11 @@ def replace_head(
     >>> replace_head(VisionTransformer(ViTConfig(depth=1)), 37).head
     Linear(in_features=192, out_features=37, bias=True)
     """
-    linear = {"head": "linear"} if hasattr(model.cfg, "head") else {}  # a ResNet has no other
-    cfg = replace(model.cfg, num_classes=num_classes, **linear)
+    linear: dict[str, Any] = {"head": "linear"} if hasattr(model.cfg, "head") else {}  # a ResNet has no other
+    cfg: Any = replace(model.cfg, num_classes=num_classes, **linear)
     with torch.device("meta" if zero else "cpu"):  # on "meta" nothing is drawn
         head = type(model)(cfg).head
-    new = copy.deepcopy(model)
+    new: Any = copy.deepcopy(model)
     new.cfg, new.head = cfg, head.to_empty(device="cpu") if zero else head
     if zero:
         for parameter in new.head.parameters():
