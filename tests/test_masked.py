@@ -100,6 +100,29 @@ def test_the_encoder_is_the_recipes_without_classes_and_with_a_mask_token(task):
     assert loss.item() == pytest.approx(first, rel=0.05) and hits.item() < 0.05 * 6
 
 
+def test_each_corrupted_patch_is_told_from_its_own_token():
+    _, model, (images, mask, source, corrupted), _ = drawn("masked-pixels")
+    moved = source != torch.arange(16)
+    assert moved.any()  # so that the source matters
+    tokens, found = (
+        model.encoder.forward_features(images, mask, source),
+        model(images, mask, source, corrupted),
+    )
+    for b in range(6):
+        for m, patch in enumerate(corrupted[b].tolist()):
+            torch.testing.assert_close(found[b, m], model.predict(tokens[b, 1 + patch]))
+
+
+@pytest.mark.parametrize(("patch_size", "cells"), [(1, 1), (2, 4), (4, 16), (8, 16)])
+def test_a_grid_is_4_by_4_where_a_patch_has_as_many_pixels(patch_size, cells):
+    changes = {"model.img_size": 16, "model.patch_size": patch_size, "mask_ratio": 0.5}
+    recipe = vl.recipe(BASE, objective="masked-grid", **changes)
+    grid, mean = OBJECTIVES["masked-grid"](recipe), OBJECTIVES["masked-mean"](recipe)
+    images = torch.rand(1, 3, 16, 16, generator=Generator().manual_seed(0))
+    assert grid.targets(images).shape[2] == cells and grid.build().predict.out_features == 512 * cells
+    assert mean.targets(images).shape[2] == 1 and mean.build().predict.out_features == 512
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_a_batch_is_augmented_then_corrupted_and_asked_for_what_was_there(task):
     objective, _, (images, mask, source, corrupted), targets = drawn(task, crop=1, randaugment=2, erasing=0.5)

@@ -26,7 +26,7 @@ STUDY = Study(
     },
     claims=(
         Claim(
-            "at equal depth axial attention is ahead of full (both Axial-ViT-B of the ViT-B)",
+            "at equal depth axial attention is ahead of full (as Axial-ViT-B/32 and B/16 are)",
             "Figure 13",
             ("axial, 4 deep",),
             ("full, 4 deep",),

@@ -5,8 +5,8 @@ Which pays most for the compute that it costs: more depth, more width, a wider M
 The paper's base is 8 deep and 1,024 wide with patches of 32 pixels, trained on ImageNet; ours is 4 deep and 96 wide
 with patches of 8, trained for two epochs on 35,000 photographs of 32 x 32. Depth, width, the MLP's width and the number
 of patches along a side are doubled, whatever that costs (1.5 to 4.1 times the base's multiply-accumulates), and scaled
-to equal cost (4.1 times, to within 1 %). Each is trained at two learning rates and speaks through
-the better one; the base trained four times as long is what as much compute buys without a larger model.
+to equal cost (4.1 times, to within 1 %). Each is trained at two learning rates and speaks through the better one; the
+base trained four times as long is what as much compute buys without a larger model.
 
 Not run yet: `python -m vitlib study run shape`
 """
