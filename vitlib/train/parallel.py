@@ -62,7 +62,11 @@ class Ranks:
         return device
 
     def check(self, batch_size: int) -> None:
-        """Refuse a batch that cannot be divided evenly."""
+        """Refuse a batch that cannot be divided evenly.
+
+        Raises:
+            ValueError: If the number of processes does not divide it.
+        """
         if batch_size % self.size:
             near = max(1, round(batch_size / self.size)) * self.size
             raise ValueError(
