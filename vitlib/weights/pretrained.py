@@ -56,7 +56,7 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
         model = build_model(CONFIGS[card.get("kind", "vit")](**card["config"]))
         state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
         model.load_state_dict(state)
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
         raise ValueError(
             f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
             "reinstall vitlib, or train the model again"
