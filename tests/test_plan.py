@@ -226,13 +226,18 @@ def test_committed_runs_that_were_made_otherwise_do_not_count(tmp_path, book):
     changed = replace(RECIPED, variants={**RECIPED.variants, "b": {"flip": False}})
     plan = make(tmp_path / "there", changed)
     assert "2 of 4 runs" in plan.take("results") and {place[0] for place in plan.done} == {"a"}
+    older = {key: value for key, value in json.loads(book.read_text()).items() if key != "variants"}
+    book.write_text(json.dumps(older))  # then each row says what it changed
+    plan = make(tmp_path / "older", changed)
+    assert "2 of 4 runs" in plan.take("results") and {place[0] for place in plan.done} == {"a"}
     assert "there is no" in make(tmp_path / "third", RECIPED, name="pooling").take("results")
 
 
 def test_rows_of_other_names_are_taken_with_their_run(tmp_path, book):
+    """Whatever they say of their changes: the file names those of the variants."""
     result = json.loads(book.read_text())
     own = [
-        {**run, "run": run["variant"], "variant": f"{run['variant']} at {px}"}
+        {**run, "run": run["variant"], "variant": f"{run['variant']} at {px}", "changes": {"px": px}}
         for run in result["runs"]
         for px in "12"
     ]

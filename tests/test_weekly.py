@@ -20,8 +20,13 @@ ACCURACY, LOSS = 0.03, 0.15  # another processor rounds otherwise, and a run the
 
 
 def smallest(result: dict) -> dict:
-    """The run that took the least time, or was the first."""
-    return min(result["runs"], key=lambda run: run.get("seconds", 0.0))
+    """A row of the run that took the least time."""
+    took: dict[tuple, float] = {}
+    for row in result["runs"]:
+        run = row.get("run", row["variant"]), row["seed"]
+        took[run] = took.get(run, 0.0) + row.get("seconds", 0.0)
+    least = min(took, key=lambda run: took[run])
+    return next(row for row in result["runs"] if (row.get("run", row["variant"]), row["seed"]) == least)
 
 
 def as_it_was(base: dict) -> Recipe:
@@ -34,11 +39,13 @@ def as_it_was(base: dict) -> Recipe:
 def small_study(name: str, result: dict, run: dict):
     """The study as it was when the file was written, with this one run in it."""
     study = STUDIES[name]
-    variant = next((own for own in study.variants if run["variant"].startswith(own)), run["variant"])
-    changes = run.get("changes", study.variants.get(variant, {}))
+    variant = run.get("run", run["variant"])
+    if name == "resolution" and "run" not in run:  # an older file
+        variant = variant.split(":")[0]
+    known = result.get("variants", {variant: run.get("changes", {})})
     base = as_it_was(result["base"]) if "base" in result else None
     n_train = result["n_train"] + result["n_val"] if result["n_train"] else study.n_train
-    return replace(study, variants={variant: changes}, claims=(), base=base, n_train=n_train)
+    return replace(study, variants={variant: known[variant]}, claims=(), base=base, n_train=n_train)
 
 
 @pytest.mark.parametrize("name", COMMITTED)

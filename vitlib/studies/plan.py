@@ -118,24 +118,23 @@ class Plan:
         result = read_object(path)
         if differs := self.otherwise(result):
             return f"{self.name}: nothing is taken from {path}, which was made otherwise ({differs})"
+        shared = {key: result[key] for key in ("hardware", "precision")}  # there they stand once, for all
         theirs: dict[Place, list[dict]] = {}
         for row in result["runs"]:
-            row = {
-                key: result[key] for key in ("hardware", "precision")
-            } | row  # there they stand once, for all
-            theirs.setdefault((row.get("run", row["variant"]), row["seed"]), []).append(row)
-        for place in [
-            place for place in theirs if place[0] in self.study.variants and place not in self.done
-        ]:
-            rows, about, folder = theirs[place], self.about(place[0]), self.job.folder(*place)
-            changes = rows[0].get("changes", about["variant"])
+            theirs.setdefault((row.get("run", row["variant"]), row["seed"]), []).append(shared | row)
+        for (variant, seed), rows in theirs.items():
+            if variant not in self.study.variants:
+                continue
+            about, folder = self.about(variant), self.job.folder(variant, seed)
+            older = {variant: rows[0].get("changes", about["variant"])}  # such a file says it in each row
+            changes = result.get("variants", older).get(variant, {})
             if not any(differences(changes, plain(about["variant"]), self.usual["variant"])):
-                with contextlib.suppress(Taken), alone(folder):  # another runner may be at it
-                    write_json(folder / ROWS, {"about": about, "rows": rows})
+                with contextlib.suppress(Taken), alone(folder):  # another runner may be at it, or was
+                    if not (folder / ROWS).exists():
+                        write_json(folder / ROWS, {"about": about, "rows": rows})
         self.collect()
-        return (
-            f"{self.name}: {len(theirs.keys() & self.done)} of {len(theirs)} runs in {path} count as finished"
-        )
+        found = len(theirs.keys() & self.done)
+        return f"{self.name}: {found} of {len(theirs)} runs in {path} count as finished"
 
     def write(self) -> dict:
         """Write what is known so far, by all runners in this folder; what all runs share stands once, in the header."""
@@ -168,6 +167,7 @@ class Plan:
             **shared,
             "seconds": round(sum(run["seconds"] for run in runs), 1),
             "finished": self.finished == len(self.places),
+            "variants": plain(self.study.variants),
             "runs": [{key: value for key, value in run.items() if key not in heads[:2]} for run in runs],
             "summary": {variant: summarize(values) for variant, values in scores.items()},
             "verdicts": {claim.says: claim.judge(runs) for claim in self.study.claims},

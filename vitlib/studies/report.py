@@ -101,7 +101,11 @@ def _judged(claim: Claim, result: dict | None) -> tuple[str, str, str]:
         more = f" (about {found['seeds']} seeds would decide)" if "seeds" in found else ""
         return sides + _difference(found, result["metric"]), found["verdict"] + more, str(found["n"])
     first, second = (
-        {run["seed"]: run["final"][claim.metric] for run in result["runs"] if run["variant"] == found[side]}
+        {
+            run["seed"]: run["final"][claim.metric]
+            for run in result["runs"]
+            if run["variant"] == found[side] and claim.metric in run["final"]
+        }
         for side in ("first", "second")
     )
     shared = [first[seed] - second[seed] for seed in first.keys() & second.keys()]  # one at most
