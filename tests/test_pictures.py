@@ -18,7 +18,7 @@ from vitlib.cli.predict import find_model
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import split_folder
 
-TINY = ["--set", "model.patch_size=8", "model.embed_dim=12", "model.depth=1", "model.num_heads=2"]
+TINY = ["--set", "model.patch_size=16", "model.embed_dim=12", "model.depth=1", "model.num_heads=2"]
 QUICK = ["--device", "cpu", "--threads", "1"]
 CLASSES = ("heron", "kingfisher", "wren")
 
@@ -51,7 +51,7 @@ def birds(tmp_path_factory) -> Path:
 def trained(birds, tmp_path_factory) -> Path:
     """The folder of a model trained on the birds."""
     out = tmp_path_factory.mktemp("runs") / "birds-laptop"
-    words = ["train", "--data", str(birds), "--img-size", "16", "--epochs", "2", "--out", str(out)]
+    words = ["train", "--data", str(birds), "--img-size", "96", "--epochs", "2", "--out", str(out)]
     assert main([*words, *TINY, *QUICK]) == 0
     return out
 
@@ -66,15 +66,15 @@ def test_train_on_a_folder_writes_a_card_with_its_classes_and_its_split(birds, t
     assert card["classes"] == list(CLASSES) and card["dataset"] == "birds" and card["name"] == "birds-laptop"
     assert card["test_split"] == "3 of 33 pictures, a tenth of each class by seed 0"
     assert (card["n_train"], card["final"]["n_test"], card["recipe"]["data"]) == (30, 3, "folder")
-    assert (card["config"]["num_classes"], card["config"]["img_size"]) == (3, 16)
+    assert (card["config"]["num_classes"], card["config"]["img_size"]) == (3, 96)
     model, _ = find_model(str(trained))
-    _, test = split_folder(vl.load_folder(birds, 16))
+    _, test = split_folder(vl.load_folder(birds, 96))
     assert sorted(test.labels.tolist()) == [0, 1, 2]
     assert vl.evaluate(model, test.images, test.labels)["accuracy"] == card["final"]["test_accuracy"]
 
 
 def test_a_folder_gets_500_steps_unless_told_otherwise(birds, tmp_path, capsys):
-    words = ["train", "--data", str(birds), "--img-size", "8", "--out", str(tmp_path), *TINY, *QUICK]
+    words = ["train", "--data", str(birds), "--img-size", "16", "--out", str(tmp_path), *TINY, *QUICK]
     assert main([*words, "--batch-size", "10", "--budget-minutes", "0"]) == 0
     said = capsys.readouterr().out
     assert "167 epochs of 30 images of birds" in said  # of three steps
@@ -86,12 +86,12 @@ def test_a_folder_gets_500_steps_unless_told_otherwise(birds, tmp_path, capsys):
 def test_finetune_a_run_on_another_folder_and_predict(trained, tmp_path, capsys):
     fish = draw(tmp_path / "fish", {"carp": 10, "eel": 10})
     out = tmp_path / "out"
-    words = ["finetune", str(trained), "--data", str(fish), "--img-size", "24", "--out", str(out), *QUICK]
+    words = ["finetune", str(trained), "--data", str(fish), "--img-size", "64", "--out", str(out), *QUICK]
     assert main([*words, "--epochs", "1"]) == 0
     card = card_in(out)
     assert (card["name"], card["start"]) == ("fish-from-birds-laptop", "birds-laptop")
     assert card["classes"] == ["carp", "eel"] and card["recipe"]["optimizer"] == "sgd"
-    assert (card["config"]["img_size"], card["config"]["num_classes"], card["config"]["depth"]) == (24, 2, 1)
+    assert (card["config"]["img_size"], card["config"]["num_classes"], card["config"]["depth"]) == (64, 2, 1)
     assert card["command"].startswith("python -m vitlib finetune ")
     capsys.readouterr()
     assert main([*words, "--epochs", "1"]) == 0
@@ -103,7 +103,7 @@ def test_finetune_a_run_on_another_folder_and_predict(trained, tmp_path, capsys)
     assert len(lines) == 2
     model, _ = find_model(str(out))
     for path, line in zip(pictures, lines, strict=True):
-        p = vl.predict(model, vl.load_image(path, 24)[None])[0]
+        p = vl.predict(model, vl.load_image(path, 64)[None])[0]
         order = p.argsort(descending=True).tolist()
         said = ", ".join(f"{('carp', 'eel')[i]} {p[i]:.1%}" for i in order)
         assert line == f"{path}: {said}"
@@ -111,7 +111,7 @@ def test_finetune_a_run_on_another_folder_and_predict(trained, tmp_path, capsys)
 
 def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path):
     words = ["finetune", str(trained), "--data", str(birds), "--out", str(tmp_path), *QUICK, "--epochs", "1"]
-    assert main([*words, "--lr", "1e-12", "--set", "ema_decay=0"]) == 0
+    assert main([*words, "--lr", "1e-12", "--set", "ema_decay=0.0"]) == 0
     old, new = find_model(str(trained))[0].state_dict(), find_model(str(tmp_path))[0].state_dict()
     for name, value in new.items():
         expected = torch.zeros_like(value) if name.startswith("head") else old[name]
@@ -141,7 +141,7 @@ def test_predict_with_a_model_of_the_book_names_three_classes(birds, capsys):
 
 
 def test_limit_takes_a_share_of_each_class(birds, tmp_path, capsys):
-    words = ["train", "--data", str(birds), "--limit", "9", "--epochs", "1", "--img-size", "8"]
+    words = ["train", "--data", str(birds), "--limit", "9", "--epochs", "1", "--img-size", "16"]
     assert main([*words, "--out", str(tmp_path), *TINY, *QUICK]) == 0
     assert "1 epochs of 9 images of birds" in capsys.readouterr().out and card_in(tmp_path)["n_train"] == 9
 

@@ -234,7 +234,7 @@ STUDY = Study(
             for source in ("six classes", "Drawn-10")
         ),
     ),
-    base=recipe(QUICK, epochs=26, **{"model.patch_size": 8}),
+    base=recipe(QUICK, epochs=18, **{"model.patch_size": 8}),
     full={**FULL, "epochs": 30, "model.patch_size": 4},
     source="Sections 3.2 and 4.1",
     data="cifar10",

@@ -106,7 +106,7 @@ def features(
     return outputs(replace_head(model, 0), images, device, batch_size)
 
 
-def sample_shots(labels: Integer[Tensor, " n"], shots: int, seed: int = 0) -> Int64[Tensor, " K*shots"]:
+def sample_shots(labels: Integer[Tensor, " n"], shots: int, seed: int = 0) -> Int64[Tensor, " m"]:
     """Indices of a few images of each class, drawn at random.
 
     Args:
