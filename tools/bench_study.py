@@ -65,7 +65,8 @@ def measure(
     data, turns = random_images(n), [study, loop]
     speeds: dict[str, list[float]] = {turn.__name__: [] for turn in turns}
     with tempfile.TemporaryDirectory() as folder:
-        loop(random_images(128), Path(folder) / "warm-up", device, changes)
+        for turn in turns:  # to warm up
+            turn(random_images(128), Path(folder) / f"warm-up-{turn.__name__}", device, changes)
         for i in tqdm(range(rounds), desc="rounds", disable=not progress):
             for turn in turns[:: 1 if i % 2 else -1]:
                 began = clock()

@@ -220,8 +220,8 @@ def _study(args: argparse.Namespace) -> int:
         raise ValueError("name one study, or give --all; python -m vitlib study list shows them")
     else:
         _use_threads(args.threads)
-        changes = _settings(args.set)
-        how = {"scale": args.scale, "seeds": args.seeds, "device": args.device, "changes": changes}
+        changes, seeds = _settings(args.set), args.seeds and tuple(args.seeds)
+        how = {"scale": args.scale, "seeds": seeds, "device": args.device, "changes": changes}
         load = partial(load_dataset, split="train", n=args.limit)
         where, minutes = folders(args.name, args.out), args.budget_minutes
         plans = make_plans(where, load if args.data is None else lambda _: load(args.data), **how)
