@@ -103,6 +103,18 @@ def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
     assert final.keys() == {"val_accuracy", "val_loss", "n_val"} and final["n_val"] == 20
 
 
+@pytest.mark.parametrize(("task", "metric"), [("masked-mean", "accuracy"), ("masked-pixels", "r2")])
+def test_a_masked_objective_reads_no_test_set_and_leaves_an_encoder(
+    tmp_path, capsys, short_test_set, task, metric
+):
+    words = [f"objective={task}", "--out", str(tmp_path), "--name", "encoder"]  # SMALL ends in --set
+    assert main([*SMALL, *words]) == 0
+    assert short_test_set == ["train"] and f"held-out {metric} " in capsys.readouterr().out
+    encoder, card = vl.load_pretrained("encoder", tmp_path)
+    assert encoder.cfg.num_classes == 0 and encoder.cfg.mask_token
+    assert {f"val_{metric}", "val_constant", "val_neighbours", "n_val"} < card["final"].keys()
+
+
 def test_a_budget_stops_and_the_same_command_goes_on(tmp_path, capsys):
     assert main([*SMALL, "--out", str(tmp_path), "--budget-minutes", "0"]) == 0
     assert "the same command goes on" in capsys.readouterr().out and not list(tmp_path.glob("*.safetensors"))

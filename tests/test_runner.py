@@ -17,11 +17,12 @@ import pytest
 import torch
 from filelock import FileLock
 from toys import DATA, VARIANTS, calls, only, row, run_toy, toy
+from tqdm import tqdm
 
 from vitlib.cli import main
 from vitlib.data.dataset import load_dataset
 from vitlib.evidence import write_json
-from vitlib.studies import work
+from vitlib.studies import runner, work
 from vitlib.studies.registry import STUDIES, folders
 from vitlib.studies.runner import make_plans, run_plans, run_study
 
@@ -138,11 +139,22 @@ def test_progress_is_a_line_a_run_and_a_bar_on_a_terminal(tmp_path, one, monkeyp
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "stems: a, seed 0: 9.70% (1 of 4 runs)" and len(lines) == 4
     assert "stems: 100%" in screen.getvalue() and "4/4" in screen.getvalue()
-    assert "run" in screen.getvalue()
     with contextlib.redirect_stderr(io.StringIO()) as file:  # no terminal, no bar
         run(tmp_path / "two", progress=True)
         run(tmp_path / "three", progress=False)
     assert file.getvalue() == "" and len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_lines_stand_above_the_bars():
+    """On one terminal: each bar is taken away before a line, and shown again after it."""
+    screen = io.StringIO()
+    with contextlib.redirect_stderr(screen), tqdm(total=2, desc="bar", ncols=30) as bar:
+        screen.truncate(0)
+        with contextlib.redirect_stdout(runner._Above(bar, screen)):
+            print("a", "line")
+    shown = screen.getvalue().replace("\0", "").split("\n")[0].split("\r")
+    assert shown[-1] == "a line" and not "".join(shown[:-1]).strip()
+    assert screen.getvalue().count("a line\n") == 1 and "bar:   0%" in screen.getvalue().split("a line\n")[1]
 
 
 def test_going_on_from_a_folder_of_results(tmp_path, one, capsys):

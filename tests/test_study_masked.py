@@ -111,6 +111,22 @@ def test_who_learns_what_from_whom(data, tmp_path, calls, monkeypatch):
     assert torch.equal(start.blocks[0].attn.qkv.weight, supervised["log"]["model"].blocks[0].attn.qkv.weight)
 
 
+@pytest.mark.parametrize("better", masked.RATES)
+def test_a_run_is_read_at_its_better_rate(data, tmp_path, monkeypatch, better):
+    def pretend(recipe, data, val, **options):
+        score = 0.5 if recipe.lr == better else 0.4
+        rows = [{"val_accuracy": 0.1, "val_loss": 2.0}, {"val_accuracy": score, "val_loss": 1.0}]
+        known = {"seconds": 2.0, "hardware": "", "precision": "fp32", "parameters": 1, "finished": True}
+        return {"epochs": rows, "model": vl.VisionTransformer(recipe.model), **known}
+
+    monkeypatch.setattr(masked, "train_model", pretend)
+    job = Job(*data.hold_out(9), tmp_path, "quick", TINY, "cpu", None, False)
+    for variant, runs in (("from scratch", 2), ("labels", 3)):
+        (row,) = masked.STUDY.run(masked.STUDY, variant, 0, job)
+        assert row["changes"]["lr"] == better and row["seconds"] == 2.0 * runs
+        assert row["final"]["val_accuracy"] == row["epochs"][-1]["val_accuracy"] == 0.5
+
+
 def test_a_stopped_run_goes_on_to_the_same_row(data, tmp_path):
     train, val = data.hold_out(9)
     shared = {**TINY, "batch_size": 24}

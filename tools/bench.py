@@ -1,7 +1,7 @@
 """Speed and memory of vitlib beside other libraries: same shape of model, same data, same optimiser, turn by turn.
 
 python -m tools.bench           (or: make bench ARGS="--threads 1 --clock cpu")
-python -m tools.bench study     what the runner of studies costs, beside the bare loop
+python -m tools.bench study     what the runner of studies costs beside the bare loop
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the runner costs: a tiny study beside the bare loop on the same images, turn by turn.
+"""What the runner costs: a tiny study, and the part of its time that the bare loop takes.
 
 python -m tools.bench study           (or: make bench ARGS="study --threads 1 --clock cpu")
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import statistics
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from tqdm.auto import tqdm
@@ -16,8 +18,6 @@ from tqdm.auto import tqdm
 from vitlib.data.dataset import Dataset
 from vitlib.studies.registry import STUDIES
 from vitlib.studies.runner import run_study
-from vitlib.train.recipe import recipe
-from vitlib.train.run import train_model
 
 STUDY, N_VAL = "stems", 200
 SMALL = {"epochs": 1, "model.patch_size": 8}  # the rest is as in the study
@@ -30,28 +30,16 @@ def random_images(n: int) -> Dataset:
     return Dataset(images, torch.randint(10, (n + N_VAL,), generator=generator))
 
 
-def study(data: Dataset, folder: Path, device: str, changes: dict) -> None:
-    """Every variant with one seed, by the runner."""
-    more = {"n_val": N_VAL, "seeds": (0,), "device": device, "progress": False}
-    run_study(STUDY, data, out=folder, **more, **changes)
-
-
-def loop(data: Dataset, folder: Path, device: str, changes: dict) -> None:
-    """The same runs by the loop alone, which keeps its checkpoints."""
-    train, val = data.hold_out(N_VAL)
-    for i, own in enumerate(STUDIES[STUDY].variants.values()):
-        one = recipe(STUDIES[STUDY].base, data=data.name, **changes, **own)
-        train_model(one, train, val, out=folder / str(i), device=device, progress=False)
-
-
 def measure(
     n: int, rounds: int, device: str, clock: Callable[[], float], changes: dict = SMALL, progress: bool = True
 ) -> dict[str, list[float]]:
-    """Images per second of "study" and "loop" in each round; both have their turn in a round.
+    """Images per second of the "study" and, by the time spent in its runs alone, of the "loop", in each round.
+
+    Both numbers of a round come from the same images at the same time, so a busy machine changes their ratio little.
 
     Args:
         n: Training images.
-        rounds: How many.
+        rounds: How many, besides one to warm up.
         device: "auto", "cpu", "cuda" or "mps".
         clock: Gives seconds.
         changes: What makes the study tiny.
@@ -62,17 +50,25 @@ def measure(
     """
     if n < 1 or rounds < 1:
         raise ValueError(f"images and rounds must be at least 1, got {n} and {rounds}")
-    data, turns = random_images(n), [study, loop]
-    speeds: dict[str, list[float]] = {turn.__name__: [] for turn in turns}
-    with tempfile.TemporaryDirectory() as folder:
-        loop(random_images(128), Path(folder) / "warm-up", device, changes)
-        for i in tqdm(range(rounds), desc="rounds", disable=not progress):
-            for turn in turns[:: 1 if i % 2 else -1]:
-                began = clock()
-                turn(data, Path(folder) / f"{turn.__name__}-{i}", device, changes)
-                seen = n * changes["epochs"] * len(STUDIES[STUDY].variants)
-                speeds[turn.__name__].append(seen / (clock() - began))
-    return speeds
+    data, study, spent = random_images(n), STUDIES[STUDY], []
+
+    def timed(*args) -> list[dict] | None:
+        began = clock()
+        rows = study.run(*args)
+        spent.append(clock() - began)
+        return rows
+
+    speeds: dict[str, list[float]] = {"study": [], "loop": []}
+    more = {"n_val": N_VAL, "seeds": (0,), "device": device, "progress": False, **changes}
+    with tempfile.TemporaryDirectory() as folder, patch.dict(STUDIES, {STUDY: replace(study, run=timed)}):
+        for i in tqdm(range(rounds + 1), desc="rounds", disable=not progress):
+            spent.clear()
+            began = clock()
+            run_study(STUDY, data, out=Path(folder) / str(i), **more)
+            seen = n * changes["epochs"] * len(study.variants)
+            for name, seconds in (("study", clock() - began), ("loop", sum(spent))):
+                speeds[name].append(seen / seconds)
+    return {name: found[1:] for name, found in speeds.items()}
 
 
 def table(speeds: dict[str, list[float]]) -> str:

@@ -17,6 +17,7 @@ from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
 from vitlib.train.evaluate import evaluate
+from vitlib.train.masked import OBJECTIVES
 from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.run import train_model
@@ -122,6 +123,7 @@ def _run(
     args: argparse.Namespace, todo: Recipe, task: Task, usual: str, start: nn.Module | None = None
 ) -> int:
     """Train, test once, and write the card."""
+    args.validate |= todo.objective != "classification"  # the test set is for naming images
     name = usual if args.name is None else args.name
     if not name or Path(name).name != name:
         raise ValueError(f"--name must be a file name without folders, got {name!r}; give folders with --out")
@@ -153,11 +155,10 @@ def _run(
         print(f"finished before, with a test accuracy of {before:.2%}; the test set is not read again")
         return 0
     took, card = f"after {result['seconds']:.0f} s", {**result, **task.card}
-    if args.validate or todo.objective != "classification":  # what names no images has no test accuracy
-        last = result["epochs"][-1]
-        final = {key: last[key] for key in last if key.startswith("val_")} | {"n_val": held_out}
-        score = f"held-out accuracy {final['val_accuracy']:.2%} " if "val_accuracy" in final else "trained "
-        print(f"{score}{took}; the test set was not read")
+    if args.validate:
+        final = {k: v for k, v in result["epochs"][-1].items() if k.startswith("val_")} | {"n_val": held_out}
+        metric = OBJECTIVES[todo.objective].metric
+        print(f"held-out {metric} {final[f'val_{metric}']:.2%} {took}; the test set was not read")
     else:
         weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
         final = _test(weights, task.test(), args.device, todo.model.num_classes)

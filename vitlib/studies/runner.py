@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -220,12 +221,25 @@ def run_plans(
 def _bar(plans: list[Plan], progress: bool) -> Iterator[Any]:
     """A bar over the runs, where there is a terminal; what is printed meanwhile stands above it."""
     from tqdm import tqdm
-    from tqdm.contrib import DummyTqdmFile
 
     hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
     total, done = sum(len(plan.places) for plan in plans), sum(plan.finished for plan in plans)
     name = plans[0].name if len(plans) == 1 else f"{len(plans)} studies"
     with tqdm(total=total, initial=done, desc=name, unit="run", disable=hidden) as bar:
-        above: Any = DummyTqdmFile(sys.stdout)
-        with contextlib.nullcontext() if bar.disable else contextlib.redirect_stdout(above):
+        with contextlib.nullcontext() if bar.disable else contextlib.redirect_stdout(_Above(bar, sys.stdout)):
             yield bar
+
+
+class _Above(io.TextIOBase):
+    """What is printed, line by line, where no bar stands."""
+
+    def __init__(self, bar: Any, out: Any) -> None:
+        self.bar, self.out, self.line = bar, out, ""
+
+    def write(self, text: str) -> int:
+        *lines, self.line = (self.line + text).split("\n")
+        if lines:
+            with self.bar.external_write_mode(file=sys.stderr):  # takes all bars away, and shows them again
+                self.out.write("\n".join([*lines, ""]))
+                self.out.flush()
+        return len(text)
