@@ -261,7 +261,6 @@ def test_models_and_pictures_that_are_not_there(trained, birds, tmp_path, capsys
         (["study", "run", "stems"], "name=x", "not 'name'; see --help"),
         (["study", "run", "stems"], "seeds=3", "not 'seeds'; use --seeds"),
         (["study", "run", "stems"], "seed=3", "not 'seed'; see --help"),
-        (["study", "run", "stems"], "n_val=3", "not 'n_val'; see --help"),
         (["study", "run", "stems"], "budget_minutes=3", "not 'budget_minutes'; use --budget-minutes"),
         (["train"], "data=drawn10", "not 'data'; use --data"),
         (["train"], "base=modern", "not 'base'; see --help"),
