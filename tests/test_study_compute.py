@@ -53,7 +53,7 @@ def test_two_lines_differ_by_as_much_everywhere(share, unit):
 def test_where_it_is_read_decides():
     """Two families that begin alike, of which only one grows."""
     a, b = line([1e3, 1e6], 0.5, 0.0, "a"), line([1e3, 1e6], 0.2, 0.1, "b")
-    few, middle, many = (claim(b, a, share=share).judge(runs(a | b)) for share in (0, 0.5, 1))
+    few, middle, many = (claim(b, a, share=share).judge(runs(a | b)) for share in (0.0, 0.5, 1.0))
     assert few["verdict"] == "differs" and few["difference"] == pytest.approx(0)  # ahead by nothing
     assert middle["difference"] == pytest.approx(0.2 + 0.1 * 4.5 - 0.5) and middle["verdict"] == "agrees"
     assert many["difference"] == pytest.approx(0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -45,7 +46,7 @@ def test_every_variant_is_a_model_of_its_own(monkeypatch, study, scale, data):
     for module in (families, compute):
         monkeypatch.setattr(module, "train_variant", train)
     changes = study.full if scale == "full" else {}
-    job = Job(data, data, None, scale, changes, "cpu", None, False)
+    job = Job(data, data, Path("runs"), scale, changes, "cpu", None, False)
     trained = [name for name in study.variants if not name.startswith("pixels")]
     for name in trained:
         assert study.run(study, name, 0, job) is None

@@ -61,7 +61,8 @@ def test_axial_and_full_attention_are_matched(scale):
 def test_epochs_are_multiplied_at_every_scale(tmp_path):
     study = replace(shape.STUDY, variants={"a": {"times": 4, "lr": 0.1}, "b": {"times": 0.2}, "c": {}})
     for changes, epochs in (({}, (8, 1, 2)), ({"epochs": 100}, (400, 20, 100))):
-        job = Job(None, None, tmp_path, "quick", changes, "cpu", None, False)
+        data = Dataset(*load_drawn10("train", n=1))
+        job = Job(data, None, tmp_path, "quick", changes, "cpu", None, False)
         own = {name: multiply_epochs(study, name, job).variants[name] for name in study.variants}
         assert tuple(one.pop("epochs") for one in own.values()) == epochs
         assert own == {"a": {"lr": 0.1}, "b": {}, "c": {}}

@@ -333,7 +333,7 @@ def test_a_resnet_and_a_hybrid_learn_stop_and_go_on(tmp_path, model, precision):
     assert type(result["model"]) is type(vl.build_model(model))
     assert result["config"] == json.loads((tmp_path / "log.json").read_text())["config"]
     assert 0 < result.get("share_of_peak", 0.5) < 1 and "peak_flops" in result
-    losses = [row["train_loss"] for row in run(replace(one, epochs=12, mixup=0, cutmix=0))["epochs"]]
+    losses = [row["train_loss"] for row in run(replace(one, epochs=12, mixup=0.0, cutmix=0.0))["epochs"]]
     assert losses[-1] < losses[0]
 
 

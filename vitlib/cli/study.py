@@ -54,7 +54,12 @@ def _study(args: argparse.Namespace) -> int:
     else:
         use_threads(args.threads)
         changes = settings(args.set, _OPTIONS, _NO_FIELDS)
-        how = {"scale": args.scale, "seeds": args.seeds, "device": args.device, "changes": changes}
+        how = {
+            "scale": args.scale,
+            "seeds": args.seeds and tuple(args.seeds),
+            "device": args.device,
+            "changes": changes,
+        }
         load = partial(load_dataset, split="train", n=args.limit)
         where, minutes = folders(args.name, args.out), args.budget_minutes
         plans = make_plans(where, load if args.data is None else lambda _: load(args.data), **how)
