@@ -149,7 +149,9 @@ def few_shot(
 ) -> dict:
     """Ridge regression of frozen features to {-1, 1}^K targets, solved exactly: few-shot accuracy or a linear probe.
 
-        W = argmin sum((Z W + b - Y)^2) + ridge sum(W^2),   Z: features, each with mean 0 and standard deviation 1 over the n
+        W = argmin sum((Z W + b - Y)^2) + ridge sum(W^2)
+
+    Z holds the features, each with mean 0 and standard deviation 1 over the n.
 
     With a few images of each class this is the paper's few-shot accuracy, with all of them a linear probe. The
     intercept b has no penalty. (The authors' code has the same Z, a constant column of 100 in place of b, and one
