@@ -108,8 +108,8 @@ def _both(family: str, view: str = "as they are") -> tuple[str, ...]:
 
 def _shifted(says: str, first: str, second: str, metric: str, margin: float) -> Claim:
     """A claim on shifted pictures, read at the first rate."""
-    sides = [(_name(side, "as they are") if side in FAMILIES else _PIXELS,) for side in (first, second)]
-    return Claim(says, "Section 3.1", *sides, margin, metric=metric)
+    one, other = (_name(side, "as they are") if side in FAMILIES else _PIXELS for side in (first, second))
+    return Claim(says, "Section 3.1", (one,), (other,), margin, metric=metric)
 
 
 _PIXELS = "pixels, as they are"
