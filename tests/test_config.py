@@ -174,7 +174,7 @@ def test_a_resnets_config_survives_json_and_pickle_and_can_be_hashed(cfg):
         (dict(depths=(1, 0, 1)), r"must be positive integers, .* and \(1, 0, 1\)"),
         (dict(depths=3), "one of each for a stage, .* and 3"),
         (dict(widths="64"), "one of each for a stage, got 64 and"),
-        (dict(widths=(64, 100, 256)), r"multiples of 4 \* num_groups = 32, got 100; try 128"),
+        (dict(widths=(64, 100, 256)), r"multiples of 4 \* num_groups = 16, got 100; try 112"),
         (dict(num_groups=32), r"multiples of 4 \* num_groups = 128, got 64; try 128"),
         (dict(stem_stride=3), "stem_stride must be 1, 2 or 4, got 3; 4 is for large images"),
     ],

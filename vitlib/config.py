@@ -184,7 +184,7 @@ class ResNetConfig:
         widths: Channels of each stage. Inside a block, and after the stem, there are a quarter as many.
         depths: Blocks of each stage; every stage but the first halves the image.
         stem_stride: 1 or 2, of a 3x3 convolution; 4 is BiT's 7x7 convolution with a max-pool, for large images.
-        num_groups: Groups of channels that are normalised together.
+        num_groups: Groups of channels that are normalised together; of one channel each, they lose its brightness.
 
     Raises:
         ValueError: If a value is out of range or the groups do not divide the channels.
@@ -198,7 +198,7 @@ class ResNetConfig:
     widths: tuple[int, ...] | list[int] = (64, 128, 256)
     depths: tuple[int, ...] | list[int] = (1, 1, 3)
     stem_stride: int = 2
-    num_groups: int = 8
+    num_groups: int = 4
 
     def __post_init__(self) -> None:
         for name in ("img_size", "widths", "depths"):

@@ -65,7 +65,7 @@ class PreActBottleneck(nn.Module):
     """
 
     def __init__(
-        self, in_chans: int, out_chans: int, stride: int = 1, num_groups: int = 8, downsample: bool = False
+        self, in_chans: int, out_chans: int, stride: int = 1, num_groups: int = 4, downsample: bool = False
     ) -> None:
         super().__init__()
         inner = out_chans // 4
@@ -116,7 +116,9 @@ class ResNet(nn.Module):
             self.stages.append(_named(blocks=nn.Sequential(*blocks)))
         self.norm = GroupNormAct(cfg.num_groups, cfg.embed_dim)
         self.head = nn.Linear(cfg.embed_dim, cfg.num_classes) if cfg.num_classes else nn.Identity()
-        self.apply(_init_weights)
+        if cfg.num_classes:  # as in `VisionTransformer`; the scale of standardised weights changes no output
+            nn.init.trunc_normal_(self.head.weight, std=0.02)
+            nn.init.zeros_(self.head.bias)
 
     def forward_features(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D rows cols"]:
         """The feature map after the last norm: (B, C, H, W) -> (B, D, rows, columns).
@@ -159,15 +161,6 @@ def _named(**layers: nn.Module) -> nn.Sequential:
     return nn.Sequential(OrderedDict(layers))
 
 
-def _init_weights(module: nn.Module) -> None:
-    """He et al.'s normals; the scale of standardised weights decides only how fast training turns them."""
-    if isinstance(module, nn.Conv2d):
-        nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-    elif isinstance(module, nn.Linear):
-        nn.init.trunc_normal_(module.weight, std=0.02)
-        nn.init.zeros_(module.bias)
-
-
 class HybridPatchEmbed(nn.Module):
     """A small ResNet's feature map as the patches, of one place each: the paper's hybrid.
 
@@ -190,13 +183,12 @@ class HybridPatchEmbed(nn.Module):
         super().__init__()
         check_halvings(patch_size)
         self.patch_size = patch_size
-        halvings = patch_size.bit_length() - 1
-        unit = 4 * ResNetConfig.num_groups
-        widths = [-(-embed_dim // (unit << i)) * unit for i in reversed(range(halvings))]  # ..., D/4, D/2, D
-        depths = [1] * halvings
-        self.backbone = ResNet(
-            ResNetConfig(in_chans=in_chans, num_classes=0, widths=widths, depths=depths, stem_stride=2)
-        )
+        # ..., D/4, D/2, D, rounded up to multiples of 32: a stage for each halving
+        widths = [-(-embed_dim // (32 << i)) * 32 for i in reversed(range(patch_size.bit_length() - 1))]
+        depths = [1] * len(widths)
+        # groups of four channels in the narrow stem, as in a `ResNet` by default
+        cfg = ResNetConfig(in_chans=in_chans, num_classes=0, widths=widths, depths=depths, num_groups=2)
+        self.backbone = ResNet(cfg)
         self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:

@@ -31,7 +31,7 @@ MODELS = {
     "ViT 48 wide, patch 8": {"model.embed_dim": 48},
     "ViT 96 wide, patch 8": {},
     "ViT 96 wide, patch 4": {"model.patch_size": 4},
-    "ResNet 32 wide, stride 2": _RESNET | {"model.widths": [32, 64, 128], "model.num_groups": 4},
+    "ResNet 32 wide, stride 2": _RESNET | {"model.widths": [32, 64, 128], "model.num_groups": 2},
     "ResNet 64 wide, stride 2": _RESNET,
     "ResNet 64 wide, stride 1": _RESNET | {"model.stem_stride": 1},
     "hybrid 96 wide, patch 8": _HYBRID,

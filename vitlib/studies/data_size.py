@@ -52,17 +52,15 @@ def _rates(size: int) -> tuple[float, ...]:
     return _RATES if size in (SIZES[0], SIZES[-1]) else _RATES[:1]
 
 
+def _both(family: str, size: int) -> tuple[str, ...]:
+    """A side that is read by the better rate."""
+    return tuple(_name(family, size, rate) for rate in _rates(size))
+
+
 def _ahead(first: str, second: str, size: int, source: str, metric: str = "val_accuracy") -> Claim:
-    one, other = (tuple(_name(family, size, rate) for rate in _rates(size)) for family in (first, second))
     how = "in few-shot accuracy, " if metric.startswith("few") else ""
-    return Claim(
-        f"{how}with {size:,} images the {first} is ahead of the {second}",
-        source,
-        one,
-        other,
-        margin=0.01,
-        metric=metric,
-    )
+    says = f"{how}with {size:,} images the {first} is ahead of the {second}"
+    return Claim(says, source, _both(first, size), _both(second, size), margin=0.01, metric=metric)
 
 
 STUDY = Study(

@@ -86,7 +86,7 @@ class Pixels(nn.Module):
         return self.head(self.pool(self.forward_features(images)))
 
 
-def ridge(features: Tensor, labels: Tensor, num_classes: int, decay: float = 0.1) -> nn.Linear:
+def ridge(features: Tensor, labels: Tensor, num_classes: int, decay: float = 1.0) -> nn.Linear:
     """The linear map from features (n, D) to {-1, 1}^K with the least squared error and decay, in closed form.
 
     Args:
