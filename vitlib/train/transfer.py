@@ -48,7 +48,10 @@ def replace_head(model: VisionTransformer, num_classes: int, zero: bool = True) 
     >>> replace_head(VisionTransformer(ViTConfig(depth=1)), 37).head
     Linear(in_features=192, out_features=37, bias=True)
     """
-    cfg = replace(model.cfg, num_classes=num_classes, head="linear")
+    linear: dict[str, Any] = (
+        {"head": "linear"} if hasattr(model.cfg, "head") else {}
+    )  # a ResNet knows no other
+    cfg = replace(model.cfg, num_classes=num_classes, **linear)
     with torch.device("meta" if zero else "cpu"):  # on "meta" nothing is drawn
         head = type(model)(cfg).head
     new = copy.deepcopy(model)
