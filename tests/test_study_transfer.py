@@ -84,6 +84,7 @@ def test_every_row_that_a_claim_names_is_run(data, tmp_path):
     ):
         assert tuned[key] == fresh[key], key  # what is to be equal
     assert (tuned["optimizer"], fresh["optimizer"]) == ("sgd", "adamw")
+    assert [of(f"scratch: {size} px, lr=0.001")["recipe"]["crop"] for size in (32, 48)] == [4, 6]  # an eighth
     # as many pictures as the source's one pass over 40 and the task's two passes over 24, in all
     assert of("scratch: long, lr=0.001")["recipe"]["epochs"] == round(1 * 40 / 24) + 2
     assert of("scratch: all pictures, lr=0.001")["recipe"]["epochs"] == round(2 * 24 / 32)
