@@ -184,7 +184,7 @@ STUDY = Study(
             margin=0.01,
         ),
     ),
-    base=replace(BASE, epochs=12, crop=0, flip=False),
+    base=replace(BASE, epochs=8, crop=0, flip=False),
     full=FULL | {"epochs": 60},
     n_train=15_000,  # 5,000 of them held out
     source="Section 3.1",
