@@ -125,7 +125,10 @@ STUDY = Study(
     }
     | {_PIXELS: {"shuffled": 0}},
     claims=(
-        *(_shifted(f"{_HELD} {by} pixels", "ResNet", "ViT", f"cosine_{by}", 0.05) for by in (1, 4, 8)),
+        *(
+            _shifted(f"{_HELD} {by} pixel{'s' * (by > 1)}", "ResNet", "ViT", f"cosine_{by}", 0.05)
+            for by in (1, 4, 8)
+        ),
         _shifted(
             "the ResNet keeps a larger share of its accuracy than the ViT at 4 pixels",
             "ResNet",
