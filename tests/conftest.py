@@ -28,13 +28,12 @@ settings.load_profile("book")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves tests marked ``errors`` out of the run that enforces shapes."""
-    if not TYPECHECK:
-        return
-    left_out = [item for item in items if item.get_closest_marker("errors")]
+    """Leaves tests marked ``errors`` out of the run that enforces shapes, and ``weekly`` ones where not asked for."""
+    without = ["errors"] * TYPECHECK + ["weekly"] * ("weekly" not in config.option.markexpr)
+    left_out = [item for item in items if any(map(item.get_closest_marker, without))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("errors")]
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

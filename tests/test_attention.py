@@ -138,6 +138,131 @@ def test_nothing_is_cached_and_the_input_is_left_alone():
     assert torch.equal(x, before[0]) and set(vars(layer)) == before[1]
 
 
+# --- along one axis (Appendix D.6) ------------------------------------------------------------------------------
+
+AXES = ("row", "column")
+
+
+def axial(grid=(3, 4), axis="row", embed_dim=12, num_heads=3, **options) -> vl.AxialAttention:
+    torch.manual_seed(0)
+    return vl.AxialAttention(embed_dim, num_heads, grid=grid, axis=axis, **options).eval()
+
+
+def readable(grid: tuple[int, int], axis: str) -> torch.Tensor:
+    """Which keys each query may read, (T, T): the slow, obvious rule, one pair at a time."""
+    rows, cols = grid
+    places = [None, *((r, c) for r in range(rows) for c in range(cols))]  # CLS has no place
+    line = 0 if axis == "row" else 1
+    return torch.tensor(
+        [[a is None or b is None or a[line] == b[line] for b in places] for a in places]
+    )  # True where both are in one line, or one of them is CLS
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.sampled_from(AXES),
+    st.integers(1, 3),
+    st.booleans(),
+    st.booleans(),
+)
+def test_axial_attention_is_a_loop_over_lines(rows, cols, axis, heads, qkv_bias, biased):
+    layer = axial((rows, cols), axis, 4 * heads, heads, qkv_bias=qkv_bias)
+    T = 1 + rows * cols
+    x, bias = torch.randn(2, T, 4 * heads), torch.randn(1, heads, T, T) if biased else None
+    q, k, v = layer.project(x)
+    mixed = torch.zeros_like(q)
+    for query in range(T):
+        r, c = divmod(query - 1, cols)
+        line = (
+            [1 + r * cols + j for j in range(cols)]
+            if axis == "row"
+            else [1 + i * cols + c for i in range(rows)]
+        )
+        keys = list(range(T)) if query == 0 else [0, *line]
+        for image in range(2):
+            for head in range(heads):
+                scores = torch.stack([q[image, head, query] @ k[image, head, key] / 2 for key in keys])
+                scores = scores + bias[0, head, query, keys] if biased else scores
+                mixed[image, head, query] = scores.softmax(0) @ v[image, head, keys]
+    torch.testing.assert_close(layer(x, bias), layer.proj(mixed.transpose(1, 2).flatten(2)), **CLOSE)
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("biased", [False, True])
+def test_axial_attention_is_full_attention_under_a_mask(axis, biased):
+    layer, full = axial(axis=axis), random_attention()
+    full.load_state_dict(layer.state_dict())  # the same names and shapes
+    x, target = torch.randn(2, 13, 12), torch.randn(2, 13, 12)
+    own = torch.randn(1, 3, 13, 13, requires_grad=True) if biased else torch.zeros(1, 3, 13, 13)
+    masked = own.masked_fill(~readable((3, 4), axis), -torch.inf)
+    bias = own if biased else None
+    torch.testing.assert_close(layer(x, bias), full(x, masked), **CLOSE)
+    weights = layer.attention_weights(x, bias)
+    torch.testing.assert_close(weights, full.attention_weights(x, masked), **CLOSE)
+    assert torch.equal(weights > 0, readable((3, 4), axis).expand(2, 3, -1, -1))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 13))
+    gradients = []
+    for model, extra in ((layer, bias), (full, masked)):
+        wanted = [*model.parameters(), *([own] if biased else [])]
+        gradients.append(torch.autograd.grad((model(x, extra) * target).sum(), wanted))
+    for fast, slow in zip(*gradients, strict=True):
+        torch.testing.assert_close(fast, slow, rtol=1e-4, atol=1e-5)
+
+
+def test_columns_are_the_rows_of_the_grid_turned_over():
+    rows, columns, x = axial((3, 4), "row"), axial((4, 3), "column"), torch.randn(2, 13, 12)
+    columns.load_state_dict(rows.state_dict())
+    turn = torch.cat([torch.zeros(1, dtype=torch.long), 1 + torch.arange(12).reshape(3, 4).T.flatten()])
+    torch.testing.assert_close(columns(x[:, turn]), rows(x)[:, turn], **CLOSE)
+    assert not torch.allclose(rows(x), axial((3, 4), "column")(x))
+
+
+@pytest.mark.parametrize("axis, grid", [("row", (1, 12)), ("column", (12, 1))])
+def test_where_all_patches_stand_in_one_line_it_is_full_attention(axis, grid):
+    layer, full, x = axial(grid, axis), random_attention(), torch.randn(2, 13, 12)
+    full.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(layer(x), full(x), **CLOSE)
+    torch.testing.assert_close(layer.attention_weights(x), full.attention_weights(x), **CLOSE)
+
+
+def test_axial_dropout_acts_in_training_alone():
+    layer, x = axial(attn_drop_rate=0.5), torch.randn(2, 13, 12)
+    assert torch.equal(layer(x), layer(x))
+    first, second = layer.train()(x), layer(x)
+    assert (first[:, 0] != second[:, 0]).any() and (first[:, 1:] != second[:, 1:]).any()  # CLS and patches
+    assert torch.equal(layer.attention_weights(x), layer.attention_weights(x))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(axis="rows"), "axis must be one of row, column; got 'rows'; did you mean 'row'"),
+        (dict(grid=4), r"grid must be \(rows, columns\), got 4"),
+        (dict(grid=(0, 4)), r"grid must be \(rows, columns\), got \(0, 4\)"),
+    ],
+)
+def test_axial_attention_needs_a_grid_and_an_axis(options, message):
+    with pytest.raises(ValueError, match=message):
+        axial(**options)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("method", ["forward", "attention_weights", "project"])
+def test_tokens_of_another_grid_are_refused(method):
+    with pytest.raises(
+        ValueError, match="expected 13 tokens, CLS and a grid of 3 x 4, got 17; .*with_img_size"
+    ):
+        getattr(axial(), method)(torch.randn(2, 17, 12))
+    with pytest.raises(ValueError, match=r"expected tokens of shape \(B, T, 12\), got \(2, 13, 10\)"):
+        getattr(axial(), method)(torch.randn(2, 13, 10))
+
+
+# --- what it refuses --------------------------------------------------------------------------------------------
+
+
 @pytest.mark.errors
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match="embed_dim 10 is not a multiple of num_heads 3; try embed_dim 12"):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import json
 import sys
+import time
 
 import pytest
 import torch
 
 import vitlib as vl
-from tools import bench
+from tools import bench, bench_study
+from vitlib.studies.registry import STUDIES
+from vitlib.studies.study import train_variant
 
 TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=12, depth=1, num_heads=3, mlp_ratio=2.0)
 CPU = torch.device("cpu")
@@ -139,3 +143,34 @@ def test_the_cpu_clock_wants_one_thread(monkeypatch):
         ValueError, match="--clock cpu adds up all threads and sees no accelerator; use --device cpu"
     ):
         bench.run(parse("--clock", "cpu", "--device", "cpu"))
+
+
+def test_the_runner_is_measured_beside_the_bare_loop(capsys, tmp_path, monkeypatch):
+    tiny = {**bench_study.SMALL, "model.embed_dim": 12, "model.depth": 1, "batch_size": 8}
+    monkeypatch.setattr(bench_study, "N_VAL", 8)
+    speeds = bench_study.measure(16, 2, "cpu", time.perf_counter, tiny, progress=False)
+    assert speeds.keys() == {"study", "loop"} and all(len(found) == 2 for found in speeds.values())
+    assert min(map(min, speeds.values())) > 0
+    monkeypatch.setattr(bench_study, "measure", lambda *args: {"study": [99.0, 90.0], "loop": [100.0, 100.0]})
+    words = ["study", "--device", "cpu", "--json", str(tmp_path / "speed.json")]
+    assert bench.run(parse(*words)) == 0
+    assert "ratio      0.945, median of 2 rounds" in capsys.readouterr().out
+    result = json.loads((tmp_path / "speed.json").read_text())
+    assert result["images_per_s"]["study"] == [99.0, 90.0] and result["command"]
+
+
+def test_what_happens_outside_of_the_runs_is_the_runners_cost(monkeypatch):
+    """By a clock that is looked at in the beginning, around each of three runs, and at the end."""
+    monkeypatch.setattr(bench_study, "N_VAL", 8)
+    tiny = {**bench_study.SMALL, "model.embed_dim": 12, "model.depth": 1, "batch_size": 8}
+    ticks = itertools.count()
+    speeds = bench_study.measure(16, 1, "cpu", lambda: float(next(ticks)), tiny, progress=False)
+    assert speeds == {"study": [16 * 3 / 7], "loop": [16 * 3 / 3]}
+    assert STUDIES[bench_study.STUDY].run is train_variant
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("n", "rounds"), [(0, 1), (1, 0)])
+def test_a_study_without_images_or_rounds_is_refused(n, rounds):
+    with pytest.raises(ValueError, match=f"images and rounds must be at least 1, got {n} and {rounds}"):
+        bench_study.measure(n, rounds, "cpu", time.perf_counter)

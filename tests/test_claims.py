@@ -30,6 +30,16 @@ def mean(study: str, variant: str) -> float:
     return result(study)["summary"][variant]["mean"]
 
 
+def waves_lead(study: str) -> list[float]:
+    """By epoch: mean lead of sines and cosines over the learned table."""
+    curves = {"sincos2d": [], "learned": []}
+    for run in result(study)["runs"]:
+        if run["variant"] in curves:
+            curves[run["variant"]].append([epoch["val_accuracy"] for epoch in run["epochs"]])
+    means = [[sum(epoch) / len(epoch) for epoch in zip(*curves[kind], strict=True)] for kind in curves]
+    return [first - second for first, second in zip(*means, strict=True)]
+
+
 # page, words that stand there, and what must hold of the results for them to stand
 SENTENCES = [
     (
@@ -78,6 +88,25 @@ SENTENCES = [
             and max(result("paper")["table_8"]["2d"].values())
             - min(result("paper")["table_8"]["2d"].values())
             < 0.01
+        ),
+    ),
+    (
+        "03-position",
+        "in the third block the lead of the first epoch is gone at the end",
+        lambda: (
+            (lead := waves_lead("positions-longer"))[0] > 0.03
+            and lead[-1] < 0
+            and result("positions-longer")["n_train"] > 2 * result("positions")["n_train"]
+        ),
+    ),
+    (
+        "03-position",
+        "sines and cosines are in front, but the longer run of two seeds, above, had the learned table level",
+        lambda: (
+            max(summary := result("positions")["summary"], key=lambda kind: summary[kind]["mean"])
+            == "sincos2d"
+            and abs(waves_lead("positions-longer")[-1]) < 0.01
+            and result("positions-longer")["summary"]["learned"]["n"] == 2
         ),
     ),
     (
@@ -320,6 +349,31 @@ SENTENCES = [
                 max(mean("pooling", f"token lr={r}") for r in ("0.00025", "0.001", "0.004"))
                 - max(mean("pooling", f"avg lr={r}") for r in ("0.00025", "0.001", "0.004"))
             )
+        ),
+    ),
+    (
+        "08-whole-vit",
+        "At the end 0.5 is far behind and no deviation is shown to be ahead of 0.02",
+        lambda: (
+            all(
+                v["verdict"] != "agrees" and ("0.5 is" not in says or v["interval"][1] < -0.05)
+                for says, v in result("initialisation")["verdicts"].items()
+                if says.endswith("after the last")
+            )
+            and vl.ViTConfig().init_std == 0.02
+        ),
+    ),
+    (
+        "09-training",
+        "no recipe is shown to be ahead of another at this length",
+        lambda: all(v["verdict"] == "open" for v in result("recipes")["verdicts"].values()),
+    ),
+    (
+        "09-training",
+        "ends more than ten points behind the same recipe without RandAugment",
+        lambda: (
+            mean("recipes", "modern, strong") < mean("recipes", "modern, no RandAugment") - 0.1
+            and result("recipes")["summary"]["modern, strong"]["n"] >= 3
         ),
     ),
     (

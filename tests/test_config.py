@@ -11,6 +11,7 @@ import torch
 
 import vitlib as vl
 from vitlib.config import CHOICES, SIZES
+from vitlib.model.attention import ATTENTIONS
 from vitlib.model.encoder import BLOCKS
 from vitlib.model.layers import ACTIVATIONS
 from vitlib.model.patches import PATCH_EMBEDS
@@ -95,7 +96,10 @@ def test_preset_overrides():
         (dict(attn_drop_rate=-0.1), r"attn_drop_rate must be in \[0, 1\), got -0.1"),
         (dict(drop_path_rate=2), r"drop_path_rate must be in \[0, 1\), got 2"),
         (dict(global_pool="cls"), "global_pool must be one of token, avg; got 'cls'"),
-        (dict(patch_embed="mlp"), "patch_embed must be one of conv, linear, overlap, stem; got 'mlp'"),
+        (
+            dict(patch_embed="mlp"),
+            "patch_embed must be one of conv, linear, overlap, stem, hybrid; got 'mlp'",
+        ),
         (
             dict(pos_embed="rope"),
             "pos_embed must be one of none, learned, learned2d, sincos2d, relative; got 'rope'",
@@ -116,11 +120,68 @@ def test_preset_overrides():
         ),
         (dict(img_size=30, patch_size=6, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 6"),
         (dict(patch_size=1, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 1"),
+        (dict(attention="axis"), "attention must be one of full, axial; got 'axis'; did you mean 'axial'"),
+        (dict(pos_at="each"), "pos_at must be one of stem, every, shared; got 'each'"),
+        *(
+            (
+                dict(pos_at="every", pos_embed=kind),
+                f"pos_at 'every' needs pos_embed learned or learned2d, got '{kind}'; take pos_at \"stem\"",
+            )
+            for kind in ("none", "sincos2d", "relative")
+        ),
+        *(
+            (
+                dict(pos_at="shared", pos_embed=kind),
+                f"pos_at 'shared' needs pos_embed learned or learned2d or sincos2d, got '{kind}'",
+            )
+            for kind in ("none", "relative")
+        ),
+        (dict(img_size=30, patch_size=6, patch_embed="hybrid"), "needs patch_size 2, 4, 8, ...; got 6"),
     ],
 )
 def test_bad_fields_are_named(fields, message):
     with pytest.raises(ValueError, match=message):
         vl.ViTConfig(**fields)
+
+
+def test_the_resnets_defaults_and_what_follows_from_them():
+    cfg = vl.ResNetConfig()
+    assert (cfg.image_shape, cfg.in_chans, cfg.num_classes) == ((32, 32), 3, 10)
+    assert (cfg.embed_dim, cfg.depth) == (256, 5)
+    assert vl.ResNetConfig(img_size=(32, 48)).image_shape == (32, 48)
+    with pytest.raises(FrozenInstanceError):
+        cfg.widths = (32,)
+
+
+@pytest.mark.parametrize(
+    "cfg", [vl.ResNetConfig(), vl.ResNetConfig((32, 48), widths=[32, 64], depths=[1, 2])]
+)
+def test_a_resnets_config_survives_json_and_pickle_and_can_be_hashed(cfg):
+    assert vl.ResNetConfig(**json.loads(json.dumps(asdict(cfg)))) == cfg
+    assert pickle.loads(pickle.dumps(cfg)) == cfg and len({cfg, replace(cfg)}) == 1
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (dict(img_size=0), r"img_size must be a positive integer or \(height, width\), got 0"),
+        (dict(in_chans=0), "in_chans must be a positive integer, got 0"),
+        (dict(num_classes=-1), r"num_classes must be 0 \(no head\) or more, got -1"),
+        (dict(num_groups=0), "num_groups must be a positive integer, got 0"),
+        (dict(widths=()), r"one of each for a stage, got \(\) and \(1, 1, 3\)"),
+        (dict(widths=(64, 128)), r"one of each for a stage, got \(64, 128\) and \(1, 1, 3\)"),
+        (dict(depths=(1, 0, 1)), r"must be positive integers, .* and \(1, 0, 1\)"),
+        (dict(depths=3), "one of each for a stage, .* and 3"),
+        (dict(widths="64"), "one of each for a stage, got 64 and"),
+        (dict(widths=(64, 100, 256)), r"multiples of 4 \* num_groups = 16, got 100; try 112"),
+        (dict(num_groups=32), r"multiples of 4 \* num_groups = 128, got 64; try 128"),
+        (dict(stem_stride=3), "stem_stride must be 1, 2 or 4, got 3; 4 is for large images"),
+    ],
+)
+def test_bad_fields_of_a_resnet_are_named(fields, message):
+    with pytest.raises(ValueError, match=message):
+        vl.ResNetConfig(**fields)
 
 
 @pytest.mark.errors
@@ -134,19 +195,26 @@ def test_unknown_preset_lists_the_known():
 
 @pytest.mark.parametrize(
     "field, classes",
-    [("patch_embed", PATCH_EMBEDS), ("pos_embed", POS_EMBEDS), ("norm_order", BLOCKS), ("act", ACTIVATIONS)],
+    [
+        ("patch_embed", PATCH_EMBEDS),
+        ("pos_embed", POS_EMBEDS),
+        ("norm_order", BLOCKS),
+        ("act", ACTIVATIONS),
+        ("attention", ATTENTIONS),
+    ],
 )
 def test_every_word_has_its_class(field, classes):
     assert CHOICES[field] == tuple(classes)
 
 
 def test_every_word_makes_a_model_of_its_own():
-    assert set(CHOICES) == {"patch_embed", "pos_embed", "norm_order", "act", "head", "global_pool"}
+    known = {"patch_embed", "pos_embed", "norm_order", "act", "head", "global_pool", "attention", "pos_at"}
+    assert set(CHOICES) == known
     images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     for field, words in CHOICES.items():
         logits = []
         for word in words:
             torch.manual_seed(0)
-            cfg = vl.ViTConfig(img_size=8, embed_dim=8, depth=1, num_heads=2, **{field: word})
+            cfg = vl.ViTConfig(img_size=8, embed_dim=8, depth=2, num_heads=2, **{field: word})
             logits.append(vl.VisionTransformer(cfg).eval()(images))
         assert len({tuple(row.flatten().tolist()) for row in logits}) == len(words), field

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -26,9 +27,9 @@ COUNTS = {
 }
 
 
-def on_meta(cfg: vl.ViTConfig) -> vl.VisionTransformer:
+def on_meta(cfg: vl.ViTConfig | vl.ResNetConfig) -> nn.Module:
     with torch.device("meta"):
-        return vl.VisionTransformer(cfg)
+        return vl.build_model(cfg)
 
 
 def test_every_preset_has_its_counts():
@@ -66,7 +67,7 @@ def test_count_parameters_counts_shared_ones_once():
     assert vl.count_parameters(nn.Sequential(layer, layer)) == 9
 
 
-def flops(cfg: vl.ViTConfig) -> int:
+def flops(cfg: vl.ViTConfig | vl.ResNetConfig) -> int:
     """What PyTorch counts, its fused attention (which the counter may not know) switched off."""
     model, images = on_meta(cfg), torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta")
     with torch.no_grad(), FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
@@ -86,16 +87,90 @@ def test_macs_are_what_pytorch_counts(patch_embed, head):
         assert flops(cfg) == 2 * vl.count_macs(cfg), cfg
 
 
+@pytest.mark.parametrize("pos_embed", CHOICES["pos_embed"])
+@pytest.mark.parametrize("img_size", [16, (16, 40), (40, 4), (4, 4)])
+def test_macs_of_axial_attention(pos_embed, img_size):
+    cfg = vl.ViTConfig(
+        img_size, embed_dim=20, depth=3, num_heads=2, mlp_ratio=2.5, pos_embed=pos_embed, attention="axial"
+    )
+    assert flops(cfg) == 2 * vl.count_macs(cfg)
+    assert vl.count_parameters(on_meta(cfg)) == vl.count_parameters(
+        on_meta(replace(cfg, depth=6, attention="full"))
+    )
+
+
+def test_axial_attention_grows_with_n_to_the_power_of_one_and_a_half():
+    """The products of attention alone: all MACs without those of a model whose MLPs and projections are as many."""
+
+    def products(side: int, attention: str) -> int:
+        depth = 2 if attention == "full" else 1
+        cfg = vl.ViTConfig(
+            4 * side, embed_dim=8, depth=depth, num_heads=2, num_classes=0, attention=attention
+        )
+        tokens = 1 + side**2
+        return vl.count_macs(cfg) - 2 * tokens * (4 + 8) * 8**2 - side**2 * 48 * 8
+
+    for side in (8, 64, 512):
+        n = side**2
+        assert products(side, "full") == 2 * 2 * 8 * (1 + n) ** 2
+        assert products(side, "axial") == 2 * 2 * 8 * (n * (1 + side) + 1 + n)
+
+
+@pytest.mark.parametrize("pos_at", CHOICES["pos_at"])
+def test_adding_positions_costs_no_macs(pos_at):
+    cfg = vl.ViTConfig(16, embed_dim=20, depth=3, num_heads=2, pos_at=pos_at)
+    assert flops(cfg) == 2 * vl.count_macs(cfg) == 2 * vl.count_macs(replace(cfg, pos_at="stem"))
+
+
 @pytest.mark.parametrize(
     "kind, patch_size",
-    [("stem", 2), ("stem", 8), *((k, P) for k in ("conv", "linear", "overlap") for P in (1, 3, 8))],
+    [
+        ("stem", 2),
+        ("stem", 8),
+        ("hybrid", 2),
+        ("hybrid", 8),
+        *((k, P) for k in ("conv", "linear", "overlap") for P in (1, 3, 8)),
+    ],
 )
 def test_macs_of_other_patch_sizes(kind, patch_size):
     cfg = vl.ViTConfig(img_size=24, patch_size=patch_size, depth=1, in_chans=2, patch_embed=kind)
     assert flops(cfg) == 2 * vl.count_macs(cfg)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        dict(),
+        dict(img_size=(24, 40), in_chans=1, num_classes=0, stem_stride=1),
+        dict(img_size=(30, 50), widths=(32, 96), depths=(2, 3), stem_stride=4),
+    ],
+)
+def test_macs_of_a_resnet_are_what_pytorch_counts_and_what_its_layers_do(fields):
+    cfg = vl.ResNetConfig(**fields)
+    assert flops(cfg) == 2 * vl.count_macs(cfg)
+    macs = 0
+
+    def count(layer, inputs, output):
+        nonlocal macs
+        places = output[0, 0].numel() if output.ndim == 4 else 1
+        macs += places * layer.weight.numel()
+
+    model = vl.build_model(cfg)
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            layer.register_forward_hook(count)
+    model(torch.zeros(1, cfg.in_chans, *cfg.image_shape))
+    assert macs == vl.count_macs(cfg)
+
+
+def test_macs_of_the_papers_r50():
+    r50 = dict(widths=(256, 512, 1024, 2048), depths=(3, 4, 6, 3), stem_stride=4, num_groups=32)
+    assert vl.count_macs(vl.ResNetConfig(img_size=224, num_classes=1000, **r50)) == 4_089_184_256
+
+
 def test_counting_draws_no_random_numbers():
     before = torch.get_rng_state()
     vl.count_macs(vl.ViTConfig(patch_embed="stem"))
+    vl.count_macs(vl.ViTConfig(patch_embed="hybrid"))
+    vl.count_macs(vl.ResNetConfig())
     assert torch.equal(torch.get_rng_state(), before)

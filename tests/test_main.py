@@ -14,8 +14,7 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib import cli
-from vitlib.cli import main
+from vitlib.cli import main, task
 from vitlib.data import dataset
 
 SMALL = [
@@ -47,13 +46,13 @@ def one_thread():
 @pytest.fixture(autouse=True)
 def short_test_set(monkeypatch):
     """Reads 100 test images, and counts how often the test set is read."""
-    reads, load = [], cli.load_dataset
+    reads, load = [], task.load_dataset
 
     def counted(name, split, n=None, root=None):
         reads.append(split)
         return load(name, split, 100 if split == "test" else n, root)
 
-    monkeypatch.setattr(cli, "load_dataset", counted)
+    monkeypatch.setattr(task, "load_dataset", counted)
     return reads
 
 
@@ -70,7 +69,7 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
         "drawn10.safetensors",
     }
     model, card = vl.load_pretrained("drawn10", out)
-    test = cli.load_dataset("drawn10", "test")
+    test = task.load_dataset("drawn10", "test")
     scores = vl.evaluate(model, test.images, test.labels)
     assert card["final"]["test_accuracy"] == scores["accuracy"] and card["final"]["n_test"] == 100
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
@@ -102,6 +101,18 @@ def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
     assert "the test set was not read" in capsys.readouterr().out
     final = json.loads((tmp_path / "choice.json").read_text())["final"]
     assert final.keys() == {"val_accuracy", "val_loss", "n_val"} and final["n_val"] == 20
+
+
+@pytest.mark.parametrize(("task", "metric"), [("masked-mean", "accuracy"), ("masked-pixels", "r2")])
+def test_a_masked_objective_reads_no_test_set_and_leaves_an_encoder(
+    tmp_path, capsys, short_test_set, task, metric
+):
+    words = [f"objective={task}", "--out", str(tmp_path), "--name", "encoder"]  # SMALL ends in --set
+    assert main([*SMALL, *words]) == 0
+    assert short_test_set == ["train"] and f"held-out {metric} " in capsys.readouterr().out
+    encoder, card = vl.load_pretrained("encoder", tmp_path)
+    assert encoder.cfg.num_classes == 0 and encoder.cfg.mask_token
+    assert {f"val_{metric}", "val_constant", "val_neighbours", "n_val"} < card["final"].keys()
 
 
 def test_a_budget_stops_and_the_same_command_goes_on(tmp_path, capsys):
@@ -136,7 +147,7 @@ def test_a_study_runs_stops_and_reports(tmp_path, capsys):
         "model.depth=1",
         "model.patch_size=8",
     ]
-    assert main([*words, "--budget-minutes", "0"]) == 0
+    assert main([*words, "--budget-minutes", "1e-9"]) == 0
     assert "the same command goes on" in capsys.readouterr().out
     assert main(words) == 0
     capsys.readouterr()

@@ -42,6 +42,18 @@ def test_only_matrices_decay(pos_embed):
     assert names_of(model, decay) | names_of(model, rest) == {name for name, _ in model.named_parameters()}
 
 
+def test_a_resnets_convolutions_decay_and_its_norms_and_biases_do_not():
+    model = vl.ResNet(vl.ResNetConfig(widths=(32,), depths=(2,)))
+    decay, rest = (names_of(model, group) for group in vl.parameter_groups(model, 0.3))
+    assert {name for name in rest if "norm" not in name} == {"head.bias"} and len(rest) == 15
+    assert decay == {
+        "stem.conv.weight",
+        "head.weight",
+        "stages.0.blocks.0.downsample.conv.weight",
+        *(f"stages.0.blocks.{i}.conv{k}.weight" for i in (0, 1) for k in (1, 2, 3)),
+    }
+
+
 def test_frozen_parameters_are_left_out():
     model = vl.VisionTransformer(TINY)
     model.patch_embed.requires_grad_(False)

@@ -103,7 +103,7 @@ def test_the_model_is_read_in_an_afternoon():
     lines = {
         m: len(FILES[m].read_text(encoding="utf-8").splitlines()) for m in MODULES if m.startswith("model")
     }
-    assert sum(lines.values()) < 1_250, lines
+    assert sum(lines.values()) < 1_500, lines
 
 
 # --- public names -----------------------------------------------------------------------------------------------

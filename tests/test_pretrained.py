@@ -62,6 +62,27 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
     assert next(model.parameters()).dtype == torch.float32  # the model itself is left alone
 
 
+def test_a_resnets_card_tells_what_it_is(tmp_path):
+    cfg = vl.ResNetConfig(img_size=8, widths=(32, 64), depths=(1, 1))
+    torch.manual_seed(0)
+    model = vl.ResNet(cfg)
+    vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
+    loaded, card = vl.load_pretrained("tiny", tmp_path)
+    assert type(loaded) is vl.ResNet and loaded.cfg == cfg and not loaded.training
+    assert card == {"name": "tiny", "kind": "resnet", "config": json.loads(json.dumps(asdict(cfg)))}
+    assert torch.equal(loaded.stem.conv.weight, model.stem.conv.weight.half().float())
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("kind", ["resnet", "cnn", 3])
+def test_a_card_of_another_kind(tmp_path, kind):
+    saved(tmp_path)
+    path = tmp_path / "tiny.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"kind": kind}))
+    with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete"):
+        vl.load_pretrained("tiny", tmp_path)
+
+
 def test_an_old_model_is_replaced(tmp_path):
     saved(tmp_path, seed=0)
     new = saved(tmp_path, seed=1)

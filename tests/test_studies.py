@@ -15,7 +15,7 @@ from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import RESULTS, load_results
 from vitlib.studies import mirroring, norm_order, position_start, residuals
 from vitlib.studies.runner import STUDIES, report, run_study, tell
-from vitlib.studies.study import Claim, train_variant
+from vitlib.studies.study import Claim, draw_images, train_variant
 from vitlib.train.recipe import recipe
 
 TINY = {
@@ -50,6 +50,35 @@ def test_every_variant_is_a_model_that_can_be_built(name, scale):
         assert len({str(one) for one in built}) == len(built)
 
 
+@pytest.mark.parametrize("n", [1, 7, 39, 40])
+def test_fewer_images_are_drawn_by_the_seed_and_repeated(data, n):
+    some = replace(data, images=data.images[:40], labels=torch.arange(40))
+    drawn = draw_images(some, n, seed=3)
+    assert len(drawn) == 40 and torch.equal(drawn.images, some.images[drawn.labels])
+    counts = torch.bincount(drawn.labels, minlength=40)
+    assert (counts > 0).sum() == n and counts.max() - counts[counts > 0].min() <= 1
+    more, other = draw_images(some, min(n + 5, 40), seed=3), draw_images(some, n, seed=4)
+    assert set(drawn.labels.tolist()) <= set(more.labels.tolist())
+    assert not torch.equal(drawn.labels, other.labels)
+    assert draw_images(some, None, seed=3) is some
+
+
+def test_a_variant_may_see_fewer_images_in_as_many_steps(data, tmp_path, monkeypatch):
+    study = replace(STUDIES["stems"], variants={"all": {}, "few": {"n_train": 9}}, claims=())
+    monkeypatch.setitem(STUDIES, "stems", study)
+    result = run(data, tmp_path, seeds=(0,))
+    assert [row["changes"] for row in result["runs"]] == [{}, {"n_train": 9}]
+    both = [torch.load(tmp_path / f"{name}-s0" / "checkpoint.pt") for name in ("all", "few")]
+    assert both[0]["step"] == both[1]["step"] == 5
+    assert both[0]["identity"]["data"]["checksum"] != both[1]["identity"]["data"]["checksum"]
+
+
+@pytest.mark.errors
+def test_more_training_images_than_there_are(data):
+    with pytest.raises(ValueError, match="expected n_train from 1 to 60 training images, got 61"):
+        draw_images(data, 61, seed=0)
+
+
 def test_results_hold_every_run_and_its_summary(data, tmp_path):
     result = run(data, tmp_path, seeds=(0, 1))
     assert result["finished"]
@@ -65,7 +94,7 @@ def test_results_hold_every_run_and_its_summary(data, tmp_path):
 
 
 def test_a_stopped_study_goes_on_and_skips_what_is_finished(data, tmp_path):
-    stopped = run(data, tmp_path, budget_minutes=0.0)
+    stopped = run(data, tmp_path, budget_minutes=1e-9)
     assert not stopped["finished"] and stopped["runs"] == [] and stopped["summary"] == {}
     first = run(data, tmp_path, seeds=(0,))
     assert first["finished"] and first["summary"]["conv"]["sd"] is None
@@ -82,7 +111,7 @@ def test_several_runs_at_once_find_the_same(data, tmp_path):
     assert two["finished"] and two["runs"][:3] == first["runs"]
     assert [run["final"] for run in two["runs"]] == [run["final"] for run in one["runs"]]
     assert two["summary"] == one["summary"]
-    late = run(data, tmp_path / "late", seeds=(0,), jobs=2, budget_minutes=0.0)
+    late = run(data, tmp_path / "late", seeds=(0,), jobs=2, budget_minutes=1e-9)
     assert not late["finished"] and late["runs"] == []
 
 
@@ -150,6 +179,11 @@ def runs_of(**scores) -> list[dict]:
         ([0.601, 0.611, 0.602], [0.60, 0.61, 0.60], "equal", "agrees"),
         ([0.64, 0.65, 0.64], [0.60, 0.61, 0.60], "equal", "differs"),
         ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "equal", "open"),
+        ([0.601, 0.611, 0.602], [0.60, 0.61, 0.60], "apart", "differs"),
+        ([0.64, 0.65, 0.64], [0.60, 0.61, 0.60], "apart", "agrees"),
+        ([0.60, 0.61, 0.60], [0.64, 0.65, 0.64], "apart", "agrees"),  # on either side
+        ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "apart", "open"),
+        ([0.9, 0.91], [0.1, 0.11], "apart", "open"),
         ([0.9], [0.1], "ahead", "open"),  # one seed decides nothing
         ([0.9, 0.91], [0.1, 0.11], "ahead", "open"),  # nor do two
         ([0.9, 0.9, 0.9], [], "ahead", "open"),
@@ -210,8 +244,9 @@ def test_what_a_committed_study_says_follows_from_its_runs(name):
 def test_claims_name_variants_there_are(name):
     study = STUDIES[name]
     for claim in study.claims if study.metric != "accuracy" else ():
-        assert {*claim.first, *claim.second} <= study.variants.keys() and claim.kind in ("ahead", "equal")
-        assert claim.margin > 0 and claim.says and claim.source
+        assert {*claim.first, *claim.second} <= study.variants.keys()
+        assert claim.kind in ("ahead", "equal", "apart") and claim.margin > 0 and claim.source
+    assert "" not in (says := [claim.says for claim in study.claims]) and len(set(says)) == len(says)
 
 
 def test_learning_by_heart_is_a_study_like_the_others(tmp_path, monkeypatch):
@@ -304,7 +339,7 @@ def test_a_study_that_trains_nothing_goes_on_too(data, tmp_path, monkeypatch):
         STUDIES, "norm-order", replace(norm_order.STUDY, variants={"a": {}, "b": {}}, claims=(), run=run)
     )
     first = run_study("norm-order", data, seeds=(0,), out=tmp_path, progress=False)
-    stopped = run_study("norm-order", data, seeds=(0, 1), out=tmp_path, progress=False, budget_minutes=0.0)
+    stopped = run_study("norm-order", data, seeds=(0, 1), out=tmp_path, progress=False, budget_minutes=1e-9)
     assert stopped["runs"] == first["runs"] and not stopped["finished"] and calls == ["a", "b"]
     assert run_study("norm-order", data, seeds=(0, 1), out=tmp_path, progress=False)["finished"]
     assert calls == ["a", "b", "a", "b"]

@@ -164,7 +164,8 @@ def test_run_has_the_format(tiny, tmp_path):
 
 def test_quick_reads_fewer_images_than_full(tiny, tmp_path):
     for scale, n in (("quick", 20), ("full", 30)):
-        result = run_study("resolution", tiny, scale=scale, out=tmp_path, device="cpu", progress=False)
+        out = tmp_path / scale
+        result = run_study("resolution", tiny, scale=scale, out=out, device="cpu", progress=False)
         assert {run["final"]["n"] for run in result["runs"]} == {n}
 
 

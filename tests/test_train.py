@@ -18,6 +18,7 @@ import vitlib as vl
 from vitlib import device, evidence
 from vitlib.device import pick_precision
 from vitlib.train import loop, objective
+from vitlib.train import run as running
 from vitlib.train.checkpoint import Stopped, polite_interrupt
 from vitlib.train.recipe import RECIPES, recipe
 
@@ -311,6 +312,59 @@ def test_leftovers_of_a_killed_write_are_cleared(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.pt", "log.json"]
 
 
+# ------------------------------------------------------------------------------------------------ other models
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        vl.ResNetConfig(img_size=8, num_classes=4, widths=(16, 32), depths=(1, 1), num_groups=2),
+        replace(TINY, patch_embed="hybrid"),
+    ],
+    ids=["ResNet", "hybrid"],
+)
+def test_a_resnet_and_a_hybrid_learn_stop_and_go_on(tmp_path, model, precision):
+    one = replace(RANDOM, model=model, precision=precision, epochs=2)
+    whole = run(one)
+    assert not run(one, out=tmp_path, budget_minutes=0.0)["finished"]
+    result = run(one, out=tmp_path)
+    assert_equal_weights(weights(result), weights(whole))
+    assert type(result["model"]) is type(vl.build_model(model))
+    assert result["config"] == json.loads((tmp_path / "log.json").read_text())["config"]
+    assert 0 < result.get("share_of_peak", 0.5) < 1 and "peak_flops" in result
+    losses = [row["train_loss"] for row in run(replace(one, epochs=12, mixup=0.0, cutmix=0.0))["epochs"]]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("kind", ["vit", "resnet"])
+def test_a_recipe_changes_fields_of_whichever_model_it_has(kind):
+    sizes = {"vit": {"depth": 2, "patch_size": 8}, "resnet": {"depths": (1, 1), "widths": (32, 64)}}[kind]
+    changed = recipe("laptop", model=kind, **{f"model.{key}": value for key, value in sizes.items()})
+    assert changed.model == vl.CONFIGS[kind](**sizes)
+    assert recipe(changed, **{"model.img_size": 16}).model == vl.CONFIGS[kind](img_size=16, **sizes)
+    assert recipe("laptop", model=changed.model, lr=1.0) == replace(
+        RECIPES["laptop"], model=changed.model, lr=1.0
+    )
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "cnn"}, "model must be one of vit, resnet; got 'cnn'"),
+        (
+            {"model": "resnet", "model.embed_dim": 8},
+            "unknown model field 'embed_dim'; choose from img_size, in_chans",
+        ),
+        ({"model.widths": (32,)}, "unknown model field 'widths'; choose from img_size, patch_size"),
+    ],
+)
+def test_a_recipe_refuses_fields_of_the_other_model(changes, message):
+    with pytest.raises(ValueError, match=message):
+        recipe("laptop", **changes)
+
+
 # --------------------------------------------------------------------------------------------------- refusals
 
 
@@ -487,6 +541,7 @@ def test_bf16_only_where_it_pays(monkeypatch, width, flags, expected):
     monkeypatch.setattr(device, "cpuinfo", lambda: flags)
     assert pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected
     assert pick_precision(torch.device("mps"), vl.ViTConfig(embed_dim=width)) == "fp32"
+    assert pick_precision(torch.device("cpu"), vl.ResNetConfig()) == "fp32"  # not measured
 
 
 # --------------------------------------------------------------------------------------- predict and evaluate
@@ -521,4 +576,4 @@ def test_evaluate_wants_a_label_for_each_image():
 
 
 def test_the_public_functions_do_not_hide_their_modules():
-    assert loop.train_model is vl.train_model
+    assert running.train_model is vl.train_model

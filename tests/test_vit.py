@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import math
+import os
 import pickle
 from dataclasses import replace
 
@@ -38,6 +39,13 @@ VARIANTS = {
     "gelu_tanh": replace(TINY, act="gelu_tanh"),
     "dropout": replace(TINY, drop_rate=0.1, attn_drop_rate=0.1, drop_path_rate=0.2),
     "grey": replace(TINY, in_chans=1),
+    "axial": replace(TINY, attention="axial"),
+    "axial, avg, relative": replace(TINY, attention="axial", global_pool="avg", pos_embed="relative"),
+    "axial, post, rectangle": replace(TINY, attention="axial", norm_order="post", img_size=(8, 24)),
+    "every": replace(TINY, pos_at="every"),
+    "every, 2-D, axial": replace(TINY, pos_at="every", pos_embed="learned2d", attention="axial"),
+    "shared": replace(TINY, pos_at="shared"),
+    "shared, sincos": replace(TINY, pos_at="shared", pos_embed="sincos2d"),
 }
 every_variant = pytest.mark.parametrize("cfg", [pytest.param(c, id=name) for name, c in VARIANTS.items()])
 CLOSE = dict(rtol=1e-5, atol=1e-5)
@@ -140,7 +148,7 @@ def test_shapes(cfg):
     assert model.embed(x).shape == model.forward_features(x).shape == (3, T, cfg.embed_dim)
     assert model(x).shape == (3, cfg.num_classes or cfg.embed_dim)
     maps = model.attention_maps(x)
-    assert maps.shape == (cfg.depth, 3, cfg.num_heads, T, T)
+    assert maps.shape == (len(model.blocks), 3, cfg.num_heads, T, T)
     torch.testing.assert_close(maps.sum(-1), torch.ones(maps.shape[:-1]))
 
 
@@ -328,6 +336,129 @@ def test_attention_maps_by_hooks():
         torch.testing.assert_close((q @ k.mT / math.sqrt(12)).softmax(-1), maps, **CLOSE)
 
 
+# --- axial attention --------------------------------------------------------------------------------------------
+
+
+def test_axial_blocks_are_pairs_of_the_full_model_twice_as_deep():
+    axial, full = make(replace(TINY, attention="axial")), make(replace(TINY, depth=4))
+    assert [block.attn.axis for block in axial.blocks] == ["row", "column"] * 2
+    assert {k: v.shape for k, v in axial.state_dict().items()} == {
+        k: v.shape for k, v in full.state_dict().items()
+    }
+    assert all(torch.equal(v, full.state_dict()[k]) for k, v in axial.state_dict().items())  # the same draws
+    drop = make(replace(TINY, attention="axial", drop_path_rate=0.3))
+    assert [block.drop_path.p for block in drop.blocks] == pytest.approx([0, 0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("pos_embed", ["learned", "relative"])
+def test_an_axial_model_is_the_full_one_with_masked_scores(pos_embed):
+    cfg = replace(TINY, img_size=(8, 24), attention="axial", pos_embed=pos_embed)
+    axial, full = make(cfg, lively=True), make(replace(cfg, depth=4, attention="full"))
+    full.load_state_dict(axial.state_dict())
+    x, expected = images_for(cfg), axial(images_for(cfg))
+    rows, cols = cfg.grid
+    place = torch.arange(-1, rows * cols)  # CLS is -1
+    for i, block in enumerate(full.blocks):
+        line = place // cols if i % 2 == 0 else place % cols
+        apart = (line[:, None] != line) & (place[:, None] >= 0) & (place >= 0)
+        mask = torch.zeros(apart.shape).masked_fill(apart, -torch.inf).expand(1, cfg.num_heads, -1, -1)
+        forward = block.attn.forward
+        block.attn.forward = lambda tokens, bias, forward=forward, mask=mask: forward(
+            tokens, mask if bias is None else mask + bias
+        )
+    assert not torch.allclose(make(replace(cfg, depth=4, attention="full"), lively=True)(x), expected)
+    torch.testing.assert_close(full(x), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_after_a_row_and_a_column_every_patch_has_reached_every_other():
+    model = make(replace(TINY, img_size=24, attention="axial", depth=1), lively=True)
+    other = images_for(model.cfg, B=1)
+    moved = other.clone()
+    moved[..., 4:8, 8:12] += 1  # the patch of row 1, column 2
+    changed = []
+    for blocks in (model.blocks[:1], model.blocks):
+        model.blocks = blocks
+        difference = model.forward_features(moved) - model.forward_features(other)
+        changed.append(difference.abs().amax(dim=(0, 2)) > 1e-6)
+    row = [1, *([0] * 6), *([1] * 6), *([0] * 24)]  # CLS, rows of six
+    assert changed[0].int().tolist() == row and changed[1].all()
+
+
+@pytest.mark.skipif(os.environ.get("VITLIB_TYPECHECK") == "1", reason="it cannot follow the checks of shapes")
+@pytest.mark.parametrize("name", ["axial", "axial, avg, relative", "every", "shared"])
+def test_torch_compile_takes_the_model_in_one_piece(name):
+    model, x = make(VARIANTS[name], lively=True), images_for(VARIANTS[name])
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x), model(x), **CLOSE)
+
+
+def test_what_explains_a_model_explains_an_axial_one():
+    model, x = make(VARIANTS["axial"], lively=True), images_for(VARIANTS["axial"])
+    rollout = vl.attention_rollout(model.attention_maps(x))
+    torch.testing.assert_close(rollout.sum(-1), torch.ones(3, 17))
+    assert vl.grad_cam(model, x).shape == (3, 16, 16)
+    assert torch.equal(model.attention_maps(x, [3, -4]), model.attention_maps(x)[[3, 0]])
+
+
+# --- where positions enter (Table 8) ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["learned", "learned2d"])
+@pytest.mark.parametrize("pos_at", ["stem", "every", "shared"])
+def test_positions_enter_where_they_should(kind, pos_at):
+    model, x = make(replace(TINY, pos_embed=kind, pos_at=pos_at, depth=3), lively=True), images_for(TINY)
+    stem = model.pos_embed.table()
+    tables = {
+        "stem": [stem, 0, 0],
+        "shared": [stem] * 3,
+        "every": [stem, *(extra.table() for extra in model.pos_embeds)],
+    }[pos_at]
+    tokens = model.embed(x) - stem
+    for table, block in zip(tables, model.blocks, strict=True):
+        tokens = block(tokens + table)
+    torch.testing.assert_close(model.forward_features(x), model.norm(tokens), **CLOSE)
+
+
+def test_tables_of_later_blocks_change_nothing_else():
+    stem, every, shared = (
+        make(replace(TINY, pos_at=at, mask_token=True)) for at in ("stem", "every", "shared")
+    )
+    names = every.state_dict().keys() - stem.state_dict().keys()
+    assert names == {"pos_embeds.0.weight"} and shared.state_dict().keys() == stem.state_dict().keys()
+    for model in (every, shared):
+        same = [k for k in stem.state_dict() if torch.equal(model.state_dict()[k], stem.state_dict()[k])]
+        assert set(stem.state_dict()) - set(same) <= {"mask_token"}
+    tables = every.state_dict()["pos_embed"], every.state_dict()["pos_embeds.0.weight"]
+    assert not torch.equal(*tables) and vl.count_parameters(every) == vl.count_parameters(stem) + 17 * 24
+    quiet = [name for name, p in every.named_parameters() if any(p is q for q in groups(every)[1]["params"])]
+    assert {"pos_embed.weight", "pos_embeds.0.weight"} <= set(quiet)  # no table decays
+    with torch.no_grad():
+        every.pos_embeds[0].weight.zero_()
+    assert torch.equal(every(images_for(TINY)), stem(images_for(TINY)))
+
+
+def groups(model: vl.VisionTransformer) -> list[dict]:
+    return vl.parameter_groups(model, 0.1)
+
+
+@pytest.mark.parametrize("attention", ["full", "axial"])
+@pytest.mark.parametrize("pos_at", ["stem", "every", "shared"])
+@pytest.mark.parametrize("kind", ["learned", "learned2d"])
+def test_another_image_size_resamples_every_table(attention, pos_at, kind):
+    model = make(replace(TINY, pos_embed=kind, pos_at=pos_at, attention=attention), lively=True)
+    other = model.with_img_size((32, 24))
+    pairs = zip([model.pos_embed, *model.pos_embeds], [other.pos_embed, *other.pos_embeds], strict=True)
+    for old, new in pairs:
+        expected = vl.resample_pos_embed(old.table().detach(), (8, 6), (4, 4))
+        torch.testing.assert_close(new.table(), expected, rtol=0, atol=1e-5)
+    tokens, places = other.embed(images_for(other.cfg)), other.pos_embed.table()
+    for i, block in enumerate(other.blocks):
+        if i and pos_at != "stem":
+            tokens = tokens + (other.pos_embeds[i - 1].table() if pos_at == "every" else places)
+        tokens = block(tokens)
+    torch.testing.assert_close(other.forward_features(images_for(other.cfg)), other.norm(tokens), **CLOSE)
+
+
 # --- masked patches ---------------------------------------------------------------------------------------------
 
 
@@ -356,6 +487,19 @@ def test_masked_tokens_are_the_mask_token_at_their_positions_the_others_as_ever(
     assert torch.equal(hidden[:, 1:][~mask], whole[:, 1:][~mask]) and torch.equal(hidden[:, 0], whole[:, 0])
     nothing = torch.zeros_like(mask)
     assert torch.equal(model.forward_features(x, nothing), model.forward_features(x))
+
+
+def test_a_source_moves_tokens_as_moving_pixels_would():
+    model, x, mask = masked()
+    source = torch.randint(16, mask.shape, generator=torch.Generator().manual_seed(3))
+    patches = vl.patchify(x, 4)
+    moved = torch.stack([patches[b, source[b]] for b in range(3)])
+    expected = model.forward_features(vl.unpatchify(moved, 4, 16), mask)
+    torch.testing.assert_close(model.forward_features(x, mask, source), expected, **CLOSE)
+    assert not torch.allclose(model.forward_features(x, mask), expected)
+    own = torch.arange(16).expand(3, 16)
+    assert torch.equal(model.embed(x, mask, own), model.embed(x, mask))
+    assert torch.equal(model.embed(x, ~mask & mask, own), model.embed(x))
 
 
 def test_gradients_reach_the_mask_token_only_through_a_mask():
@@ -388,6 +532,14 @@ def test_masks_that_do_not_fit_are_refused():
     ):
         with pytest.raises(ValueError, match=rf"expected a mask of torch.bool \(3, 16\), .* got {got}"):
             model.embed(x, wrong)
+    for wrong, got in (
+        (torch.zeros(3, 9, dtype=torch.int64), r"torch.int64 \(3, 9\)"),
+        (torch.zeros(3, 16), r"torch.float32 \(3, 16\)"),
+    ):
+        with pytest.raises(ValueError, match=rf"expected a source of torch.int64 \(3, 16\), .* got {got}"):
+            model.embed(x, mask, wrong)
+    with pytest.raises(ValueError, match="expected a mask beside the source, got None"):
+        model.forward_features(x, source=torch.zeros(3, 16, dtype=torch.int64))
 
 
 # --- the start of training --------------------------------------------------------------------------------------

@@ -399,6 +399,11 @@ def test_every_series_has_its_own_marker_and_line():
             "follow one another in .*, got",
         ),
         (lambda: viz.architecture(vl.ViTConfig(norm_order="post"), rand(3, 32, 32)), "paper's parts, .*post"),
+        (
+            lambda: viz.architecture(vl.ViTConfig(attention="axial"), rand(3, 32, 32)),
+            "paper's parts, .*axial",
+        ),
+        (lambda: viz.architecture(vl.ViTConfig(pos_at="every"), rand(3, 32, 32)), "paper's parts, .*every"),
         (lambda: viz.architecture(vl.ViTConfig(), rand(3, 32, 48)), r"\(32, 32\) of 5 .*got \(32, 48\)"),
         (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
         (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),

@@ -213,6 +213,16 @@ def test_real_timm(timm):
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
 
 
+def test_weights_of_an_axial_model_load():
+    cfg = vl.ViTConfig(
+        16, embed_dim=24, depth=2, mlp_ratio=2.0, num_classes=5, attention="axial", pos_at="every"
+    )
+    theirs, ours = vl.VisionTransformer(cfg), vl.VisionTransformer(cfg)
+    assert vl.load_weights(ours, theirs.state_dict()) == "timm"
+    x = torch.randn(2, 3, 16, 16)
+    assert torch.equal(ours.eval()(x), theirs.eval()(x))
+
+
 def test_real_transformers(tmp_path):
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)

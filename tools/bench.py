@@ -1,6 +1,7 @@
 """Speed and memory of vitlib beside other libraries: same shape of model, same data, same optimiser, turn by turn.
 
 python -m tools.bench           (or: make bench ARGS="--threads 1 --clock cpu")
+python -m tools.bench study     what the runner of studies costs beside the bare loop
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
+from tools import bench_study
 from vitlib.config import ViTConfig
 from vitlib.device import pick_device, pick_precision
 from vitlib.evidence import provenance, write_json
@@ -241,6 +243,8 @@ def peak_of_process() -> int:
 
 def configure_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
+    text = "models: beside other libraries; study: the runner beside the bare loop"
+    parser.add_argument("what", nargs="?", default="models", choices=("models", "study"), help=text)
     for name, default, what in (
         ("embed-dim", 192, "width D"),
         ("depth", 6, "encoder blocks"),
@@ -248,7 +252,8 @@ def configure_parser(parser: argparse.ArgumentParser) -> None:
         ("patch-size", 4, "patch side"),
         ("img-size", 32, "image side"),
         ("batch-size", 128, "images per step"),
-        ("rounds", 7, "turns of each library"),
+        ("rounds", 7, "turns of each"),
+        ("images", 4000, "training images of the tiny study"),
         ("mlp-ratio", 2.0, "hidden width of the MLP over D"),
     ):
         parser.add_argument(f"--{name}", type=type(default), default=default, metavar="N", help=what)
@@ -272,6 +277,26 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(
             "--clock cpu adds up all threads and sees no accelerator; use --device cpu --threads 1 with it"
         )
+    clock = time.process_time if args.clock == "cpu" else time.perf_counter
+    if args.what == "study":
+        speeds = bench_study.measure(args.images, args.rounds, args.device, clock)
+        print(bench_study.table(speeds))
+        result = {
+            "name": "bench-study",
+            **provenance("random images", device, "fp32"),
+            "images_per_s": speeds,
+        }
+    else:
+        result = compare(args, device, clock)
+        print(table(result))
+    result["command"] = shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]])
+    if args.json:
+        print(f"wrote {write_json(args.json, result)}")
+    return 0
+
+
+def compare(args: argparse.Namespace, device: torch.device, clock: Clock) -> dict:
+    """Models of all libraries: speed, memory and parameters."""
     cfg = ViTConfig(
         **{
             name: getattr(args, name)
@@ -280,17 +305,15 @@ def run(args: argparse.Namespace) -> int:
         num_heads=args.heads,
     )
     models, skipped = build_models(cfg, device)
-    clock = time.process_time if args.clock == "cpu" else time.perf_counter
     speed = measure_speed(models, cfg, args.batch_size, args.rounds, device, clock)
     rows = {}
     for name, (model, precision) in models.items():
         order = name.split()[0], precision, cfg, args.batch_size, device
         memory = None if args.no_memory else measure_memory(*order)
         rows[name] = {"parameters": count_parameters(model), "peak_memory": memory, **speed[name]}
-    result = {
+    return {
         "name": "bench",
         **provenance("random images", device, "; ".join(sorted({kind for _, kind in models.values()}))),
-        "command": shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]]),
         "config": vars(cfg),
         "gmacs": count_macs(cfg) / 1e9,
         "batch_size": args.batch_size,
@@ -299,10 +322,6 @@ def run(args: argparse.Namespace) -> int:
         "skipped": skipped,
         "rows": rows,
     }
-    print(table(result))
-    if args.json:
-        print(f"wrote {write_json(args.json, result)}")
-    return 0
 
 
 def table(result: dict) -> str:

@@ -9,7 +9,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from vitlib.config import PRESETS, ViTConfig
+from vitlib.config import CONFIGS, PRESETS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import CIFAR10_CLASSES, fetch_cifar10, find_cifar10, load_cifar10
 from vitlib.data.dataset import Dataset, denormalize, load_dataset, normalize, split_validation
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
@@ -20,7 +20,8 @@ from vitlib.doctor.doctor import doctor
 from vitlib.evidence import load_results
 from vitlib.explain.attention import attention_distance, attention_entropy, attention_rollout
 from vitlib.explain.gradients import grad_cam
-from vitlib.model.attention import Attention
+from vitlib.model.attention import Attention, AxialAttention
+from vitlib.model.build import build_model
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.encoder import Block, PostNormBlock
 from vitlib.model.layers import DropPath, LayerScale, Mlp
@@ -35,13 +36,17 @@ from vitlib.model.patches import (
 )
 from vitlib.model.posembed import sincos_2d
 from vitlib.model.resample import resample_pos_embed
+from vitlib.model.resnet import HybridPatchEmbed, PreActBottleneck, ResNet, StdConv2d
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.augment import augment_batch, cutmix, mixup, random_crop, random_erasing, random_flip
+from vitlib.train.corrupt import corrupt_patches, guess_patches, patch_colours
 from vitlib.train.evaluate import evaluate, predict
-from vitlib.train.loop import train_model
+from vitlib.train.masked import OBJECTIVES, MaskedPatchModel
 from vitlib.train.optim import EMA, build_optimizer, lr_at, parameter_groups
 from vitlib.train.randaugment import rand_augment
 from vitlib.train.recipe import RECIPES, Recipe, recipe
+from vitlib.train.run import train_model
+from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
 from vitlib.weights.foreign import load_weights
 from vitlib.weights.names import convert_state_dict
 from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pretrained

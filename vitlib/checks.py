@@ -25,6 +25,12 @@ def check_count(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a positive integer, got {value!r}")
 
 
+def check_classes(num_classes: object) -> None:
+    """Refuse a `num_classes` that is no whole number, 0 or more."""
+    if not isinstance(num_classes, int) or num_classes < 0:
+        raise ValueError(f"num_classes must be 0 (no head) or more, got {num_classes!r}")
+
+
 def check_rate(name: str, value: Any, below: int | float = 1) -> None:
     """Refuse, under this `name`, a `value` that is no number from 0 to `below` (itself left out)."""
     if not is_number(value) or not 0 <= value < below:
@@ -66,6 +72,21 @@ def check_heads(embed_dim: int, num_heads: int) -> None:
         wider = -(-embed_dim // num_heads) * num_heads
         raise ValueError(
             f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; try embed_dim {wider}"
+        )
+
+
+def check_stages(widths: Any, depths: Any, unit: int) -> None:
+    """Refuse stages that have no width or no depth, or a width that is no multiple of `unit`."""
+    whole = all(
+        isinstance(sizes, tuple) and sizes and all(map(is_count, sizes)) for sizes in (widths, depths)
+    )
+    if not whole or len(widths) != len(depths):
+        raise ValueError(
+            f"widths and depths must be positive integers, one of each for a stage, got {widths} and {depths}"
+        )
+    if odd := [width for width in widths if width % unit]:
+        raise ValueError(
+            f"widths must be multiples of 4 * num_groups = {unit}, got {odd[0]}; try {-(-odd[0] // unit) * unit}"
         )
 
 

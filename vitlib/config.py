@@ -1,4 +1,4 @@
-"""The shape of a Vision Transformer in one frozen dataclass, and the paper's sizes (Table 1)."""
+"""The shape of a Vision Transformer, or of a ResNet, in one frozen dataclass; the paper's sizes (Table 1)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Literal, get_args, get_origin, get_type_hints
 from vitlib.checks import (
     as_pair,
     check_choice,
+    check_classes,
     check_count,
     check_halvings,
     check_heads,
     check_multiple,
     check_quarters,
     check_rate,
+    check_stages,
     is_number,
 )
 
-__all__ = ["CHOICES", "PRESETS", "ViTConfig"]
+__all__ = ["CHOICES", "CONFIGS", "PRESETS", "ResNetConfig", "ViTConfig"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class ViTConfig:
         in_chans: Channels C of the image.
         num_classes: Outputs K of the head; 0 leaves the head out and the model returns D features.
         embed_dim: Width D of every token.
-        depth: Number of encoder blocks L.
+        depth: Number of encoder blocks L; axial ones are pairs, of a block for the rows and one for the columns.
         num_heads: Attention heads h; must divide D.
         mlp_ratio: Hidden width of the MLP over D.
         qkv_bias: Whether the query, key and value projections have a bias.
@@ -41,7 +43,7 @@ class ViTConfig:
         attn_drop_rate: Dropout on the attention weights.
         drop_path_rate: Stochastic depth of the last block; earlier blocks get linearly less.
         global_pool: "token" reads the CLS token, "avg" the mean of the patch tokens.
-        patch_embed: "conv", "linear", "overlap" or "stem"; see `vitlib.model.patches`.
+        patch_embed: "conv", "linear", "overlap", "stem" or "hybrid"; see `vitlib.model.patches`.
         pos_embed: "none", "learned", "learned2d", "sincos2d" or "relative"; see `vitlib.model.posembed`.
         norm_order: "pre" (the paper) or "post" (the 2017 Transformer); see `vitlib.model.encoder`.
         head: "linear", or "mlp" with one tanh hidden layer (the paper's pre-training head).
@@ -49,9 +51,12 @@ class ViTConfig:
         act: "gelu" (exact), "gelu_tanh" (Flax's form) or "relu".
         init_std: Standard deviation of the blocks' matrices before training.
         mask_token: Whether there is a learned token that `VisionTransformer.embed` puts for masked patches.
+        attention: "full", or "axial": along the rows, then along the columns; see `vitlib.model.attention`.
+        pos_at: Where positions are added: "stem", before the first block; "every", before every block, each with its
+            own table; "shared", before every block, one table for all.
 
     Raises:
-        ValueError: If a value is out of range or the sizes do not divide.
+        ValueError: If a value is out of range, the sizes do not divide or two choices exclude each other.
 
     Source: Section 3.1 and Table 1; chapter 08.
     """
@@ -69,7 +74,7 @@ class ViTConfig:
     attn_drop_rate: float = 0.0
     drop_path_rate: float = 0.0
     global_pool: Literal["token", "avg"] = "token"
-    patch_embed: Literal["conv", "linear", "overlap", "stem"] = "conv"
+    patch_embed: Literal["conv", "linear", "overlap", "stem", "hybrid"] = "conv"
     pos_embed: Literal["none", "learned", "learned2d", "sincos2d", "relative"] = "learned"
     norm_order: Literal["pre", "post"] = "pre"
     head: Literal["linear", "mlp"] = "linear"
@@ -77,6 +82,8 @@ class ViTConfig:
     act: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
     init_std: float = 0.02
     mask_token: bool = False
+    attention: Literal["full", "axial"] = "full"
+    pos_at: Literal["stem", "every", "shared"] = "stem"
 
     def __post_init__(self) -> None:
         if isinstance(self.img_size, list):  # a config read back from JSON
@@ -84,8 +91,7 @@ class ViTConfig:
         sides = as_pair("img_size", self.img_size)
         for name in ("patch_size", "in_chans", "embed_dim", "depth", "num_heads"):
             check_count(name, getattr(self, name))
-        if not isinstance(self.num_classes, int) or self.num_classes < 0:
-            raise ValueError(f"num_classes must be 0 (no head) or more, got {self.num_classes!r}")
+        check_classes(self.num_classes)
         if not is_number(self.mlp_ratio) or not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
             raise ValueError(
                 f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
@@ -106,8 +112,13 @@ class ViTConfig:
         check_heads(self.embed_dim, self.num_heads)
         if self.pos_embed in ("learned2d", "sincos2d"):
             check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
-        if self.patch_embed == "stem":
+        if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
+        if self.pos_embed not in POS_AT[self.pos_at]:
+            raise ValueError(
+                f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(POS_AT[self.pos_at])}, got {self.pos_embed!r}; "
+                'take pos_at "stem"'
+            )
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -159,9 +170,77 @@ class ViTConfig:
         return replace(config, **overrides)
 
 
+@dataclass(frozen=True)
+class ResNetConfig:
+    """Everything that decides the shape of a `ResNet`; the defaults suit CIFAR-10.
+
+    The paper's R50x1 has img_size 224, num_classes 1000, widths (256, 512, 1024, 2048), depths (3, 4, 6, 3),
+    stem_stride 4 and num_groups 32.
+
+    Args:
+        img_size: Side in pixels, or (height, width), of the images it is trained on; the model takes any.
+        in_chans: Channels C of the image.
+        num_classes: Outputs K of the head; 0 leaves the head out and the model returns D features.
+        widths: Channels of each stage. Inside a block, and after the stem, there are a quarter as many.
+        depths: Blocks of each stage; every stage but the first halves the image.
+        stem_stride: 1 or 2, of a 3x3 convolution; 4 is BiT's 7x7 convolution with a max-pool, for large images.
+        num_groups: Groups of channels that are normalised together; of one channel each, they lose its brightness.
+
+    Raises:
+        ValueError: If a value is out of range or the groups do not divide the channels.
+
+    Source: Section 4.1, "ResNet (BiT)"; Kolesnikov et al. 2020 (arXiv 1912.11370); chapter 11.
+    """
+
+    img_size: int | tuple[int, int] | list[int] = 32
+    in_chans: int = 3
+    num_classes: int = 10
+    widths: tuple[int, ...] | list[int] = (64, 128, 256)
+    depths: tuple[int, ...] | list[int] = (1, 1, 3)
+    stem_stride: int = 2
+    num_groups: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("img_size", "widths", "depths"):
+            if isinstance(getattr(self, name), list):  # a config read back from JSON
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+        as_pair("img_size", self.img_size)
+        check_count("in_chans", self.in_chans)
+        check_count("num_groups", self.num_groups)
+        check_classes(self.num_classes)
+        check_stages(self.widths, self.depths, 4 * self.num_groups)
+        if self.stem_stride not in (1, 2, 4):
+            raise ValueError(
+                f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; 4 is for large images"
+            )
+
+    @property
+    def image_shape(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        return as_pair("img_size", self.img_size)
+
+    @property
+    def embed_dim(self) -> int:
+        """Width D of the vector that the head reads."""
+        return self.widths[-1]
+
+    @property
+    def depth(self) -> int:
+        """Number of blocks."""
+        return sum(self.depths)
+
+
+#: The kinds of models by name, "vit" and "resnet", and their configs. Source: chapter 11.
+CONFIGS = {"vit": ViTConfig, "resnet": ResNetConfig}
 #: The fields of a `ViTConfig` that take one of a few words, and the words.
 CHOICES = {
     name: get_args(hint) for name, hint in get_type_hints(ViTConfig).items() if get_origin(hint) is Literal
+}
+# positions that can be added there: "relative" acts in every block anyway, fixed waves are the same for every block
+POS_AT = {
+    "stem": CHOICES["pos_embed"],
+    "every": ("learned", "learned2d"),
+    "shared": ("learned", "learned2d", "sincos2d"),
 }
 # layers L, width D, heads h; the MLP is 4D wide in each
 SIZES = {"ti": (12, 192, 3), "s": (12, 384, 6), "b": (12, 768, 12), "l": (24, 1024, 16), "h": (32, 1280, 16)}

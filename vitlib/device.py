@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vitlib.config import ViTConfig
+from vitlib.config import ResNetConfig, ViTConfig
 
 __all__ = [
     "cpuinfo",
@@ -81,15 +81,17 @@ def describe_hardware(device: torch.device) -> str:
     return f"{name}, {torch.get_num_threads()} of {os.cpu_count()} cores"
 
 
-def pick_precision(device: torch.device, model: ViTConfig) -> str:
+def pick_precision(device: torch.device, model: ViTConfig | ResNetConfig) -> str:
     """The faster of "bf16" and "fp32" for training a model on a device.
 
-    bfloat16 wins on GPUs that have it, and on CPUs with AMX for models at least 64 wide (1.1 times as fast; 1.3 at
-    96, 1.6 at 192). With AVX512-BF16 alone its casts cost more than its products save (0.75 times as fast at 192).
+    bfloat16 wins on GPUs that have it, and on CPUs with AMX for ViTs at least 64 wide (1.1 times as fast; 1.3 at
+    96, 1.6 at 192; of ResNets it was not measured there). With AVX512-BF16 alone its casts cost more than its
+    products save (0.75 times as fast at 192).
     """
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
-    pays = device.type == "cpu" and model.embed_dim >= 64 and "amx_bf16" in cpuinfo()
+    wide = isinstance(model, ViTConfig) and model.embed_dim >= 64
+    pays = device.type == "cpu" and wide and "amx_bf16" in cpuinfo()
     return "bf16" if pays else "fp32"
 
 

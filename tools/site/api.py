@@ -26,12 +26,12 @@ ROOMS = {
     "Data": ("data.dataset", "data.cifar10", "data.drawn10", "data.photos"),
     "The model": (
         *("model.patches", "model.resample", "model.posembed", "model.attention", "model.layers"),
-        *("model.encoder", "model.vit", "model.costs"),
+        *("model.encoder", "model.vit", "model.resnet", "model.build", "model.costs"),
     ),
     "Weights": ("weights.pretrained", "weights.foreign", "weights.names"),
     "Training": (
         *("train.recipe", "train.augment", "train.randaugment", "train.optim"),
-        *("train.loop", "train.evaluate"),
+        *("train.corrupt", "train.masked", "train.run", "train.evaluate", "train.transfer"),
     ),
     "Explanations": ("explain.attention", "explain.gradients"),
     "Figures": ("viz.pictures", "viz.curves", "viz.matrices", "viz.attention", "viz.diagrams", "viz.style"),

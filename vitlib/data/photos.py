@@ -14,7 +14,7 @@ from torch import Tensor
 from vitlib.checks import as_pair, check_choice
 from vitlib.data.dataset import Dataset
 
-__all__ = ["SAMPLES", "load_folder", "load_image", "sample_image"]
+__all__ = ["SAMPLES", "load_folder", "load_image", "sample_image", "split_folder"]
 
 SAMPLES = {  # photographs in the public domain that scikit-image's wheel carries
     "astronaut": "astronaut.png",
@@ -90,11 +90,13 @@ def load_folder(path: str | Path, img_size: int | tuple[int, int] = 32) -> Datas
 
     Raises:
         FileNotFoundError: No such folder.
-        ValueError: No class folders, a class without images, a damaged image, or an impossible img_size.
+        ValueError: A file, no class folders, a class without images, a damaged image, or an impossible img_size.
 
     Source: chapter 09.
     """
     path = Path(path).expanduser()
+    if path.is_file():
+        raise ValueError(f"expected a folder with one folder of images for each class, got the file {path}")
     if not path.is_dir():
         raise FileNotFoundError(f"no folder {path}; the current folder is {Path.cwd()}")
     if img_size is None:
@@ -104,13 +106,43 @@ def load_folder(path: str | Path, img_size: int | tuple[int, int] = 32) -> Datas
         raise ValueError(f"expected one folder for each class in {path}, got none; try cat/1.jpg")
     images, labels = [], []
     for label, folder in enumerate(folders):
-        files = sorted(p for p in folder.glob("[!.]*") if p.suffix.lower() in _SUFFIXES)
+        there = sorted(folder.glob("[!.]*"))
+        files = [p for p in there if p.suffix.lower() in _SUFFIXES]
         if not files:
-            raise ValueError(f"expected images in {folder}, got none; put .jpg or .png files there")
+            found = f"none among {len(there)} files like {there[0].name}" if there else "none"
+            raise ValueError(f"expected images in {folder}, got {found}; put .jpg or .png files there")
         images += [load_image(file, img_size) for file in files]
         labels += [label] * len(files)
     classes = tuple(folder.name for folder in folders)
     return Dataset(torch.stack(images), torch.tensor(labels), classes, path.resolve().name, "folder")
+
+
+def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
+    """Holds a tenth of a reader's images out, to test a model by.
+
+    Args:
+        data: What `load_folder` gives.
+
+    Returns:
+        The images to train on, and those to test by: each class in proportion, drawn by seed 0, so that every run on
+        the folder has the same ones.
+
+    Raises:
+        ValueError: Fewer than two classes, or fewer than ten images in one of them.
+
+    Source: chapter 16.
+    """
+    if len(data.classes) < 2:
+        raise ValueError(
+            f"expected two classes or more, got only {data.classes[0]}; give each a folder of its own"
+        )
+    for name, count in zip(data.classes, data.labels.bincount().tolist(), strict=True):
+        if count < 10:
+            raise ValueError(
+                f"expected 10 images or more of each class, as one in ten is held out to test by, got {count} "
+                f"of {name}; add some, or leave that folder out"
+            )
+    return data.hold_out(len(data) // 10)
 
 
 def sample_image(

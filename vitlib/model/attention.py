@@ -1,15 +1,23 @@
-"""Multi-head self-attention (Appendix A, Equations 5-8): one fused path, and the weights on request."""
+"""Multi-head self-attention (Equations 5-8), full or axial (D.6): one fused path, and the weights on request."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import partial
+
 import torch
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import check_count, check_heads
+from vitlib.checks import check_choice, check_count, check_grid, check_heads
 
-__all__ = ["Attention"]
+__all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
+
+GRID = "b h (r c) d"
+LINES = {"row": "b (h r) c d", "column": "b (h c) r d"}
 
 
 def _fused_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
@@ -92,8 +100,12 @@ class Attention(nn.Module):
         Source: Equations 6-8.
         """
         q, k, v = self.project(x)
-        mixed = _fused_attention(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)  # (B, h, T, d)
+        mixed = self._mix(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)  # (B, h, T, d)
         return self.drop(self.proj(mixed.transpose(1, 2).flatten(2)))  # (B, T, h, d) -> (B, T, D)
+
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+        """What every query takes from the values, (B, h, T, d) each."""
+        return _fused_attention(q, k, v, bias, dropout)
 
     def attention_weights(
         self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
@@ -112,3 +124,99 @@ class Attention(nn.Module):
         q, k, _ = self.project(x)
         scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5  # (B, h, T, T)
         return (scores if bias is None else scores + bias).softmax(dim=-1)
+
+
+class AxialAttention(Attention):
+    """Attention along one axis: each patch reads the patches of its row, or of its column, and CLS.
+
+    CLS lies in no row and no column. It reads every token and every patch reads it, as in full attention:
+    so one vector can still speak for the whole image, after a single layer, and the layer is full attention
+    under a mask, without the work for what is masked. N patches score 1 + sqrt(N) keys each and CLS all,
+    O(N sqrt(N)) in place of (1 + N)^2. The parameters have the names and shapes of `Attention`'s. What the
+    paper's model does with CLS it does not say.
+
+    Args:
+        embed_dim: Width D.
+        num_heads: Heads h; each is d = D / h wide.
+        qkv_bias: Whether the joint projection has a bias.
+        attn_drop_rate: Dropout on the attention weights.
+        drop_rate: Dropout on the output.
+        grid: Rows and columns of the patches; T is 1 + rows x columns, CLS first.
+        axis: "row" mixes the patches of one row, "column" those of one column.
+
+    Raises:
+        ValueError: If h does not divide D, the grid is none or the axis unknown; in use, if the tokens are
+            not (B, T, D).
+
+    Source: Appendix D.6, after Ho et al. 2019 (arXiv 1912.12180); chapter 18.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        qkv_bias: bool = True,
+        attn_drop_rate: float = 0.0,
+        drop_rate: float = 0.0,
+        *,
+        grid: tuple[int, int],
+        axis: str,
+    ) -> None:
+        super().__init__(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
+        check_grid("grid", grid)
+        check_choice("axis", axis, LINES)
+        self.grid, self.axis = tuple(grid), axis
+
+    def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
+        rows, cols = self.grid
+        if x.ndim == 3 and x.shape[1] != 1 + rows * cols:
+            raise ValueError(
+                f"expected {1 + rows * cols} tokens, CLS and a grid of {rows} x {cols}, got {x.shape[1]}; "
+                "for images of another size use model.with_img_size(...)"
+            )
+        return super().project(x)
+
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B h T T"]:
+        T = 1 + math.prod(self.grid)
+        queries, keys = self._places(x.device)
+        mask = x.new_full((T, T), -torch.inf)
+        mask[0] = mask[queries, keys] = 0.0
+        mask = mask.expand(1, self.num_heads, T, T)
+        return super().attention_weights(x, mask if bias is None else bias + mask)
+
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+        cls_bias = line_bias = None
+        if bias is not None:
+            queries, keys = self._places(bias.device)
+            cls_bias = bias[:, :, :1]  # (1, h, 1, T)
+            line_bias = bias[:, :, queries, keys].flatten(1, 2)  # (1, h lines, length, 1+length)
+        cls = _fused_attention(q[:, :, :1], k, v, cls_bias, dropout)  # (B, h, 1, d)
+        lines = self._lines(q[:, :, 1:])  # (B, h lines, length, d)
+        lines = _fused_attention(lines, self._with_cls(k), self._with_cls(v), line_bias, dropout)
+        patches = rearrange(lines, f"{LINES[self.axis]} -> {GRID}", h=self.num_heads, r=self.grid[0])
+        return torch.cat([cls, patches], dim=2)  # (B, h, 1+N, d)
+
+    def _lines(self, x: Tensor) -> Tensor:
+        """Every row, or every column, as if it were a head: (B, h, N, d) -> (B, h lines, length, d)."""
+        return rearrange(x, f"{GRID} -> {LINES[self.axis]}", r=self.grid[0])
+
+    def _with_cls(self, x: Tensor) -> Tensor:
+        """The same with CLS before every line: (B, h, 1+N, d) -> (B, h lines, 1+length, d)."""
+        lines = self._lines(x[:, :, 1:])
+        cls = x[:, :, :1].repeat_interleave(lines.shape[1] // self.num_heads, dim=1)  # (B, h lines, 1, d)
+        return torch.cat([cls, lines], dim=2)
+
+    def _places(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Where in T each line's queries and keys stand: (lines, length, 1) and (lines, 1, 1+length), CLS a key."""
+        places = torch.arange(1, 1 + math.prod(self.grid), device=device).unflatten(0, self.grid)
+        places = places if self.axis == "row" else places.T  # (lines, length)
+        return places[:, :, None], F.pad(places, (1, 0))[:, None]
+
+
+#: What one block's depth holds: an attention, or one along the rows and then one along the columns.
+ATTENTIONS: dict[str, Callable[[tuple[int, int]], list[Callable[..., Attention]]]] = {
+    "full": lambda grid: [Attention],
+    "axial": lambda grid: [partial(AxialAttention, grid=grid, axis=axis) for axis in LINES],
+}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from vitlib.config import ViTConfig
+from vitlib.config import ResNetConfig, ViTConfig
+from vitlib.model.build import build_model
 from vitlib.model.patches import PATCH_EMBEDS
 
 __all__ = ["count_macs", "count_parameters"]
@@ -22,36 +23,51 @@ def count_parameters(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
-def count_macs(cfg: ViTConfig) -> int:
+def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     """Multiply-accumulates of one forward pass for one image, attention products included.
 
-    Counted: the patch embedding's convolutions (or matrix), the four D x D projections, the two T x T
-    products and the MLP of each block, and the head. Norms, softmax, activations and biases are left
-    out, as is usual; what a convolution multiplies with its padding's zeros is in.
+    Counted: the patch embedding's convolutions (or matrix), the four D x D projections, the two products
+    of attention (T x T; axial, T x 1 for CLS and a line and CLS for each patch) and the MLP of each block,
+    and the head; of a ResNet, its convolutions and the head. Norms, softmax, activations and biases are left
+    out, as is usual, and so is what standardises a ResNet's weights, once a batch; what a convolution
+    multiplies with its padding's zeros is in.
 
     Source: Section 3.1; the appendix of the book lists the values for Ti/S/B/L/H; chapter 08.
 
     >>> round(count_macs(ViTConfig.preset("vit-b/16")) / 1e9, 4)
     17.5638
     """
-    tokens, width = cfg.num_patches + 1, cfg.embed_dim
+    with torch.device("meta"):
+        if isinstance(cfg, ResNetConfig):
+            return _layer_macs(build_model(cfg), cfg)
+        embedding = PATCH_EMBEDS[cfg.patch_embed](cfg.patch_size, cfg.in_chans, cfg.embed_dim)
+    tokens, width, pairs = cfg.num_patches + 1, cfg.embed_dim, _attention_pairs(cfg)
     projections = tokens * 4 * width**2
-    attention = 2 * tokens**2 * width  # queries by keys, weights by values
+    attention = 2 * sum(pairs) * width  # queries by keys, weights by values
     mlp = tokens * 2 * width * cfg.hidden_dim
     hidden = width**2 if cfg.head == "mlp" and cfg.num_classes else 0
     head = hidden + width * cfg.num_classes
-    return _embedding_macs(cfg) + cfg.depth * (projections + attention + mlp) + head
+    blocks = cfg.depth * (len(pairs) * (projections + mlp) + attention)
+    return _layer_macs(embedding, cfg) + blocks + head
 
 
-def _embedding_macs(cfg: ViTConfig) -> int:
-    """Each layer's weights, as often as it is applied: an image is smaller after every stride."""
-    with torch.device("meta"):
-        embedding = PATCH_EMBEDS[cfg.patch_embed](cfg.patch_size, cfg.in_chans, cfg.embed_dim)
-    (height, width), macs = cfg.image_shape, 0
-    for layer in embedding.modules():
-        if isinstance(layer, nn.Conv2d):
-            height, width = height // layer.stride[0], width // layer.stride[1]
-            macs += height * width * layer.weight.numel()
-        elif isinstance(layer, nn.Linear):
-            macs += cfg.num_patches * layer.weight.numel()
+def _attention_pairs(cfg: ViTConfig) -> list[int]:
+    """Pairs of a query and a key in each attention of one block's depth."""
+    tokens, (rows, cols) = cfg.num_patches + 1, cfg.grid
+    axial = [tokens + cfg.num_patches * (1 + length) for length in (cols, rows)]
+    return {"full": [tokens**2], "axial": axial}[cfg.attention]
+
+
+def _layer_macs(module: nn.Module, cfg: ViTConfig | ResNetConfig) -> int:
+    """Each weight of a convolution or a matrix, as often as it is applied: once for each place of its output."""
+    macs = 0
+
+    def count(layer: nn.Conv2d | nn.Linear, _inputs: tuple, output: Tensor) -> None:
+        nonlocal macs
+        macs += output.numel() // len(layer.weight) * layer.weight.numel()
+
+    for layer in module.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            layer.register_forward_hook(count)
+    module(torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta"))  # shapes alone: nothing is computed
     return macs

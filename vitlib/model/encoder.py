@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -26,6 +28,7 @@ class Block(nn.Module):
         drop_path: Probability of dropping a branch.
         layer_scale: LayerScale's initial value, or None.
         act: Activation of the MLP.
+        attention: Makes the attention from D, h and its three options, as `Attention` does.
 
     Shape: (B, T, D) -> (B, T, D).
 
@@ -43,10 +46,11 @@ class Block(nn.Module):
         drop_path: float = 0.0,
         layer_scale: float | None = None,
         act: str = "gelu",
+        attention: Callable[..., Attention] = Attention,
     ) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(embed_dim, eps=EPS)
-        self.attn = Attention(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
+        self.attn = attention(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
         self.ls1 = nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
         self.norm2 = nn.LayerNorm(embed_dim, eps=EPS)
         self.mlp = Mlp(embed_dim, hidden_dim, act, drop_rate)

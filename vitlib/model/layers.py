@@ -1,4 +1,4 @@
-"""The encoder's small parts: the MLP (Section 3.1), stochastic depth and LayerScale."""
+"""Small parts: the MLP (Section 3.1), stochastic depth, LayerScale, how a projection to tokens starts."""
 
 from __future__ import annotations
 
@@ -90,3 +90,11 @@ class LayerScale(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         return x * self.gamma
+
+
+def init_projection(layer: nn.Conv2d | nn.Linear) -> nn.Conv2d | nn.Linear:
+    """Truncated normal of 1/sqrt(fan-in), so that tokens start with the pixels' mean square; zero bias."""
+    nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+    return layer

@@ -1,4 +1,4 @@
-"""Images to patches and back, and four ways to embed patches (Section 3.1, Equation 1)."""
+"""Images to patches and back, and ways to embed patches (Section 3.1, Equation 1)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from vitlib.checks import as_pair, check_divides, check_halvings, check_images
+from vitlib.model.layers import init_projection
+from vitlib.model.resnet import HybridPatchEmbed
 
 __all__ = [
     "PATCH_EMBEDS",
@@ -105,14 +107,6 @@ def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
     return rearrange(weight, "d c p1 p2 -> d (p1 p2 c)")
 
 
-def _init_projection(layer: nn.Conv2d | nn.Linear) -> nn.Conv2d | nn.Linear:
-    """Truncated normal of 1/sqrt(fan-in), so that tokens start with the pixels' mean square; zero bias."""
-    nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5)
-    if layer.bias is not None:
-        nn.init.zeros_(layer.bias)
-    return layer
-
-
 class ConvPatchEmbed(nn.Module):
     """Patch embedding as a convolution whose stride is its side: the usual implementation.
 
@@ -133,7 +127,7 @@ class ConvPatchEmbed(nn.Module):
         self.patch_size = patch_size
         margin = patch_size // 2 if self.overlap else 0
         kernel_size = patch_size + 2 * margin
-        self.proj = _init_projection(
+        self.proj = init_projection(
             nn.Conv2d(in_chans, embed_dim, kernel_size, stride=patch_size, padding=margin)
         )
 
@@ -158,7 +152,7 @@ class LinearPatchEmbed(nn.Module):
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
         self.patch_size = patch_size
-        self.proj = _init_projection(nn.Linear(patch_size**2 * in_chans, embed_dim))
+        self.proj = init_projection(nn.Linear(patch_size**2 * in_chans, embed_dim))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
         return self.proj(patchify(images, self.patch_size))
@@ -216,7 +210,7 @@ class ConvStem(nn.Module):
                 nn.ReLU(),
             ]
         self.stem = nn.Sequential(*layers)
-        self.proj = _init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
+        self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
         _check(images, self.patch_size)
@@ -228,4 +222,5 @@ PATCH_EMBEDS = {
     "linear": LinearPatchEmbed,
     "overlap": OverlapPatchEmbed,
     "stem": ConvStem,
+    "hybrid": HybridPatchEmbed,
 }

@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from vitlib.checks import check_dtype, check_images
 from vitlib.config import ViTConfig
+from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS
 from vitlib.model.patches import PATCH_EMBEDS
-from vitlib.model.posembed import POS_EMBEDS, STD, learned
+from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned
 
 __all__ = ["VisionTransformer"]
 
@@ -43,7 +44,8 @@ class VisionTransformer(nn.Module):
         self.patch_embed = PATCH_EMBEDS[cfg.patch_embed](cfg.patch_size, cfg.in_chans, cfg.embed_dim)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, cfg.embed_dim))
         self.pos_drop = nn.Dropout(cfg.drop_rate)
-        drop_paths = [cfg.drop_path_rate * i / max(1, cfg.depth - 1) for i in range(cfg.depth)]
+        attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
+        last = len(attentions) - 1
         self.blocks = nn.ModuleList(
             BLOCKS[cfg.norm_order](
                 cfg.embed_dim,
@@ -52,18 +54,22 @@ class VisionTransformer(nn.Module):
                 cfg.qkv_bias,
                 cfg.drop_rate,
                 cfg.attn_drop_rate,
-                drop_path,
+                cfg.drop_path_rate * i / max(1, last),
                 cfg.layer_scale,
                 cfg.act,
+                attention,
             )
-            for drop_path in drop_paths
+            for i, attention in enumerate(attentions)
         )
         # the last post-norm block has normalised its output already
         self.norm = nn.LayerNorm(cfg.embed_dim, eps=EPS) if cfg.norm_order == "pre" else nn.Identity()
         self.head = _build_head(cfg)
         self.blocks.apply(partial(_init_weights, std=cfg.init_std))
         self.head.apply(_init_weights)
-        self.pos_embed = POS_EMBEDS[cfg.pos_embed](cfg.grid, cfg.embed_dim, cfg.num_heads)
+        positions = partial(POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads)
+        self.pos_embed = positions()
+        # before the second block and every later one; the first has what is added at the stem
+        self.pos_embeds = nn.ModuleList(positions() for _ in range(last if cfg.pos_at == "every" else 0))
         if cfg.mask_token:  # after everything else, which it leaves with the random numbers it had
             self.mask_token = learned(1, 1, cfg.embed_dim)
         self.register_state_dict_post_hook(_save_as_timm)
@@ -71,19 +77,24 @@ class VisionTransformer(nn.Module):
         self.register_load_state_dict_post_hook(_report_as_timm)
 
     def embed(
-        self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"] | None = None
+        self,
+        images: Float[Tensor, "B C H W"],
+        mask: Bool[Tensor, "B N"] | None = None,
+        source: Int64[Tensor, "B N"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first.
 
         Args:
             images: (B, C, H, W), normalised.
             mask: (B, N), True for each patch whose token is replaced by the mask token, before its
-                position is added. With "overlap" and "stem", pixels of a masked patch still reach the
-                tokens of its neighbours.
+                position is added. With "overlap", "stem" and "hybrid", pixels of a masked patch still
+                reach the tokens of its neighbours.
+            source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N); None
+                leaves every token in its own place. It comes with a mask, all False where there is none.
 
         Raises:
             ValueError: If the images do not have the shape or the dtype the model was made for, or the
-                mask does not fit, or the model has no mask token.
+                mask or the source does not fit, or the model has no mask token.
 
         Source: Equation 1; for the mask, Section 4.6 and Appendix B.1.2.
         """
@@ -92,19 +103,22 @@ class VisionTransformer(nn.Module):
         check_images(images, f"B {channels} {height} {width}", other_size)
         check_dtype(images, "normalised float", "use vl.normalize(images)")
         patches = self.patch_embed(images)  # (B, N, D)
-        if mask is not None:
-            patches = self._hide(patches, mask)
+        if mask is not None or source is not None:
+            patches = self._corrupt(patches, mask, source)
         tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)  # (B, 1+N, D)
         return self.pos_drop(self.pos_embed(tokens))
 
     def forward_features(
-        self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"] | None = None
+        self,
+        images: Float[Tensor, "B C H W"],
+        mask: Bool[Tensor, "B N"] | None = None,
+        source: Int64[Tensor, "B N"] | None = None,
     ) -> Float[Tensor, "B T D"]:
-        """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images` and `mask` as in `embed`."""
-        x = self.embed(images) if mask is None else self.embed(images, mask)
+        """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images`, `mask`, `source` as in `embed`."""
+        x = self.embed(images) if mask is None and source is None else self.embed(images, mask, source)
         bias = self.pos_embed.attention_bias()
-        for block in self.blocks:
-            x = block(x, bias)
+        for place, block in self._layers():
+            x = block(place(x), bias)
         return self.norm(x)
 
     def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
@@ -130,21 +144,22 @@ class VisionTransformer(nn.Module):
 
         Returns:
             (L, B, h, 1+N, 1+N), rows sum to 1; row 0 is what CLS reads. L x B x h x (1+N)^2 floats
-            can be many: use few images, and `torch.no_grad()`.
+            can be many: use few images, and `torch.no_grad()`. Axial attention has 2L maps, of rows and of
+            columns in turn, 0 outside of a patch's line.
 
         Raises:
             ValueError: If a layer does not exist or the images do not fit.
 
         Source: Equation 6.
         """
-        depth = self.cfg.depth
+        depth = len(self.blocks)
         layers = list(range(depth)) if layers is None else list(layers)
         if not layers or any(not -depth <= layer < depth for layer in layers):
             raise ValueError(f"layers must name blocks from {-depth} to {depth - 1}, got {layers}")
         wanted = {layer % depth for layer in layers}
         x, bias, maps = self.embed(images), self.pos_embed.attention_bias(), {}
-        blocks: list[Any] = list(self.blocks)
-        for i, block in enumerate(blocks[: max(wanted) + 1]):
+        for i, (place, block) in enumerate(self._layers()[: max(wanted) + 1]):
+            x = place(x)
             if i in wanted:
                 maps[i] = block.attention_weights(x, bias)
             x = block(x, bias)
@@ -163,19 +178,38 @@ class VisionTransformer(nn.Module):
         """
         model = copy.deepcopy(self)
         model.cfg = replace(self.cfg, img_size=img_size)
-        model.pos_embed.resample(model.cfg.grid)
+        for module in model.modules():
+            if isinstance(module, PosEmbed):
+                module.resample(model.cfg.grid)
+            elif isinstance(module, AxialAttention):
+                module.grid = model.cfg.grid
         return model
 
-    def _hide(self, patches: Tensor, mask: Tensor) -> Tensor:
-        """The mask token in the place of the masked patches' tokens, (B, N, D)."""
+    def _layers(self) -> list[tuple[Any, Any]]:
+        """Every block, and what adds positions before it."""
+        later = len(self.blocks) - 1
+        places = {"stem": [_unchanged] * later, "every": self.pos_embeds, "shared": [self.pos_embed] * later}
+        return list(zip([_unchanged, *places[self.cfg.pos_at]], self.blocks, strict=False))
+
+    def _corrupt(self, patches: Tensor, mask: Tensor | None, source: Tensor | None) -> Tensor:
+        """Other patches' tokens, and the mask token, in the places that `source` and `mask` name, (B, N, D)."""
         if not self.cfg.mask_token:
             raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
-        if mask.shape != patches.shape[:2] or mask.dtype != torch.bool:
-            raise ValueError(
-                f"expected a mask of torch.bool {tuple(patches.shape[:2])}, one value for each patch, "
-                f"got {mask.dtype} {tuple(mask.shape)}"
-            )
+        if mask is None:
+            raise ValueError("expected a mask beside the source, got None; give one that is False everywhere")
+        for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
+            if which is not None and (which.shape != patches.shape[:2] or which.dtype != dtype):
+                raise ValueError(
+                    f"expected a {name} of {dtype} {tuple(patches.shape[:2])}, one value for each patch, "
+                    f"got {which.dtype} {tuple(which.shape)}"
+                )
+        if source is not None:
+            patches = patches.gather(1, source[:, :, None].expand_as(patches))
         return torch.where(mask[:, :, None], self.mask_token.to(patches.dtype), patches)
+
+
+def _unchanged(x: Tensor) -> Tensor:
+    return x
 
 
 def _build_head(cfg: ViTConfig) -> nn.Module:

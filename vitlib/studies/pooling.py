@@ -2,8 +2,12 @@
 
 Is the CLS token better than the mean of the patches, once each has its own learning rate?
 
+A second question to the same runs: whether the head has a hidden layer, as in the paper's pre-training, or is linear.
+
 - CLS and GAP do equally well, each at its own learning rate: open, +4.0 ± 2.0 points (standard error, n =
   2); about 123 seeds would decide.
+- read from CLS, a head with a hidden layer does as well as a linear one: open.
+- read from GAP, a head with a hidden layer does as well as a linear one: open.
 
 16 runs on CIFAR-10 (JPEG q75) with 2 seeds took 50 minutes: `python -m vitlib study run pooling --data
 cifar10 --threads 1`
@@ -17,10 +21,22 @@ from dataclasses import replace
 from vitlib.studies.study import QUICK, Claim, Study
 
 _RATES = (0.00025, 0.001, 0.004, 0.016)
+_MLP_RATES = (0.001, 0.004)
 
 
-def _names(pool: str) -> tuple[str, ...]:
-    return tuple(f"{pool} lr={rate:g}" for rate in _RATES)
+def _names(pool: str, rates: tuple[float, ...] = _RATES) -> tuple[str, ...]:
+    return tuple(f"{pool} lr={rate:g}" for rate in rates)
+
+
+def _same_head(pool: str, called: str) -> Claim:
+    return Claim(
+        f"read from {called}, a head with a hidden layer does as well as a linear one",
+        "Section 3.1",
+        _names(f"{pool} mlp", _MLP_RATES),
+        _names(pool, _MLP_RATES),
+        margin=0.01,
+        kind="equal",
+    )
 
 
 STUDY = Study(
@@ -29,6 +45,11 @@ STUDY = Study(
         f"{pool} lr={rate:g}": {"model.global_pool": pool, "lr": rate}
         for pool in ("token", "avg")
         for rate in _RATES
+    }
+    | {
+        f"{pool} mlp lr={rate:g}": {"model.global_pool": pool, "model.head": "mlp", "lr": rate}
+        for pool in ("token", "avg")
+        for rate in _MLP_RATES
     },
     claims=(
         Claim(
@@ -39,6 +60,8 @@ STUDY = Study(
             margin=0.01,
             kind="equal",
         ),
+        _same_head("token", "CLS"),
+        _same_head("avg", "GAP"),
     ),
     base=replace(QUICK, epochs=6),
     source="Figure 9",

@@ -57,7 +57,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     own = study.variants[variant]
     changes: dict[str, Any] = {**job.changes, "seed": seed, "name": f"{variant}-s{seed}"}
     one = recipe(_BASE, **changes)
-    cfg = one.model
+    cfg: Any = one.model  # a ViTConfig
     torch.manual_seed(derive_seed(seed, "init"))
     model = VisionTransformer(cfg)
     weight = model.get_parameter("pos_embed.weight")

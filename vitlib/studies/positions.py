@@ -2,16 +2,15 @@
 
 Does a ViT need positions, and which kind?
 
-- having positions matters (+2.8 points of 5-shot accuracy, .61382 to .64206): open, +6.0 ± 0.1 points
-  (standard error, n = 2); about 3 seeds would decide.
-- 2-D positions bring nothing over 1-D (.64001 against .64206): open, +1.2 ± 0.4 points (standard error, n =
-  2); about 5 seeds would decide.
-- relative positions do as well as absolute ones (.64032 against .64206): open, -4.2 ± 0.2 points (standard
-  error, n = 2); about 3 seeds would decide.
+- having positions matters (+2.8 points of 5-shot accuracy, .61382 to .64206): agrees, +2.3 ± 0.4 points
+  (standard error, n = 3).
+- 2-D positions bring nothing over 1-D (.64001 against .64206): open, +0.9 ± 0.8 points (standard error, n =
+  3); about 28 seeds would decide.
+- relative positions do as well as absolute ones (.64032 against .64206): differs, -1.3 ± 0.1 points
+  (standard error, n = 3).
 
-10 runs on CIFAR-10 (JPEG q75) with 2 seeds took 41 minutes: `python -m vitlib study run positions --data
+15 runs on CIFAR-10 (JPEG q75) with 3 seeds took 97 minutes: `python -m vitlib study run positions --data
 cifar10 --threads 1`
-They were run before the study became what it is now: precision was 'auto', now 'fp32'.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int64, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vitlib.data.dataset import resize_images
 from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import evaluate
@@ -70,17 +71,6 @@ METHODS = {
     "first N": _first,
     "mean": _mean,
 }
-
-
-def resize_images(images: UInt8[Tensor, "n C H W"], size: Grid) -> UInt8[Tensor, "n C H2 W2"]:
-    """The same pictures at another size: bicubic, antialiased, uint8 (n, C, H, W) -> (n, C, *size).
-
-    A larger picture made like this shows no detail that the smaller one did not have.
-    """
-    if tuple(images.shape[-2:]) == tuple(size):
-        return images
-    big = F.interpolate(images.float(), size=tuple(size), mode="bicubic", antialias=True)
-    return big.round().clamp(0, 255).to(torch.uint8)
 
 
 def sample_patches(

@@ -103,7 +103,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
     device = pick_device(job.device)
     model, card = load_pretrained(name)
     kind = card["recipe"]["data"]
-    if kind == "cifar10" and find_cifar10() is None:
+    if not isinstance(model, VisionTransformer) or (kind == "cifar10" and find_cifar10() is None):
         return []
     data = load_dataset(kind, "test", n=None if job.scale == "full" else _QUICK)
     rows = read_model(model.to(device), data, name=variant, seed=seed, progress=job.progress)

@@ -1,57 +1,31 @@
-"""Runs studies and tells what they found: every variant with every seed, skipping what is finished."""
+"""Runs studies: every variant with every seed, skipping what is finished, beside other runners or alone."""
 
 from __future__ import annotations
 
-import itertools
-import json
+import contextlib
+import io
+import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
-from multiprocessing import get_context
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-import torch
-
-from vitlib.checks import check_count
+from vitlib.checks import check_between, check_count, is_number
 from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device, pick_precision
-from vitlib.evidence import load_results, provenance, summarize, write_json
-from vitlib.studies import (
-    initialisation,
-    laptop,
-    longest,
-    mirroring,
-    norm_order,
-    pooling,
-    position_start,
-    positions,
-    recipes,
-    residuals,
-    resolution,
-    stems,
-)
-from vitlib.studies.study import Job, Study
-from vitlib.train.checkpoint import checksum, differences
+from vitlib.evidence import provenance
+from vitlib.studies.plan import Plan
+from vitlib.studies.registry import STUDIES, find, folders
+from vitlib.studies.report import board, report, show, tell
+from vitlib.studies.study import Job
+from vitlib.studies.work import work
+from vitlib.train.checkpoint import checksum
 from vitlib.train.recipe import recipe
 
-__all__ = ["STUDIES", "report", "run_study", "tell"]
-
-Place = tuple[str, int]  # variant and seed
-STUDIES: dict[str, Study] = {
-    "positions": positions.STUDY,
-    "pooling": pooling.STUDY,
-    "stems": stems.STUDY,
-    "resolution": resolution.STUDY,
-    "norm-order": norm_order.STUDY,
-    "initialisation": initialisation.STUDY,
-    "residuals": residuals.STUDY,
-    "position-start": position_start.STUDY,
-    "recipes": recipes.STUDY,
-    "mirroring": mirroring.STUDY,
-    "laptop": laptop.STUDY,
-    "longest": longest.STUDY,
-}
+# what finds and tells is here too: whoever uses studies needs this module alone
+__all__ = ["STUDIES", "board", "find", "folders", "make_plans", "report", "run_plans", "run_study", "tell"]
 
 
 def run_study(
@@ -66,9 +40,13 @@ def run_study(
     budget_minutes: float | None = None,
     jobs: int = 1,
     progress: bool = True,
+    start_from: str | Path | None = None,
     **changes,
 ) -> dict:
     """Run every variant with every seed, skipping what is finished, and write `<out>/<name>.json`.
+
+    Each finished run is kept at once in a small file in its own folder. Several runners may share `out`: a run is done
+    by one of them, and all of them end when all runs are done. One that is killed loses at most its last minute.
 
     Args:
         name: One of `STUDIES`.
@@ -79,8 +57,10 @@ def run_study(
         n_val: Images held out.
         device: "auto", "cpu", "cuda" or "mps".
         budget_minutes: Stop after this time; the same call goes on.
-        jobs: Runs at once, each in a process with its share of the threads.
+        jobs: Runs at once, each in a process with its share of the threads, all on the one device.
         progress: Whether to show bars and lines.
+        start_from: A folder whose `<name>.json` has runs that count as finished, where they are the same as these;
+            "results" is the book's own.
         **changes: Fields that every run changes, as for `recipe`.
 
     Returns:
@@ -88,191 +68,178 @@ def run_study(
         seeds) and n of each variant; "verdicts" of the study's claims; "finished" says whether all ran.
 
     Raises:
-        ValueError: If the study or the scale is unknown, or the data do not fit.
+        ValueError: If the study or the scale is unknown, the data do not fit, or what the folder holds is damaged or
+            of other runs; nothing is written then.
+        FloatingPointError: After all other runs, if a loss was no longer a number.
     """
-    study = find(name)
-    if scale not in ("quick", "full"):
-        raise ValueError(f"scale must be quick or full, got {scale!r}")
-    check_count("jobs", jobs)
-    seeds = study.seeds if seeds is None else seeds
-    if not seeds or len(set(seeds)) != len(seeds):
-        raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
-    where, out = pick_device(device), Path(out or f"runs/study-{name}")
-    shared = {"data": data.name, **(study.full if scale == "full" else {}), **changes}
-    if study.base is None and changes:
-        raise ValueError(
-            f"study {name!r} follows no recipe, so nothing of one can be changed, got {sorted(changes)}"
-        )
-    if taken := sorted({key for own in study.variants.values() for key in own} & set(changes)):
-        raise ValueError(
-            f"study {name!r} varies {', '.join(taken)} itself; change something else, or write a study"
-        )
-    base = None if study.base is None else recipe(study.base, **shared)
-    if study.n_train:
-        data = replace(data, images=data.images[: study.n_train], labels=data.labels[: study.n_train])
-    train, val = data.hold_out(n_val) if study.holdout else (data, None)
-    precision = "fp32" if base is None else base.precision
-    if base is not None and precision == "auto":
-        precision = pick_precision(where, base.model)
-    result = {
-        "name": name,
-        "question": study.question,
-        "source": study.source,
-        "scale": scale,
-        "measure": study.measure,
-        "metric": study.metric,
-        **provenance(data.label, where, precision),
-        "n_train": 0 if study.n_train == 0 else len(train),
-        "n_val": len(val) if val else 0,
-        **({} if base is None else {"base": asdict(base)}),
-    }
-    same = {"scale": scale, "base": result.get("base"), "data": [data.label, checksum(train)]}
-    deadline = None if budget_minutes is None else time.time() + 60 * budget_minutes
-    job = Job(train, val, out, scale, shared, device, None, progress and jobs == 1)
-    places = [(variant, seed) for seed, variant in itertools.product(seeds, study.variants)]
-    about = {variant: {**same, "variant": own} for variant, own in study.variants.items()}
-    kept = {place: job.folder(*place) / "rows.json" for place in places}
-    done = {place: rows for place in places if (rows := _read_rows(kept[place], about[place[0]])) is not None}
-
-    def write() -> dict:
-        runs = [row for place in places for row in done.get(place, [])]
-        return _write(out, result, runs, study, len(done) == len(places))
-
-    for place, rows in _work(study, job, deadline, [place for place in places if place not in done], jobs):
-        write_json(kept[place], {"about": about[place[0]], "rows": rows})
-        done[place] = rows
-        if progress and rows:
-            score = show(rows[-1]["final"][study.metric], study.metric)
-            print(
-                f"{name}: {place[0]}, seed {place[1]}: {score} ({len(done)} of {len(places)} runs)",
-                flush=True,
-            )
-        write()
-    return write()
+    plans = make_plans(
+        folders(name, out),
+        lambda _: data,
+        scale=scale,
+        seeds=seeds,
+        n_val=n_val,
+        device=device,
+        changes=changes,
+    )
+    more = {"jobs": jobs, "budget_minutes": budget_minutes, "progress": progress, "start_from": start_from}
+    return run_plans(plans, **more)[name]
 
 
-def _work(
-    study: Study, job: Job, deadline: float | None, places: list[Place], jobs: int
-) -> Iterator[tuple[Place, list[dict]]]:
-    """Each run that ends in time, with its rows, as it ends; in turn, or `jobs` at once."""
-    if jobs == 1:
-        for place in places:
-            if (rows := _one(study, place, job, deadline)) is None:
-                return
-            yield place, rows
-        return
-    threads = max(1, torch.get_num_threads() // jobs)
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,))
-    try:
-        running = {pool.submit(_one, study, place, job, deadline): place for place in places}
-        for future in as_completed(running):
-            if (rows := future.result()) is not None:
-                yield running[future], rows
-    finally:  # after Ctrl-C, which every process hears, none is begun
-        pool.shutdown(cancel_futures=True)
+def make_plans(
+    places: Mapping[str, Path],
+    load: Callable[[str], Dataset],
+    *,
+    scale: str = "quick",
+    seeds: tuple[int, ...] | None = None,
+    n_val: int | None = None,
+    device: str = "auto",
+    changes: dict | None = None,
+) -> list[Plan]:
+    """Studies ready to run, with what of them is finished; nothing is written.
 
-
-def _one(study: Study, place: Place, job: Job, deadline: float | None) -> list[dict] | None:
-    """The rows of one run; None if the time was over."""
-    left = None if deadline is None else (deadline - time.time()) / 60
-    return None if left is not None and left <= 0 else study.run(study, *place, replace(job, left=left))
-
-
-def _read_rows(path: Path, about: dict) -> list[dict] | None:
-    """The rows of a finished run, if they are there and it was the same; a changed one is run, or refused, anew."""
-    if not path.is_file():
-        return None
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    return kept["rows"] if kept["about"] == json.loads(json.dumps(about)) else None
-
-
-def find(name: str) -> Study:
-    """The study of this name."""
-    if name not in STUDIES:
-        raise ValueError(f"unknown study {name!r}; choose one of {', '.join(STUDIES)}")
-    return STUDIES[name]
-
-
-def show(value: float, metric: str) -> str:
-    """A number as it stands in a report: accuracies in percent."""
-    return f"{value:.2%}" if "accuracy" in metric else f"{value:.3f}"
-
-
-def _write(out: Path, result: dict, runs: list[dict], study: Study, finished: bool) -> dict:
-    """Write what is known so far; what all runs share stands once, in the header."""
-    heads = ("hardware", "precision", "dataset")
-    shared = {
-        key: "; ".join(sorted({run[key] for run in runs if key in run})) or result[key] for key in heads
-    }
-    scores: dict[str, list[float]] = {}
-    for run in runs:
-        scores.setdefault(run["variant"], []).append(run["final"][study.metric])
-    result = {
-        **result,
-        **shared,
-        "seconds": round(sum(run["seconds"] for run in runs), 1),
-        "finished": finished,
-        "runs": [{key: value for key, value in run.items() if key not in heads[:2]} for run in runs],
-        "summary": {variant: summarize(values) for variant, values in scores.items()},
-        "verdicts": {claim.says: claim.judge(runs) for claim in study.claims},
-    }
-    write_json(out / f"{result['name']}.json", result)
-    return result
-
-
-def report(name: str, out: str | Path | None = None) -> str:
-    """What a study found, as a Markdown table: from `<out>/<name>.json`, else from the book's own results.
+    Args:
+        places: Name of a study -> folder of its runs.
+        load: Gives the training images by the name of a data set.
+        scale: "quick" or "full".
+        seeds: None takes each study's.
+        n_val: Images held out; None takes a tenth, 5,000 at most.
+        device: "auto", "cpu", "cuda" or "mps".
+        changes: Fields that every run changes, as for `recipe`.
 
     Raises:
-        ValueError: If the study was never run here and is not among the book's results.
+        ValueError: If a study, the scale or a seed is unknown, the data do not fit, or a folder is not the study's.
     """
-    folder = Path(out or f"runs/study-{name}")
-    result = load_results(name, folder if (folder / f"{name}.json").exists() else None)
-    metric = result["metric"]
-    judged = f"{result['n_val']:,} held-out images" if result["n_val"] else result["measure"]
-    lines = [
-        f"{result['question']} {result['dataset']}, {result['scale']} scale, {judged}.",
-        "",
-        f"| variant | {metric.removeprefix('val_').replace('_', ' ')} | sd over seeds | seeds |",
-        "|---|---|---|---|",
-    ]
-    for variant, s in result["summary"].items():
-        spread = "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
-        lines.append(f"| {variant} | {show(s['mean'], metric)} | {spread} | {s['n']} |")
-    return "\n".join([*lines, "", tell(result)])
+    if scale not in ("quick", "full"):
+        raise ValueError(f"scale must be quick or full, got {scale!r}")
+    if seeds is not None and (not seeds or len(set(seeds)) != len(seeds)):
+        raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
+    for seed in seeds or ():
+        check_between("seeds", seed, 0, 2**32 - 1)
+    where, changes, load, plans = pick_device(device), changes or {}, cache(load), []
+
+    @cache
+    def divide(kind: str, first: int | None, holdout: bool) -> tuple[Dataset, Dataset | None, int]:
+        """The images to train on, those held out, and a checksum; made once for all studies that share them."""
+        data = whole = load(kind)
+        if first:
+            data = replace(data, images=data.images[:first], labels=data.labels[:first])
+        held_out = min(5000, len(whole) // 10) if n_val is None else n_val
+        train, val = data.hold_out(held_out) if holdout else (data, None)
+        return train, val, checksum(train)
+
+    for name, out in places.items():
+        study = find(name)
+        if study.base is None and changes:
+            raise ValueError(
+                f"study {name!r} follows no recipe, so nothing of one can be changed, got {sorted(changes)}"
+            )
+        if own := sorted({key for variant in study.variants.values() for key in variant} & set(changes)):
+            raise ValueError(
+                f"study {name!r} varies {', '.join(own)} itself; change something else, or write a study"
+            )
+        train, val, crc = divide(study.data, study.n_train, study.holdout)
+        shared = {"data": train.name, **(study.full if scale == "full" else {}), **changes}
+        base = None if study.base is None else recipe(study.base, **shared)
+        precision = "fp32" if base is None else base.precision
+        if base is not None and precision == "auto":
+            precision = pick_precision(where, base.model)
+        header = {
+            "name": name,
+            "question": study.question,
+            "source": study.source,
+            "scale": scale,
+            "measure": study.measure,
+            "metric": study.metric,
+            **provenance(train.label, where, precision),
+            "n_train": 0 if study.n_train == 0 else len(train),
+            "n_val": len(val) if val else 0,
+            "data_checksum": crc,
+            **({} if base is None else {"base": asdict(base)}),
+        }
+        job = Job(train, val, out, scale, shared, device, None, False)
+        plans.append(Plan(name, study, job, header, study.seeds if seeds is None else tuple(seeds)))
+    for plan in plans:
+        plan.check_folder()
+        plan.collect()
+    return plans
 
 
-def tell(result: dict) -> str:
-    """What a study found, as it stands in its docstring: the verdict on each claim, what it cost, the command."""
-    lines = []
-    for claim, found in result["verdicts"].items():
-        verdict = found["verdict"]
-        if "se" in found:
-            share = "accuracy" in found.get("metric", result["metric"])
-            scale, form = (100, "{:+.1f} ± {:.1f} points") if share else (1, "{:+.2f} ± {:.2f}")
-            numbers = form.format(scale * found["difference"], scale * found["se"])
-            verdict += f", {numbers} (standard error, n = {found['n']})"
-            verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""
-        lines.append(f"- {claim}: {verdict}.")
-    if lines:
-        lines.append("")  # ends the list
-    minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
-    lines.append(
-        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds > 1)} took "
-        f"{minutes:.0f} minutes: `{result['command']}`"
-    )
-    if older := _since(result):
-        lines.append(f"They were run before the study became what it is now: {older}.")
-    return "\n".join(lines)
+def run_plans(
+    plans: list[Plan],
+    *,
+    jobs: int = 1,
+    budget_minutes: float | None = None,
+    progress: bool = True,
+    start_from: str | Path | None = None,
+) -> dict[str, dict]:
+    """Run several studies as one: every variant of all of them with its first seed, before any with its second.
+
+    Args:
+        plans: The studies, the most valuable first.
+        jobs: As for `run_study`.
+        budget_minutes: For all of them together.
+        progress: Whether to show bars and lines.
+        start_from: As for `run_study`.
+
+    Returns:
+        Name -> what its file of results holds.
+
+    Raises:
+        ValueError: If a number is out of range, or the folder to start from is not there or damaged.
+        FloatingPointError: After all other runs, if a loss was no longer a number.
+    """
+    check_count("jobs", jobs)
+    if budget_minutes is not None and not (is_number(budget_minutes) and budget_minutes > 0):
+        raise ValueError(
+            f"budget_minutes must be above 0, got {budget_minutes!r}; leave it out to run to the end"
+        )
+    if start_from is not None and start_from != "results" and not Path(start_from).is_dir():
+        raise ValueError(
+            f"there is no folder {start_from} to start from; 'results' takes the book's own results"
+        )
+    deadline = None if budget_minutes is None else time.time() + 60 * budget_minutes
+    for plan in plans:
+        plan.job.progress = progress and jobs == 1
+        if start_from is not None and (said := plan.take(start_from)) and progress:
+            print(said, flush=True)
+        plan.write()
+    todo = [(plan, place) for plan in plans for place in plan.places if place not in plan.done]
+    todo.sort(key=lambda task: task[0].seeds.index(task[1][1]))  # else in their order
+    with _bar(plans, progress) as bar:
+        for plan, (variant, seed), rows in work(todo, jobs, deadline, progress):
+            plan.done[variant, seed] = rows
+            if progress and rows:
+                score = show(rows[-1]["final"][plan.study.metric], plan.study.metric)
+                count = f"{plan.finished} of {len(plan.places)} runs"
+                print(f"{plan.name}: {variant}, seed {seed}: {score} ({count})", flush=True)
+            plan.write()
+            bar.update(sum(plan.finished for plan in plans) - bar.n)
+    return {plan.name: plan.write() for plan in plans}
 
 
-def _since(result: dict) -> str:
-    """What a committed study's base had otherwise, in words; "" where nothing differs."""
-    study = STUDIES.get(result["name"])
-    if study is None or study.base is None or "base" not in result or result["scale"] != "quick":
-        return ""
-    now = {key: value for key, value in asdict(study.base).items() if key not in ("data", "name", "seed")}
-    then = {key: result["base"].get(key, value) for key, value in now.items()}
-    # fields that the model did not have yet were as they are by default
-    then["model"] = now["model"] | then["model"]
-    return "; ".join(differences(then, now))
+@contextlib.contextmanager
+def _bar(plans: list[Plan], progress: bool) -> Iterator[Any]:
+    """A bar over the runs, where there is a terminal; what is printed meanwhile stands above it."""
+    from tqdm import tqdm
+
+    hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    total, done = sum(len(plan.places) for plan in plans), sum(plan.finished for plan in plans)
+    name = plans[0].name if len(plans) == 1 else f"{len(plans)} studies"
+    with tqdm(total=total, initial=done, desc=name, unit="run", disable=hidden) as bar:
+        with contextlib.nullcontext() if bar.disable else contextlib.redirect_stdout(_Above(bar, sys.stdout)):
+            yield bar
+
+
+class _Above(io.TextIOBase):
+    """What is printed, line by line, where no bar stands."""
+
+    def __init__(self, bar: Any, out: Any) -> None:
+        self.bar, self.out, self.line = bar, out, ""
+
+    def write(self, text: str) -> int:
+        *lines, self.line = (self.line + text).split("\n")
+        if lines:
+            with self.bar.external_write_mode(file=sys.stderr):  # takes all bars away, and shows them again
+                self.out.write("\n".join([*lines, ""]))
+                self.out.flush()
+        return len(text)

@@ -5,17 +5,30 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vitlib.data.dataset import Dataset
-from vitlib.evidence import paired_difference
-from vitlib.model.vit import VisionTransformer
-from vitlib.train.loop import train_model
-from vitlib.train.recipe import Recipe, recipe
+import torch
 
-__all__ = ["FULL", "QUICK", "Claim", "Job", "Study", "rows_of", "train_variant"]
+from vitlib.checks import check_between
+from vitlib.data.dataset import Dataset
+from vitlib.device import derive_seed
+from vitlib.evidence import paired_difference
+from vitlib.train.recipe import Recipe, recipe
+from vitlib.train.run import train_model
+
+__all__ = [
+    "FULL",
+    "QUICK",
+    "Claim",
+    "Job",
+    "Study",
+    "draw_images",
+    "multiply_epochs",
+    "rows_of",
+    "train_variant",
+]
 
 SEEDS = 3  # with fewer, a verdict is open
 # 96 wide, 4 deep; one precision, so that machines compare
@@ -39,8 +52,8 @@ class Claim:
     Each side is a tuple of variants and is read by the one of them with the best mean. The differences are paired by
     seed; their mean has a 95 % interval (Student's t). "ahead": the sentence differs if the interval lies below
     `margin` (to be ahead by less than matters is to differ), and else agrees if it lies above 0. "equal": it agrees if
-    the interval lies within `margin` of 0, and else differs if 0 is outside. Otherwise, and with fewer than three
-    shared seeds, it is open.
+    the interval lies within `margin` of 0, and else differs if 0 is outside. "apart" is the opposite of "equal".
+    Otherwise, and with fewer than three shared seeds, it is open.
 
     Args:
         says: The sentence, with the paper's numbers.
@@ -48,7 +61,7 @@ class Claim:
         first: The side that should be ahead.
         second: The other side.
         margin: The smallest difference that would matter, in units of the metric.
-        kind: "ahead" or "equal".
+        kind: "ahead", "equal" or "apart".
         metric: A key of each run's "final"; the larger value is ahead, so a claim on losses names the worse side first.
     """
 
@@ -85,7 +98,8 @@ class Claim:
             verdict = "differs" if high < self.margin else "agrees" if low > 0 else "open"
         else:
             within = -self.margin < low and high < self.margin
-            verdict = "agrees" if within else "differs" if low > 0 or high < 0 else "open"
+            same, other = ("agrees", "differs") if self.kind == "equal" else ("differs", "agrees")
+            verdict = same if within else other if low > 0 or high < 0 else "open"
         if verdict == "open" or paired["n"] < SEEDS:
             # as many as make a 95 % interval narrower than the margin, if the spread stays as it is
             spread = paired["se"] * paired["n"] ** 0.5 if paired else 0.0
@@ -123,23 +137,48 @@ class Job:
 
 
 def train_variant(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[VisionTransformer], dict] | None = None
+    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None = None
 ) -> list[dict] | None:
     """Train one variant with one seed, or go on with it; None if the time was over before its end.
 
-    What `look` sees in the trained model joins the row's "final".
+    A variant with "n_train" sees that many images; see `draw_images`. What `look` sees in the trained model joins the
+    row's "final".
     """
     own = study.variants[variant]
     changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
+    data = draw_images(job.data, changes.pop("n_train", None), seed)
     one = recipe(study.base or QUICK, **changes)
     out, left = job.folder(variant, seed), job.left
     log = train_model(
-        one, job.data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress
+        one, data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress
     )
     rows = rows_of(log, variant, own, seed)
     if rows and look:
         rows[0]["final"] |= look(log["model"])
     return rows
+
+
+def multiply_epochs(study: Study, variant: str, job: Job) -> Study:
+    """The study with a variant's "times" multiplied out: so many times the epochs that the scale has."""
+    own, base = dict(study.variants[variant]), study.base or QUICK
+    epochs = own.pop("times", 1) * job.changes.get("epochs", base.epochs)
+    return replace(study, variants={variant: {**own, "epochs": max(1, round(epochs))}})
+
+
+def draw_images(data: Dataset, n: int | None, seed: int) -> Dataset:
+    """`n` of the images, drawn by the seed and repeated until they are as many as before; all of them for None.
+
+    So an epoch has as many steps, whatever `n` is, and a larger `n` holds the images of a smaller one.
+
+    Raises:
+        ValueError: If there are not as many.
+    """
+    if n is None:
+        return data
+    check_between("n_train", n, 1, len(data), " training images")
+    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(derive_seed(seed, "n_train")))
+    index = order[torch.arange(len(data)) % n]
+    return replace(data, images=data.images[index], labels=data.labels[index])
 
 
 def rows_of(log: dict, variant: str, changes: dict, seed: int) -> list[dict] | None:

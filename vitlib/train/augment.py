@@ -18,6 +18,7 @@ from vitlib.train.randaugment import Floats, Images, rand_augment
 
 __all__ = [
     "augment_batch",
+    "augment_images",
     "cutmix",
     "mixup",
     "random_crop",
@@ -54,6 +55,20 @@ def augment_batch(
 
     Source: each part names its own; the order is timm's; chapter 09.
     """
+    images = augment_images(images, recipe, generator)
+    targets = soft_targets(labels, num_classes, recipe.label_smoothing)
+    methods = [(f, a) for f, a in ((mixup, recipe.mixup), (cutmix, recipe.cutmix)) if a]
+    if mix and methods:  # one of them per batch, its parameters per image
+        method, alpha = methods[int(torch.randint(len(methods), (1,), generator=generator))]
+        images, targets = method(images, targets, alpha, generator)
+    return images, targets
+
+
+def augment_images(images: Images, recipe, generator: Generator) -> Floats:
+    """The part of `augment_batch` that needs no labels: crop, flip, RandAugment, erasing.
+
+    Source: each part names its own; the order is timm's.
+    """
     if recipe.crop:
         images = random_crop(images, recipe.crop, generator)
     if recipe.flip:
@@ -63,12 +78,7 @@ def augment_batch(
         images = rand_augment(images, generator, recipe.randaugment, recipe.magnitude)
     if recipe.erasing:
         images = random_erasing(images, generator, recipe.erasing)
-    targets = soft_targets(labels, num_classes, recipe.label_smoothing)
-    methods = [(f, a) for f, a in ((mixup, recipe.mixup), (cutmix, recipe.cutmix)) if a]
-    if mix and methods:  # one of them per batch, its parameters per image
-        method, alpha = methods[int(torch.randint(len(methods), (1,), generator=generator))]
-        images, targets = method(images, targets, alpha, generator)
-    return images, targets
+    return images
 
 
 def soft_targets(labels: Integer[Tensor, " B"], num_classes: int, smoothing: float = 0.0) -> Targets:

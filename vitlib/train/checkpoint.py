@@ -55,24 +55,25 @@ def save_checkpoint(path: Path, state: dict) -> None:
         ) from error
 
 
-def load_checkpoint(path: Path, identity: dict, device: torch.device) -> dict:
+def load_checkpoint(path: Path, identity: dict, device: torch.device, usual: dict | None = None) -> dict:
     """Read a run's state.
 
     Args:
         path: The file.
         identity: What makes it this run; it must be the file's.
         device: Where the tensors go.
+        usual: What a part of the identity was before it had a name; see `differences`.
 
     Raises:
         ValueError: If the file is damaged or of another run.
     """
-    anew = "start anew with resume=False (--no-resume)"
+    anew = "delete it, or start anew with resume=False (--no-resume)"
     try:
         state = torch.load(path, map_location=device, weights_only=True)
         theirs = state["identity"]
     except _DAMAGE as error:
         raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
-    if differs := list(differences(theirs, identity)):
+    if differs := list(differences(theirs, identity, usual)):
         raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")
     return state
 
@@ -83,12 +84,20 @@ def checksum(data: Dataset) -> int:
     return zlib.crc32(labels.numpy().data, zlib.crc32(images.numpy().data))
 
 
-def differences(theirs: dict, ours: dict, path: str = "") -> Iterator[str]:
-    """What two nested dictionaries have otherwise, in words."""
+def differences(theirs: dict, ours: dict, usual: dict | None = None, path: str = "") -> Iterator[str]:
+    """What two nested dictionaries have otherwise, in words.
+
+    Args:
+        theirs: As a file has it, perhaps from before some field existed.
+        ours: As it is now.
+        usual: The value of a field that one of them lacks; see `usual_fields`.
+        path: What stands before each name.
+    """
+    usual = usual or {}
     for key in sorted(theirs.keys() | ours.keys()):
-        a, b = theirs.get(key), ours.get(key)
+        a, b = theirs.get(key, usual.get(key)), ours.get(key, usual.get(key))
         if isinstance(a, dict) and isinstance(b, dict):
-            yield from differences(a, b, f"{path}{key}.")
+            yield from differences(a, b, usual.get(key), f"{path}{key}.")
         elif a != b:
             yield f"{path}{key} was {a!r}, now {b!r}"
 

@@ -36,7 +36,7 @@ def predict(
 
     Source: chapter 09.
     """
-    return _logits(model, images, device, batch_size).softmax(1)
+    return outputs(model, images, device, batch_size).softmax(1)
 
 
 def evaluate(
@@ -65,7 +65,7 @@ def evaluate(
     """
     if len(images) != len(labels):
         raise ValueError(f"expected as many labels as images, got {len(labels)} and {len(images)}")
-    logits, labels = _logits(model, images, device, batch_size), labels.cpu()
+    logits, labels = outputs(model, images, device, batch_size), labels.cpu()
     predictions = logits.argmax(1)
     return {
         "loss": F.cross_entropy(logits, labels).item(),
@@ -75,7 +75,8 @@ def evaluate(
 
 
 @torch.inference_mode()
-def _logits(model: nn.Module, images: Tensor, device: str | torch.device | None, batch_size: int) -> Tensor:
+def outputs(model: nn.Module, images: Tensor, device: str | torch.device | None, batch_size: int) -> Tensor:
+    """What a model in eval mode makes of images that are normalised here: float32 on the CPU; see `predict`."""
     if len(images) == 0:
         raise ValueError("expected at least one image, got none")
     here = next(model.parameters()).device
@@ -84,6 +85,6 @@ def _logits(model: nn.Module, images: Tensor, device: str | torch.device | None,
         model, here = copy.deepcopy(model).to(there), there  # the caller's stays where it is
     was_training = model.training
     model.eval()
-    logits = [model(normalize(batch.to(here))).float().cpu() for batch in images.split(batch_size)]
+    found = [model(normalize(batch.to(here))).float().cpu() for batch in images.split(batch_size)]
     model.train(was_training)
-    return torch.cat(logits)
+    return torch.cat(found)

@@ -67,8 +67,8 @@ class History:
 
         Args:
             lr: The last step's learning rate.
-            train: "loss" and "accuracy" on the training images, as they were augmented.
-            val: The same on the held-out images; empty where there are none.
+            train: "loss" and the objective's metric on the training images, as they were augmented.
+            val: The same, and more, on the held-out images; empty where there are none.
             images: Seen in this epoch.
             clock: What `tick` gave when its last step ended, before the held-out images were scored.
 
@@ -87,7 +87,8 @@ class History:
             if share < 1:  # else the peak was measured while the machine did other work
                 self.log["share_of_peak"] = float(f"{share:.3g}")
         line = f"epoch {row['epoch']:3d}/{self.recipe.epochs}"
-        line += f"  loss {train['loss']:.3f}  accuracy {train['accuracy']:.1%}"
+        _, metric = train
+        line += f"  loss {train['loss']:.3f}  {metric} {train[metric]:.1%}"
         if val:
-            line += f"  held out {val['loss']:.3f} {val['accuracy']:.1%}"
+            line += f"  held out {val['loss']:.3f} {val[metric]:.1%}"
         return f"{line}  {rate:.0f} images/s  {row['seconds']:.0f} s"

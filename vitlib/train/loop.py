@@ -12,69 +12,19 @@ import torch
 from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset
-from vitlib.device import derive_seed, matmul_peak, pick_device, pick_precision
+from vitlib.device import derive_seed, matmul_peak, pick_precision
+from vitlib.model.build import MODELS
 from vitlib.model.costs import count_parameters
-from vitlib.model.vit import VisionTransformer
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
 from vitlib.train.history import History
-from vitlib.train.objective import Classification, Objective
+from vitlib.train.objective import Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
-from vitlib.train.recipe import Recipe
+from vitlib.train.parallel import Ranks
+from vitlib.train.recipe import Recipe, usual_fields
 
-__all__ = ["Trainer", "train_model"]
+__all__ = ["Trainer"]
 
 CHECKPOINT_SECONDS = 60.0  # the longest time between two checkpoints
-
-
-def train_model(
-    recipe: Recipe,
-    data: Dataset | tuple[Tensor, Tensor],
-    val: Dataset | tuple[Tensor, Tensor] | None = None,
-    *,
-    out: str | Path | None = None,
-    device: str = "auto",
-    resume: bool = True,
-    budget_minutes: float | None = None,
-    progress: bool = True,
-) -> dict:
-    """Train a `VisionTransformer` to name images, and return its history, with the model under "model".
-
-    The randomness of step s is seeded by (recipe.seed, s) alone. So a run that was stopped, or killed, goes
-    on to the same weights, bit for bit, as one that was not (with the same device and number of threads).
-    Ctrl-C finishes the step, saves and raises `Stopped`; a second one interrupts at once.
-
-    Args:
-        recipe: What to do; see `RECIPES`.
-        data: The images, (n, C, H, W) uint8, not normalised, and their labels, (n,) integers in [0, num_classes),
-            as a pair or as a `Dataset`, whose label then stands in the log. They are moved to the device whole.
-        val: Images and labels held out, evaluated after each epoch (by the averaged model, if there is one).
-        out: Folder for `checkpoint.pt` and `log.json`; a checkpoint in it is continued. None keeps nothing.
-        device: "auto", "cpu", "cuda" or "mps".
-        resume: False starts anew and overwrites what is in `out`.
-        budget_minutes: Stop after this time with a checkpoint and "finished": False; call again to go on.
-        progress: Whether to show a bar for each epoch and print a line after it.
-
-    Returns:
-        What `log.json` holds: "epochs" (a list of dicts: epoch, lr, train_loss, train_accuracy, images_per_s,
-        seconds and, with `val`, val_loss and val_accuracy), "seconds", "finished", "config", "recipe",
-        "precision", "hardware" and more; and "model", in eval mode (the averaged one, if there is one).
-
-    Raises:
-        ValueError: If the data do not fit the model, or the checkpoint is damaged or of another run.
-        FloatingPointError: If the loss is no longer a number.
-        Stopped: After Ctrl-C.
-        OSError: If a checkpoint cannot be written; the last one stays.
-
-    Source: chapter 09.
-    """
-    where, data, val = pick_device(device), _as_dataset(data), None if val is None else _as_dataset(val)
-    with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
-        torch.manual_seed(derive_seed(recipe.seed, "init"))
-        model = VisionTransformer(recipe.model).to(where)
-    trainer = Trainer(model, Classification(recipe), recipe, data, val, out)
-    if resume:
-        trainer.load()
-    return trainer.run(budget_minutes, progress)
 
 
 class Trainer:
@@ -87,6 +37,10 @@ class Trainer:
         data: The training images.
         val: Held-out images, or None.
         out: Folder for `checkpoint.pt` and `log.json`, or None.
+        ranks: The processes that share the work; None is this one alone.
+
+    Raises:
+        ValueError: If the data do not fit the objective, or the batch cannot be divided among the processes.
     """
 
     def __init__(
@@ -97,15 +51,18 @@ class Trainer:
         data: Dataset,
         val: Dataset | None = None,
         out: str | Path | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
+        ranks = ranks or Ranks()
         for images in (data, val):
             if images is not None:
                 objective.check(images)
-        self.model, self.objective, self.recipe, self.val = model, objective, recipe, val
+        self.model, self.objective, self.recipe, self.val, self.ranks = model, objective, recipe, val, ranks
         self.device = device = next(model.parameters()).device
         self.out = None if out is None else Path(out)
         self.images, self.labels = data.images.to(device), data.labels.to(device)
         self.batch_size = min(recipe.batch_size, len(data))
+        ranks.check(self.batch_size)
         self.epoch_steps = len(data) // self.batch_size
         self.total = recipe.epochs * self.epoch_steps
         self.warmup = min(round(recipe.warmup * self.total), self.total - 1)
@@ -113,7 +70,8 @@ class Trainer:
         self.precision = pick_precision(device, recipe.model) if auto else recipe.precision
         self.optimizer = build_optimizer(model, recipe)
         self.ema = EMA(model, recipe.ema_decay) if recipe.ema_decay else None
-        self.forward: Callable[..., Tensor] = torch.compile(model) if recipe.compile else model
+        shared = ranks.wrap(model)
+        self.forward: Callable[..., Tensor] = torch.compile(shared) if recipe.compile else shared
         self.step = 0
         home = torch.device("cpu") if device.type == "mps" else device  # MPS has no float64
         self.sums = torch.zeros(2, dtype=torch.float64, device=home)  # loss and hits in this epoch
@@ -121,7 +79,7 @@ class Trainer:
         self.history = History(recipe, data, val, device, self.precision, count_parameters(model))
         about = {"label": data.label, "n": len(data), "checksum": checksum(data)}
         plain = {key: value for key, value in self.history.log["recipe"].items() if key != "compile"}
-        self.identity = {"recipe": plain, "data": about}
+        self.identity: dict = {"recipe": plain, "data": about}
 
     def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
         """Train to the end, or until the time is over or Ctrl-C; see `train_model`.
@@ -136,8 +94,9 @@ class Trainer:
     def _run(self, interrupted: Callable[[], bool], budget_minutes: float | None, progress: bool) -> dict:
         began = self.history.clock = time.monotonic()
         if self.step == 0 and self.out is not None:
-            if isinstance(self.model, VisionTransformer):  # whose work can be counted
-                self.history.log["peak_flops"] = matmul_peak(self.device, self.precision)
+            if isinstance(self.model, MODELS):  # whose work can be counted
+                peak = matmul_peak(self.device, self.precision)
+                self.history.log["peak_flops"] = self.ranks.size * peak
             self.save()  # a folder that cannot be written is found out now
         while self.step < self.total:
             epoch, done = divmod(self.step, self.epoch_steps)
@@ -149,8 +108,9 @@ class Trainer:
                     if i + 1 == self.epoch_steps:
                         bar.close()
                         self.end_epoch(progress)
-                    stop, now = interrupted(), time.monotonic()
+                    now = time.monotonic()
                     over = budget_minutes is not None and now - began >= budget_minutes * 60
+                    stop, over = self.ranks.any(interrupted(), over)
                     self.save_now_and_then(now, stop or over)
                     if stop and self.step < self.total:
                         raise Stopped(self.how_to_resume())
@@ -166,13 +126,14 @@ class Trainer:
     def train_step(self, index: Tensor) -> None:
         """One step on the images at `index`, (B,)."""
         r, s, seed = self.recipe, self.step, derive_seed(self.recipe.seed, "step", self.step)
-        torch.manual_seed(seed)  # for dropout and DropPath
+        torch.manual_seed(self.ranks.seed(seed))  # for dropout and DropPath
         generator = torch.Generator().manual_seed(seed)  # for the augmentation
         for group in self.optimizer.param_groups:
             group["lr"] = lr_at(s, self.total, r.lr, self.warmup, r.schedule, r.final_lr)
         inputs, targets = self.objective.draw(
             self.images[index], self.labels[index], generator, s, self.total
         )
+        inputs, targets = tuple(map(self.ranks.share, inputs)), self.ranks.share(targets)
         self.model.train()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
             outputs = self.forward(*inputs)
@@ -184,29 +145,30 @@ class Trainer:
         self.optimizer.step()
         if self.ema:
             self.ema.update(self.model)
-        self.sums += torch.stack([loss.detach() * len(index), hits]).to(self.sums)
+        sums = torch.stack([loss.detach() * len(targets), hits]).to(self.sums)
+        self.sums += self.ranks.sum(sums)
         self.step += 1
 
     def report(self, bar, done: int) -> None:
         """Show the running means, on a GPU only at each 50th step: looking at them makes it wait."""
         if self.device.type == "cpu" or done % 50 == 0:
-            means = self.means(done)
-            bar.set_postfix_str(f"loss {means['loss']:.3f}, accuracy {means['accuracy']:.1%}", refresh=False)
+            means, metric = self.means(done), self.objective.metric
+            bar.set_postfix_str(f"loss {means['loss']:.3f}, {metric} {means[metric]:.1%}", refresh=False)
         bar.update(1)
 
     def means(self, done: int) -> dict[str, float]:
-        """Mean loss and accuracy over the first `done` steps of this epoch.
+        """Mean loss and metric over the first `done` steps of this epoch.
 
         Raises:
             FloatingPointError: If the loss is no longer a number.
         """
-        loss, accuracy = (self.sums / (done * self.batch_size)).tolist()
+        loss, score = (self.sums / (done * self.batch_size)).tolist()
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"the loss became {loss} by step {self.step} of {self.total} (lr {self.recipe.lr:g}, "
                 f"{self.precision}); try a third of the lr, or clip_norm 1, in a new folder"
             )
-        return {"loss": loss, "accuracy": accuracy}
+        return {"loss": loss, self.objective.metric: score}
 
     def end_epoch(self, progress: bool) -> None:
         """Score the held-out images, and write the epoch's row into the log."""
@@ -243,7 +205,7 @@ class Trainer:
     def save(self) -> None:
         """Write `checkpoint.pt` and `log.json`, if there is a folder."""
         self.saved = time.monotonic()
-        if self.out is None:
+        if self.out is None or self.ranks.rank > 0:
             return
         if done := self.step % self.epoch_steps:
             self.means(done)  # a loss that is not a number is not worth saving
@@ -263,7 +225,7 @@ class Trainer:
         """Go on from the folder's checkpoint, if there is one."""
         if self.out is None or not (path := self.out / "checkpoint.pt").exists():
             return
-        state = load_checkpoint(path, self.identity, self.device)
+        state = load_checkpoint(path, self.identity, self.device, {"recipe": usual_fields(self.recipe)})
         self.step, self.sums = state["step"], state["sums"].to(self.sums)
         self.history.log = state["log"]
         self.precision = state["log"]["precision"]  # "auto" may mean another one on this machine
@@ -271,15 +233,6 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         if self.ema:
             self.ema.load_state_dict(state["ema"])
-
-
-def _as_dataset(data: Dataset | tuple[Tensor, Tensor]) -> Dataset:
-    if isinstance(data, Tensor):
-        raise ValueError(
-            "expected a Dataset or a pair (images, labels), got a tensor; write "
-            "train_model(recipe, (images, labels))"
-        )
-    return data if isinstance(data, Dataset) else Dataset(*data)
 
 
 def _bar(progress: bool, epoch: int, epochs: int, steps: int, done: int):

@@ -1,7 +1,7 @@
 """What a model is trained for: how a batch is made, what its loss is, how the model is scored on held-out images.
 
-The loop in `vitlib.train.loop` knows nothing else of the task. Another task (masked patches, say) is another
-`Objective` here.
+The loop in `vitlib.train.loop` knows nothing else of the task. Another task is another `Objective`: this file has
+classification, `vitlib.train.masked` has masked patches.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from vitlib.data.dataset import Dataset, normalize
+from vitlib.model.build import build_model
 from vitlib.train.augment import augment_batch
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import Recipe
@@ -23,16 +24,39 @@ __all__ = ["Classification", "Objective"]
 class Objective(ABC):
     """What the loop asks of whatever a model is trained for.
 
+    Args:
+        recipe: What is to be done; its model is what `build` makes.
+
     Source: chapter 09.
     """
 
-    @abstractmethod
+    metric = "accuracy"  # what stands beside the loss in a log; at most 1, and more is better
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+
+    def build(self) -> nn.Module:
+        """The model to train, its weights drawn from PyTorch's random numbers."""
+        return build_model(self.recipe.model)
+
     def check(self, data: Dataset) -> None:
         """Refuse `data` that do not fit the model.
 
         Raises:
             ValueError: If images or labels are not what the model was made for.
         """
+        model, images, labels = self.recipe.model, data.images, data.labels
+        want = (model.in_chans, *model.image_shape)
+        if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
+            raise ValueError(
+                f"expected uint8 images (n, {', '.join(map(str, want))}), got {images.dtype} "
+                f"{tuple(images.shape)}; give them as loaded, or change the recipe's model"
+            )
+        if len(images) == 0 or labels.shape != (len(images),) or labels.is_floating_point():
+            raise ValueError(
+                f"expected at least one image and an integer label for each, got {len(images)} images "
+                f"and {labels.dtype} labels {tuple(labels.shape)}"
+            )
 
     @abstractmethod
     def draw(
@@ -53,11 +77,14 @@ class Objective(ABC):
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean loss of a batch's `outputs` against its `targets`, and how many of them are right."""
+        """The mean loss of a batch's `outputs` against its `targets`, and B times their `metric`.
+
+        For classification the second is the number of images that are named rightly.
+        """
 
     @abstractmethod
     def score(self, model: nn.Module, data: Dataset) -> dict[str, float]:
-        """Mean "loss" and "accuracy" of a `model` on held-out `data`, without augmentation."""
+        """Mean "loss" and `metric` of a `model` on held-out `data`, without augmentation; more may follow."""
 
 
 class Classification(Objective):
@@ -69,26 +96,13 @@ class Classification(Objective):
     Source: Section 4.1 and Appendix B.1; chapter 09.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
-
     def check(self, data: Dataset) -> None:
-        model, images, labels = self.recipe.model, data.images, data.labels
-        want = (model.in_chans, *model.image_shape)
-        if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
+        super().check(data)
+        low, high = data.labels.min().item(), data.labels.max().item()
+        num_classes = self.recipe.model.num_classes
+        if low < 0 or high >= num_classes:
             raise ValueError(
-                f"expected uint8 images (n, {', '.join(map(str, want))}), got {images.dtype} "
-                f"{tuple(images.shape)}; give them as loaded, or change the recipe's model"
-            )
-        if len(images) == 0 or labels.shape != (len(images),) or labels.is_floating_point():
-            raise ValueError(
-                f"expected at least one image and an integer label for each, got {len(images)} images "
-                f"and {labels.dtype} labels {tuple(labels.shape)}"
-            )
-        low, high = labels.min().item(), labels.max().item()
-        if low < 0 or high >= model.num_classes:
-            raise ValueError(
-                f"expected labels in [0, {model.num_classes}), got {low} to {high}; "
+                f"expected labels in [0, {num_classes}), got {low} to {high}; "
                 "set num_classes of the recipe's model"
             )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -87,8 +89,14 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
 
     Source: Figure 1; chapter 08.
     """
-    parts = cfg.pos_embed, cfg.norm_order, cfg.global_pool, cfg.head, cfg.layer_scale
-    if cfg.patch_embed in ("overlap", "stem") or parts != ("learned", "pre", "token", "linear", None):
+    paper: dict[str, Any] = {
+        "pos_embed": "learned",
+        "pos_at": "stem",
+        "norm_order": "pre",
+        "attention": "full",
+    }
+    paper |= {"global_pool": "token", "head": "linear", "layer_scale": None}
+    if cfg.patch_embed in ("overlap", "stem") or cfg != replace(cfg, **paper):
         raise ValueError(f"expected a model of the paper's parts, got {cfg}; show others by shape_flow")
     photo, P, N, D, K = image_array(image), cfg.patch_size, cfg.num_patches, cfg.embed_dim, cfg.num_classes
     if photo.shape[:2] != cfg.image_shape or N < 5:

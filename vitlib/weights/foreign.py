@@ -111,8 +111,8 @@ def _fit_pos_embed(pos_embed: Tensor, grid: tuple[int, int], old_grid: tuple[int
 
 
 def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], cfg: ViTConfig, library: str) -> None:
-    depth = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
-    problems = [f"depth {depth}, the model has {cfg.depth}"] if depth != cfg.depth else []
+    depth, ours = (len({key.split(".")[1] for key in x if key.startswith("blocks.")}) for x in (state, own))
+    problems = [f"depth {depth}, the model has {ours}"] if depth != ours else []
     other = [
         key
         for key in own.keys() & state.keys()

@@ -6,13 +6,17 @@ import json
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import nn
 
-from vitlib.config import ViTConfig
+from vitlib.config import CONFIGS
 from vitlib.evidence import RESULTS, write_atomic, write_json
+from vitlib.model.build import build_model
+from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
@@ -26,7 +30,7 @@ def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.safetensors"))
 
 
-def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer, dict]:
+def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer | ResNet, dict]:
     """A model the book trained, and its card.
 
     Args:
@@ -49,10 +53,10 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
         )
     try:
         card = json.loads((folder / f"{name}.json").read_text())
-        model = VisionTransformer(ViTConfig(**card["config"]))
+        model = build_model(CONFIGS[card.get("kind", "vit")](**card["config"]))
         state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
         model.load_state_dict(state)
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
         raise ValueError(
             f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
             "reinstall vitlib, or train the model again"
@@ -60,12 +64,13 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
     return model.eval(), card
 
 
-def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) -> Path:
+def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     """Write a model's weights in float16 and its card, each atomically.
 
     Args:
-        model: Any device, any float dtype.
-        card: What is known of the run; `card["name"]` names the files, "config" is filled in.
+        model: A `VisionTransformer` or `ResNet`, or a `MaskedPatchModel`, whose encoder is written; any device, any
+            float dtype.
+        card: What is known of the run; `card["name"]` names the files, "config" is filled in, and "kind", for a ResNet.
         folder: Made if needed.
 
     Returns:
@@ -78,9 +83,10 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
     """
     if not card.get("name"):
         raise ValueError('the card needs a "name", which names the files')
+    vit: Any = getattr(model, "encoder", model)
     folder = Path(folder)
     state = {
-        key: value.detach().to("cpu", torch.float16).contiguous() for key, value in model.state_dict().items()
+        key: value.detach().to("cpu", torch.float16).contiguous() for key, value in vit.state_dict().items()
     }
     for key, value in state.items():
         if not value.isfinite().all():
@@ -88,5 +94,6 @@ def save_pretrained(model: VisionTransformer, card: dict, folder: str | Path) ->
                 f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
                 "train it again with a lower learning rate"
             )
-    write_json(folder / f"{card['name']}.json", {**card, "config": asdict(model.cfg)})
+    kind = {} if isinstance(vit, VisionTransformer) else {"kind": "resnet"}  # a card without it is a ViT's
+    write_json(folder / f"{card['name']}.json", {**card, **kind, "config": asdict(vit.cfg)})
     return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))

@@ -1,0 +1,80 @@
+"""What makes a run the same run: nested dictionaries compared, fields that came later at their defaults."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+
+from vitlib.config import ViTConfig
+from vitlib.data.dataset import Dataset
+from vitlib.train.checkpoint import differences, load_checkpoint
+from vitlib.train.recipe import RECIPES, Recipe, recipe, usual_fields
+from vitlib.train.run import train_model
+
+
+def test_differences_are_told_by_their_way():
+    theirs = {"lr": 0.1, "model": {"depth": 4, "act": "gelu"}, "gone": 1}
+    ours = {"lr": 0.1, "model": {"depth": 6, "act": "gelu"}, "new": False}
+    assert list(differences(theirs, ours)) == [
+        "gone was 1, now None",
+        "model.depth was 4, now 6",
+        "new was None, now False",
+    ]
+    assert not list(differences(ours, ours))
+
+
+def test_what_a_file_lacks_was_as_usual():
+    old, usual = {"lr": 0.1, "model": {"depth": 4}}, {"flip": False, "model": {"act": "gelu"}}
+    same = {"lr": 0.1, "flip": False, "model": {"depth": 4, "act": "gelu"}}
+    assert not list(differences(old, same, usual)) and not list(differences(same, old, usual))
+    assert list(differences(old, same | {"flip": True}, usual)) == ["flip was False, now True"]
+    other = same | {"model": {"depth": 4, "act": "relu"}}
+    assert list(differences(old, other, usual)) == ["model.act was 'gelu', now 'relu'"]
+    assert list(differences(old, same)) == ["flip was None, now False", "model.act was None, now 'gelu'"]
+
+
+def test_usual_fields_are_the_defaults_also_of_the_model():
+    found = usual_fields(RECIPES["modern"])
+    assert found["model"] == usual_fields(ViTConfig()) and found["ema_decay"] == 0.0
+    assert found | {"model": 0} == usual_fields(Recipe()) | {"model": 0}
+
+    @dataclass
+    class Other:
+        widths: tuple[int, ...] = (1, 2)
+        named: list = field(default_factory=list)
+
+    assert usual_fields(dataclasses.replace(Other(), widths=(3,))) == {"widths": [1, 2]}
+
+
+SMALL = recipe(
+    "drawn10", epochs=2, batch_size=5, **{"model.embed_dim": 12, "model.depth": 1, "model.patch_size": 16}
+)
+DATA = Dataset(torch.zeros(10, 3, 32, 32, dtype=torch.uint8), torch.arange(10))
+
+
+def test_a_checkpoint_from_before_a_field_existed_is_continued(tmp_path):
+    """Unless the field now has another value than its default."""
+    train_model(SMALL, DATA, out=tmp_path, budget_minutes=1e-9, progress=False)
+    path = tmp_path / "checkpoint.pt"
+    state = torch.load(path, weights_only=True)
+    assert state["step"] == 1
+    del state["identity"]["recipe"]["erasing"], state["identity"]["recipe"]["model"]["mask_token"]
+    torch.save(state, path)
+    whole = train_model(SMALL, DATA, progress=False)
+    went_on = train_model(SMALL, DATA, out=tmp_path, progress=False)
+    for name, value in whole["model"].state_dict().items():
+        assert torch.equal(value, went_on["model"].state_dict()[name])
+
+
+@pytest.mark.errors
+def test_a_field_that_came_later_and_has_another_value_is_refused(tmp_path):
+    identity = {"recipe": dataclasses.asdict(recipe(SMALL, erasing=0.5))}
+    old = {"recipe": {key: value for key, value in identity["recipe"].items() if key != "erasing"}}
+    torch.save({"identity": old}, tmp_path / "checkpoint.pt")
+    with pytest.raises(ValueError, match=r"another run \(recipe.erasing was 0.0, now 0.5\); .*delete it"):
+        load_checkpoint(
+            tmp_path / "checkpoint.pt", identity, torch.device("cpu"), {"recipe": usual_fields(SMALL)}
+        )

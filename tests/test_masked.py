@@ -1,0 +1,395 @@
+"""Masked patch prediction: its loss beside a slow one, no label read, scores that repeat, runs that go on, learning."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Generator
+
+import vitlib as vl
+from vitlib.device import derive_seed
+from vitlib.train import masked
+from vitlib.train.augment import augment_images
+from vitlib.train.corrupt import guess_patches, take_patches
+from vitlib.train.masked import OBJECTIVES
+from vitlib.train.transfer import replace_head
+
+TINY = vl.ViTConfig(
+    img_size=8,
+    patch_size=2,
+    num_classes=4,
+    embed_dim=12,
+    depth=2,
+    num_heads=2,
+    mlp_ratio=2.0,
+    global_pool="avg",
+)
+BASE = vl.Recipe(
+    "masked",
+    TINY,
+    epochs=3,
+    batch_size=16,
+    lr=3e-3,
+    crop=2,
+    randaugment=1,
+    precision="fp32",
+    objective="masked-mean",
+)
+TASKS = [name for name in OBJECTIVES if name != "classification"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def toy(n: int = 40, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = Generator().manual_seed(seed)
+    images = torch.randint(0, 256, (n, 3, 8, 8), dtype=torch.uint8, generator=generator)
+    return images, torch.arange(n) % 4
+
+
+def train(task="masked-mean", data=None, **options) -> dict:
+    changes = {key: options.pop(key) for key in list(options) if key in vars(BASE) or "." in key}
+    return vl.train_model(
+        vl.recipe(BASE, objective=task, **changes), data or toy(), progress=False, **options
+    )
+
+
+def weights(log: dict) -> dict:
+    return {name: value.clone() for name, value in log["model"].state_dict().items()}
+
+
+def assert_same(a: dict, b: dict) -> None:
+    assert weights(a).keys() == weights(b).keys()
+    assert all(torch.equal(value, weights(b)[name]) for name, value in weights(a).items())
+    times = ("seconds", "images_per_s")
+    rows = [[{k: v for k, v in row.items() if k not in times} for row in log["epochs"]] for log in (a, b)]
+    assert rows[0] == rows[1]
+
+
+def drawn(task: str, n: int = 6, **changes):
+    """The objective, its model, and one step's arguments and targets."""
+    objective = OBJECTIVES[task](vl.recipe(BASE, objective=task, **changes))
+    torch.manual_seed(0)
+    model = objective.build()
+    inputs, targets = objective.draw(*toy(n), Generator().manual_seed(3), 0, 1)
+    return objective, model, inputs, targets
+
+
+# ------------------------------------------------------------------------------------------ the model, a batch
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_encoder_is_the_recipes_without_classes_and_with_a_mask_token(task):
+    objective, model, inputs, targets = drawn(task)
+    outputs = {"masked-mean": 512, "masked-grid": 4 * 512, "masked-pixels": 12}[task]
+    assert model.encoder.cfg == objective.recipe.model == replace(TINY, num_classes=0, mask_token=True)
+    assert model(*inputs).shape == (6, 8, outputs)
+    assert vl.count_parameters(model) == vl.count_parameters(model.encoder) + 13 * outputs
+    loss, hits = objective.loss(model(*inputs), targets)
+    first = targets.square().mean().item() if task == "masked-pixels" else math.log(512)
+    assert loss.item() == pytest.approx(first, rel=0.05) and hits.item() < 0.05 * 6
+
+
+def test_each_corrupted_patch_is_told_from_its_own_token():
+    _, model, (images, mask, source, corrupted), _ = drawn("masked-pixels")
+    moved = source != torch.arange(16)
+    assert moved.any()  # so that the source matters
+    tokens, found = (
+        model.encoder.forward_features(images, mask, source),
+        model(images, mask, source, corrupted),
+    )
+    for b in range(6):
+        for m, patch in enumerate(corrupted[b].tolist()):
+            torch.testing.assert_close(found[b, m], model.predict(tokens[b, 1 + patch]))
+
+
+@pytest.mark.parametrize(("patch_size", "cells"), [(1, 1), (2, 4), (4, 16), (8, 16)])
+def test_a_grid_is_4_by_4_where_a_patch_has_as_many_pixels(patch_size, cells):
+    changes = {"model.img_size": 16, "model.patch_size": patch_size, "mask_ratio": 0.5}
+    recipe = vl.recipe(BASE, objective="masked-grid", **changes)
+    grid, mean = OBJECTIVES["masked-grid"](recipe), OBJECTIVES["masked-mean"](recipe)
+    images = torch.rand(1, 3, 16, 16, generator=Generator().manual_seed(0))
+    assert grid.targets(images).shape[2] == cells and grid.build().predict.out_features == 512 * cells
+    assert mean.targets(images).shape[2] == 1 and mean.build().predict.out_features == 512
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_batch_is_augmented_then_corrupted_and_asked_for_what_was_there(task):
+    objective, _, (images, mask, source, corrupted), targets = drawn(task, crop=1, randaugment=2, erasing=0.5)
+    generator = Generator().manual_seed(3)
+    clean = augment_images(toy(6)[0], objective.recipe, generator)
+    expected = vl.corrupt_patches(6, 16, 0.5, generator)
+    assert torch.equal(images, vl.normalize(clean))  # the model hides and swaps by itself
+    assert all(torch.equal(a, b) for a, b in zip((mask, source, corrupted), expected, strict=True))
+    right = {
+        "masked-mean": lambda: vl.patch_colours(clean, 2, 1),
+        "masked-grid": lambda: vl.patch_colours(clean, 2, 4),
+        "masked-pixels": lambda: vl.patchify(vl.normalize(clean), 2),
+    }[task]()
+    for b in range(6):
+        assert torch.equal(targets[b], right[b, corrupted[b]])
+
+
+def test_augmenting_images_alone_is_what_augmenting_a_batch_does_first():
+    recipe = replace(BASE, crop=2, randaugment=2, erasing=0.5)
+    images, labels = toy()
+    whole, _ = vl.augment_batch(images, labels, recipe, 4, Generator().manual_seed(1))
+    assert torch.equal(augment_images(images, recipe, Generator().manual_seed(1)), whole)
+
+
+@pytest.mark.parametrize("task", ["masked-mean", "masked-grid"])
+def test_the_loss_of_colours_beside_a_slow_one(task):
+    objective, model, _, targets = drawn(task)
+    outputs = 3 * torch.randn(6, 8, model.predict.out_features, generator=Generator().manual_seed(1))
+    cells = targets.shape[2]
+    losses, right = [], []
+    for b in range(6):
+        for m in range(8):
+            for cell in range(cells):
+                logits, target = outputs[b, m, 512 * cell : 512 * (cell + 1)], targets[b, m, cell]
+                losses.append(-(logits[target] - logits.exp().sum().log()))
+                right.append(int(logits.max() == logits[target]))
+    outputs[0, 0, targets[0, 0, 0]] = 99.0  # one is right
+    losses[0] = -(99 - outputs[0, 0, :512].logsumexp(0))
+    right[0] = 1
+    loss, hits = objective.loss(outputs, targets)
+    torch.testing.assert_close(loss, torch.stack(losses).mean())
+    assert hits.item() == pytest.approx(6 * sum(right) / len(right)) and hits > 0
+
+
+def test_the_loss_of_pixels_beside_a_slow_one():
+    objective, _, _, targets = drawn("masked-pixels")
+    outputs = targets + 0.1 * torch.randn(targets.shape, generator=Generator().manual_seed(1))
+    error = sum(
+        (a - b) ** 2 for a, b in zip(outputs.flatten().tolist(), targets.flatten().tolist(), strict=True)
+    )
+    spread = 0.0
+    for column in targets.flatten(0, 1).T.tolist():  # one number of a patch, over all patches
+        mean = sum(column) / len(column)
+        spread += sum((value - mean) ** 2 for value in column)
+    loss, hits = objective.loss(outputs, targets)
+    assert loss.item() == pytest.approx(error / targets.numel(), rel=1e-4)
+    assert hits.item() == pytest.approx(6 * (1 - error / spread), rel=1e-4)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_loss_reaches_corrupted_patches_only(task):
+    objective, model, inputs, targets = drawn(task)
+    tokens = []
+
+    def keep(module, args, out):
+        out.retain_grad()
+        tokens.append(out)
+
+    model.encoder.norm.register_forward_hook(keep)
+    objective.loss(model(*inputs), targets)[0].backward()
+    reached = tokens[0].grad.abs().sum(2) > 0  # (B, 1+N)
+    expected = torch.zeros_like(reached).scatter(1, 1 + inputs[3], True)
+    assert torch.equal(reached, expected)
+    assert model.encoder.mask_token.grad.abs().sum() > 0
+
+
+def test_what_is_hidden_cannot_be_read():
+    """Other pixels below the mask token change nothing; other pixels of a patch that is shown do."""
+    _, model, (images, mask, _, corrupted), _ = drawn("masked-mean")
+    own = torch.arange(16).expand(6, 16)
+    patches = vl.patchify(images, 2)
+    for where, same in ((mask, True), (~mask, False)):
+        other = vl.unpatchify(torch.where(where[:, :, None], -patches, patches), 2, 8)
+        assert torch.equal(model(images, mask, own, corrupted), model(other, mask, own, corrupted)) == same
+
+
+# ------------------------------------------------------------------------------------------------- training
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_label_is_read(task):
+    images, labels = toy()
+    val = images[:10], labels[:10]
+    first = train(task, (images, labels), val=val)
+    other = train(task, (images, labels.flip(0) + 95), val=(val[0], val[1] + 7))
+    assert_same(first, other)
+
+
+def test_a_run_stopped_at_every_step_is_the_same_to_the_bit(tmp_path):
+    rounds, options = (
+        0,
+        dict(val=toy(10), ema_decay=0.9, **{"model.drop_path_rate": 0.2, "model.drop_rate": 0.1}),
+    )
+    while not (log := train(out=tmp_path, budget_minutes=0.0, **options))["finished"]:
+        rounds += 1
+    assert rounds == 5  # two steps an epoch
+    assert_same(log, train(**options))
+    assert json.loads((tmp_path / "log.json").read_text())["recipe"]["objective"] == "masked-mean"
+
+
+def test_the_seed_decides_and_the_ratio_matters():
+    first = train(epochs=1)
+    assert_same(first, train(epochs=1))
+    for change in (dict(seed=1), dict(mask_ratio=0.25)):
+        assert not torch.equal(
+            weights(train(epochs=1, **change))["predict.weight"], weights(first)["predict.weight"]
+        )
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_log_has_the_metric_and_what_guesses_get(task, capsys):
+    log = vl.train_model(vl.recipe(BASE, objective=task, epochs=1), toy(), toy(10, seed=1))
+    metric = "r2" if task == "masked-pixels" else "accuracy"
+    keys = {"train_loss", f"train_{metric}", "val_loss", f"val_{metric}", "val_constant", "val_neighbours"}
+    assert log["epochs"][0].keys() == keys | {"epoch", "lr", "images_per_s", "seconds"}
+    assert all(math.isfinite(value) for value in log["epochs"][0].values())
+    assert f"  {metric} " in capsys.readouterr().out
+    assert log["config"]["num_classes"] == 0 and log["config"]["mask_token"]
+
+
+def test_bf16_trains():
+    assert train("masked-grid", epochs=1, precision="bf16")["precision"] == "bf16"
+
+
+# -------------------------------------------------------------------------------------------------- the score
+
+
+def test_scores_repeat_whatever_was_drawn_and_whoever_asks():
+    data = vl.Dataset(*toy(30, seed=2))
+    objective, model, _, _ = drawn("masked-grid", **{"model.drop_rate": 0.5})
+    model.train()
+    torch.manual_seed(1)
+    first = objective.score(model, data)
+    torch.manual_seed(2)
+    assert objective.score(model, data) == first and model.training
+    other = OBJECTIVES["masked-grid"](replace(objective.recipe, seed=9, crop=0, randaugment=0))
+    assert other.score(model, data) == first
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_scores_beside_slow_ones(task, monkeypatch):
+    """All images at once, from the masks' seed; in the objective they come a hundred at a time."""
+    data = vl.Dataset(*toy(130, seed=2))
+    objective, model, _, _ = drawn(task)
+    scores = objective.score(model, data)
+    mask, source, corrupted = vl.corrupt_patches(
+        130, 16, 0.5, Generator().manual_seed(derive_seed("held-out masks"))
+    )
+    pixels = data.images.float() / 255
+    guess = guess_patches(pixels, mask, source, 2)
+    with torch.no_grad():
+        outputs = model.eval()(vl.normalize(pixels), mask, source, corrupted)
+    right, guessed = (take_patches(objective.targets(x), corrupted) for x in (pixels, guess))
+    if task == "masked-pixels":
+        spread = (right - right.mean((0, 1))).square().mean()
+        expected = {
+            "loss": (outputs - right).square().mean(),
+            "r2": 1 - (outputs - right).square().mean() / spread,
+            "constant": 0.0,
+            "neighbours": 1 - (guessed - right).square().mean() / spread,
+        }
+    else:
+        logits = outputs.unflatten(2, (-1, 512))
+        common = right.flatten().bincount().max()
+        expected = {
+            "loss": F.cross_entropy(logits.flatten(0, 2), right.flatten()),
+            "accuracy": (logits.argmax(3) == right).float().mean(),
+            "constant": common / right.numel(),
+            "neighbours": (guessed == right).float().mean(),
+        }
+    assert scores == pytest.approx({key: float(value) for key, value in expected.items()}, abs=1e-5)
+    assert list(scores)[:2] == ["loss", objective.metric]
+
+
+@pytest.mark.parametrize(("task", "epochs"), [("masked-mean", 25), ("masked-pixels", 5)])
+def test_it_learns_to_tell_more_than_guesses_do(task, epochs):
+    """On Drawn-10, shrunk to 8 x 8 pixels, and on images it was not trained on."""
+    images, labels = vl.load_drawn10("train", n=700)
+    images = F.avg_pool2d(images.float(), 4).round().to(torch.uint8)
+    fast = vl.recipe(
+        "drawn10", objective=task, epochs=epochs, batch_size=32, lr=1e-2, precision="fp32", **_shape(TINY)
+    )
+    data, val = (images[:500], labels[:500]), (images[500:], labels[500:])
+    last = vl.train_model(fast, data, val, progress=False)["epochs"][-1]
+    metric = masked.OBJECTIVES[task].metric
+    assert last[f"val_{metric}"] > max(last["val_neighbours"], last["val_constant"]) + 0.005
+
+
+def _shape(cfg: vl.ViTConfig) -> dict:
+    return {f"model.{key}": getattr(cfg, key) for key in ("img_size", "patch_size", "depth", "num_heads")} | {
+        "model.embed_dim": 48
+    }
+
+
+# -------------------------------------------------------------------------------------------- what comes after
+
+
+def test_the_encoder_is_kept_and_read_again(tmp_path):
+    log = train(epochs=1)
+    vl.save_pretrained(log["model"], {key: log[key] for key in log if key != "model"}, tmp_path)
+    encoder, card = vl.load_pretrained("masked", tmp_path)
+    assert encoder.cfg == log["model"].encoder.cfg and card["recipe"]["objective"] == "masked-mean"
+    for name, value in log["model"].encoder.state_dict().items():
+        assert torch.equal(encoder.state_dict()[name], value.half().float())
+    assert encoder(torch.zeros(2, 3, 8, 8)).shape == (2, 12)
+
+
+def test_fine_tuning_starts_from_the_encoder(tmp_path):
+    encoder = train(epochs=1)["model"].encoder
+    start = replace_head(encoder, 4)
+    still = replace(BASE, objective="classification", model=start.cfg, epochs=1, lr=1e-12, weight_decay=0.0)
+    log = vl.train_model(still, toy(), out=tmp_path, progress=False, start=start)
+    for name, value in encoder.state_dict().items():
+        torch.testing.assert_close(log["model"].state_dict()[name], value)
+    with pytest.raises(ValueError, match="start"):
+        vl.train_model(still, toy(), out=tmp_path, progress=False)
+
+
+def test_a_masked_model_goes_on_from_another():
+    first = train(epochs=1)["model"]
+    log = train(epochs=1, start=first, lr=1e-12, weight_decay=0.0)
+    torch.testing.assert_close(log["model"].state_dict(), first.state_dict())
+
+
+# ---------------------------------------------------------------------------------------------------- refusals
+
+
+def test_a_recipe_knows_the_objectives_there_are():
+    for name in OBJECTIVES:
+        assert vl.Recipe(objective=name).objective == name
+    assert vl.Recipe().objective == "classification"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            dict(objective="masked-men"),
+            "objective must be one of classification, .* did you mean 'masked-mean'",
+        ),
+        (dict(model=None), "expected a ViTConfig with objective 'masked-mean', got NoneType; only patches"),
+        (dict(mask_ratio=1.0), r"mask_ratio must be in \[0, 1\), got 1.0"),
+        (dict(mask_ratio=0.02), r"corrupts 1 to 15 of 16 patches, got 0.02, which corrupts 0"),
+        (dict(mixup=0.8), "expected mixup 0 with objective 'masked-mean', got 0.8; it changes labels"),
+        (dict(cutmix=1.0), "expected cutmix 0"),
+        (dict(label_smoothing=0.1), "expected label_smoothing 0"),
+    ],
+)
+def test_recipes_that_cannot_be_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        vl.train_model(replace(BASE, **changes), toy(), progress=False)
+
+
+@pytest.mark.errors
+def test_images_that_do_not_fit_are_refused():
+    images, labels = toy()
+    for wrong, message in ((images.float(), "expected uint8 images"), (images[:0], "at least one image")):
+        with pytest.raises(ValueError, match=message):
+            train(data=(wrong, labels[: len(wrong)]))

@@ -1,0 +1,74 @@
+"""One model, several processes: the curve of one alone, and going on after one was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+SMALL = [
+    *("-m", "vitlib", "train", "--preset", "drawn10", "--validate", "--device", "cpu"),
+    *("--limit", "320", "--holdout", "64", "--batch-size", "32", "--set"),
+    *("model.embed_dim=16", "model.num_heads=2", "model.depth=1", "model.patch_size=8", "precision=fp32"),
+    # what is drawn for the whole batch, and a parameter without a gradient
+    *("mixup=0.8", "cutmix=1.0", "randaugment=1", "ema_decay=0.9", "model.mask_token=true"),
+]
+
+
+def start(out: Path, processes: int, epochs: int) -> subprocess.Popen:
+    many = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    command = [sys.executable, *(many if processes > 1 else []), *SMALL]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "VITLIB_TYPECHECK": "0"}
+    return subprocess.Popen(
+        [*command, "--epochs", str(epochs), "--out", str(out)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def log(out: Path) -> dict:
+    return json.loads((out / "log.json").read_text())
+
+
+def curve(out: Path, *keys: str) -> torch.Tensor:
+    return torch.tensor([[row[key] for key in keys] for row in log(out)["epochs"]])
+
+
+@pytest.mark.slow
+def test_two_processes_train_like_one_and_go_on_after_a_kill(tmp_path):
+    """The whole way, by torchrun: as one process; then killed in the middle, and the same command again."""
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    for out, processes in ((alone, 1), (together, 2)):
+        said, _ = start(out, processes, epochs=3).communicate(timeout=300)
+        assert said.count("wrote ") == 1, said  # the first process alone speaks
+    losses = "train_loss", "val_loss"
+    torch.testing.assert_close(curve(together, *losses), curve(alone, *losses), atol=2e-4, rtol=0)
+    assert log(together)["command"].startswith("torchrun --nproc-per-node=2 -m vitlib train")
+
+    killed = tmp_path / "killed"
+    run = start(killed, 2, epochs=40)
+    deadline = time.monotonic() + 240
+    while not (killed / "checkpoint.pt").exists() or not log(killed)["epochs"]:
+        assert run.poll() is None and time.monotonic() < deadline, run.communicate()
+        time.sleep(0.05)
+    worker = [int(pid) for pid in children(run.pid)][-1]
+    os.kill(worker, signal.SIGKILL)  # the other cannot go on alone
+    run.communicate(timeout=120)
+    assert run.returncode != 0 and not log(killed)["finished"]
+    before = len(log(killed)["epochs"])
+    said, _ = start(killed, 2, epochs=40).communicate(timeout=300)
+    assert log(killed)["finished"] and 1 <= before < 40, said
+    torch.testing.assert_close(curve(killed, "train_loss")[0], curve(killed, "train_loss")[0])
+
+
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

@@ -1,0 +1,244 @@
+"""The ResNet baseline and the hybrid: against timm, against slow loops, and what their shapes promise."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+import vitlib as vl
+from vitlib.model.resnet import GroupNormAct
+
+# timm rounds a block's inner width to multiples of 8
+TINY = vl.ResNetConfig(
+    img_size=16, num_classes=5, widths=(32, 64), depths=(2, 1), stem_stride=1, num_groups=4
+)
+R50 = vl.ResNetConfig(
+    img_size=224,
+    num_classes=1000,
+    widths=(256, 512, 1024, 2048),
+    depths=(3, 4, 6, 3),
+    stem_stride=4,
+    num_groups=32,
+)
+
+
+def built(cfg: vl.ResNetConfig, seed: int = 0) -> vl.ResNet:
+    """A model whose every parameter is random, the norms' too."""
+    torch.manual_seed(seed)
+    model = vl.ResNet(cfg).eval()
+    for p in model.parameters():
+        nn.init.normal_(p, std=0.5)
+    return model
+
+
+def timms(timm, cfg: vl.ResNetConfig) -> nn.Module:
+    """timm's model of the same shape; where it has no such stem, with one put in its place."""
+    library = timm.models.resnetv2
+    model = library.ResNetV2(
+        layers=cfg.depths,
+        channels=cfg.widths,
+        num_classes=cfg.num_classes,
+        in_chans=cfg.in_chans,
+        stem_chs=cfg.widths[0] // 4,
+        stem_type="fixed",
+        norm_layer=partial(library.GroupNormAct, num_groups=cfg.num_groups),
+        bottle_ratio=0.25,
+    )
+    if cfg.stem_stride < 4:
+        conv = library.StdConv2d(cfg.in_chans, cfg.widths[0] // 4, 3, stride=cfg.stem_stride)
+        model.stem = nn.Sequential(OrderedDict(conv=conv))
+    return model.eval()
+
+
+@pytest.mark.parametrize(
+    "cfg",
+    [
+        TINY,
+        vl.ResNetConfig(widths=(32, 64, 64), depths=(1, 2, 1), in_chans=1),
+        vl.ResNetConfig(img_size=64, widths=(64, 128), depths=(1, 2), stem_stride=4, num_groups=16),
+    ],
+)
+def test_weights_and_logits_are_timms(timm, cfg):
+    model, theirs = built(cfg), timms(timm, cfg)
+    state = OrderedDict(
+        (key.replace("head.", "head.fc."), value[..., None, None] if key == "head.weight" else value)
+        for key, value in model.state_dict().items()
+    )
+    assert list(state) == list(theirs.state_dict())
+    theirs.load_state_dict(state)
+    images = torch.randn(2, cfg.in_chans, cfg.image_shape[0], cfg.image_shape[1] + 8)
+    torch.testing.assert_close(
+        model.forward_features(images), theirs.forward_features(images), rtol=1e-4, atol=1e-4
+    )
+    torch.testing.assert_close(model(images), theirs(images), rtol=1e-4, atol=1e-4)
+
+
+def test_the_papers_r50_has_its_size():
+    with torch.device("meta"):
+        model = vl.ResNet(R50)
+    assert vl.count_parameters(model) == 25_549_352  # BiT's R50x1 with 1000 classes
+    assert model.forward_features(torch.empty(1, 3, 224, 224, device="meta")).shape == (1, 2048, 7, 7)
+
+
+def test_the_default_costs_about_what_the_quick_vit_costs():
+    vit = vl.recipe("laptop", **{"model.patch_size": 8}).model
+    for count, ours, theirs in (
+        (vl.count_macs, 7_322_112, 5_531_328),
+        (lambda cfg: vl.count_parameters(vl.build_model(cfg)), 267_546, 320_554),
+    ):
+        assert (count(vl.ResNetConfig()), count(vit)) == (ours, theirs)
+        assert 0.75 < ours / theirs < 1.33
+
+
+def test_weights_are_standardised_one_output_channel_at_a_time():
+    layer = vl.StdConv2d(3, 4, 3, stride=2)
+    images = torch.randn(2, 3, 7, 8)
+    padded = F.pad(images, (1, 1, 1, 1))
+    slow = torch.empty(2, 4, 4, 4)
+    for c, kernel in enumerate(layer.weight):
+        kernel = (kernel - kernel.mean()) / (kernel.var(correction=0) + 1e-6).sqrt()
+        for row in range(4):
+            for col in range(4):
+                window = padded[:, :, 2 * row : 2 * row + 3, 2 * col : 2 * col + 3]
+                slow[:, c, row, col] = (window * kernel).sum(dim=(1, 2, 3))
+    torch.testing.assert_close(layer(images), slow)
+    assert layer.bias is None
+
+
+@given(st.floats(0.1, 10), st.floats(-3, 3))
+def test_scale_and_mean_of_the_weights_do_not_matter(scale, shift):
+    layer, images = vl.StdConv2d(3, 4, 3), torch.randn(1, 3, 6, 6)
+    before = layer(images)
+    with torch.no_grad():
+        layer.weight.mul_(scale).add_(shift)
+    torch.testing.assert_close(layer(images), before, rtol=1e-2, atol=1e-2)
+
+
+def test_a_norm_is_over_groups_and_ends_in_a_relu():
+    norm, x = GroupNormAct(2, 6), torch.randn(3, 6, 4, 5)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    kept = x.clone()
+    slow = torch.cat(
+        [
+            (part - part.mean(dim=(1, 2, 3), keepdim=True))
+            / (part.var(dim=(1, 2, 3), keepdim=True, correction=0) + norm.eps).sqrt()
+            for part in x.split(3, dim=1)
+        ],
+        dim=1,
+    )
+    slow = (slow * norm.weight[:, None, None] + norm.bias[:, None, None]).clamp_min(0)
+    torch.testing.assert_close(norm(x), slow)
+    assert torch.equal(x, kept)  # the ReLU works in place, on the norm's own output
+
+
+@pytest.mark.parametrize(("stride", "downsample"), [(1, False), (1, True), (2, True)])
+def test_a_block_whose_last_convolution_is_zero_is_its_stream(stride, downsample):
+    block = vl.PreActBottleneck(16, 16, stride, num_groups=4, downsample=downsample)
+    nn.init.zeros_(block.conv3.weight)
+    x = torch.randn(2, 16, 6, 6)
+    stream = block.downsample(block.norm1(x)) if downsample else x
+    assert block(x).shape == (2, 16, 6 // stride, 6 // stride)
+    torch.testing.assert_close(block(x), stream)
+
+
+@pytest.mark.parametrize(("stem_stride", "size"), [(1, 8), (2, 4), (4, 2)])
+def test_features_are_a_map_and_pooling_is_its_mean(stem_stride, size):
+    model = built(vl.ResNetConfig(widths=(32, 64, 64), depths=(1, 1, 1), stem_stride=stem_stride))
+    images = torch.randn(2, 3, 32, 48)
+    features = model.forward_features(images)
+    assert features.shape == (2, 64, size, size * 3 // 2)
+    pooled = torch.stack([image.flatten(1).mean(1) for image in features])
+    torch.testing.assert_close(model.pool(features), pooled)
+    torch.testing.assert_close(model(images), model.head(pooled))
+
+
+def test_without_classes_the_model_gives_its_features():
+    model = built(vl.ResNetConfig(num_classes=0, widths=(32,), depths=(1,)))
+    images = torch.randn(2, 3, 8, 8)
+    assert torch.equal(model(images), model.pool(model.forward_features(images)))
+    assert model(images).shape == (2, model.cfg.embed_dim)
+
+
+def test_an_images_logits_do_not_depend_on_its_batch():
+    model, images = built(TINY), torch.randn(3, 3, 16, 16)
+    torch.testing.assert_close(model(images)[1:2], model(images[1:2]), rtol=1e-4, atol=1e-5)
+
+
+def test_a_shift_by_the_total_stride_shifts_the_map_away_from_the_border():
+    """With the norms' statistics held, convolutions commute with shifts; here the border's zeros are far away."""
+    model = built(vl.ResNetConfig(widths=(16, 16), depths=(1, 1), stem_stride=1, num_groups=4))
+    images = torch.zeros(1, 3, 64, 64)
+    images[..., 28:36, 28:36] = torch.randn(3, 8, 8)
+    before, after = (
+        model.forward_features(image)[..., 8:-8, 8:-8] for image in (images, images.roll(2, dims=-1))
+    )
+    torch.testing.assert_close(after[..., 1:], before[..., :-1], rtol=1e-3, atol=1e-3)
+
+
+def test_the_first_loss_is_that_of_a_guess():
+    torch.manual_seed(0)
+    loss = F.cross_entropy(vl.ResNet(vl.ResNetConfig())(torch.randn(64, 3, 32, 32)), torch.arange(64) % 10)
+    assert abs(loss.item() - 2.303) < 0.2
+
+
+# ------------------------------------------------------------------------------------------------- the hybrid
+
+
+@pytest.mark.parametrize(
+    ("P", "D", "widths"),
+    [(2, 8, (32,)), (4, 96, (64, 96)), (8, 96, (32, 64, 96)), (16, 20, (32, 32, 32, 32))],
+)
+def test_the_hybrids_patches_are_the_places_of_its_feature_map(P, D, widths):
+    layer = vl.HybridPatchEmbed(P, 3, D)
+    assert layer.backbone.cfg.widths == widths
+    images = torch.randn(2, 3, 3 * P, 2 * P)
+    features = layer.backbone.forward_features(images)
+    assert features.shape == (2, widths[-1], 3, 2)
+    slow = torch.stack([layer.proj(features)[:, :, row, col] for row in range(3) for col in range(2)], dim=1)
+    torch.testing.assert_close(layer(images), slow)
+
+
+def test_the_hybrid_is_a_vit_whose_other_parts_are_the_same():
+    cfg = vl.ViTConfig(img_size=16, embed_dim=24, depth=1, patch_embed="hybrid")
+    model = vl.VisionTransformer(cfg)
+    plain = vl.VisionTransformer(vl.ViTConfig(img_size=16, embed_dim=24, depth=1))
+    rest = [key for key in model.state_dict() if not key.startswith("patch_embed.backbone.")]
+    assert sorted(rest) == sorted(plain.state_dict())
+    assert model(torch.randn(2, 3, 16, 16)).shape == (2, 10)
+    assert model.attention_maps(torch.randn(1, 3, 16, 16)).shape == (1, 1, 3, 17, 17)
+    assert model.with_img_size(32)(torch.randn(1, 3, 32, 32)).shape == (1, 10)
+
+
+# ------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (
+            torch.zeros(1, 1, 16, 16),
+            r"of shape \(B, 3, H, W\), got \(1, 1, 16, 16\); the model takes 3 channels",
+        ),
+        (torch.zeros(3, 16, 16), "add the batch axis with images"),
+        (torch.zeros(1, 3, 16, 16, dtype=torch.uint8), "expected normalised float images, got torch.uint8"),
+    ],
+)
+def test_images_that_do_not_fit(images, message):
+    with pytest.raises(ValueError, match=message):
+        vl.ResNet(TINY)(images)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("P", [0, 1, 6, 4.0])
+def test_the_hybrid_refuses_what_it_cannot_halve(P):
+    with pytest.raises(ValueError, match=f"needs patch_size 2, 4, 8, ...; got {P}"):
+        vl.HybridPatchEmbed(P, 3, 8)

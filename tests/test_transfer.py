@@ -1,0 +1,324 @@
+"""Transfer: a new head, training that begins with another model's weights, ridge regression on frozen features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vitlib as vl
+from vitlib.train.recipe import recipe
+from vitlib.train.transfer import RIDGES
+
+TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
+SHORT = vl.Recipe("short", TINY, epochs=2, batch_size=8, lr=3e-3, crop=1, ema_decay=0.9, precision="fp32")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.random.fork_rng(devices=[]):
+        yield
+    torch.set_num_threads(before)
+
+
+def toy(n: int = 40) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(0, 256, (n, 3, 8, 8), dtype=torch.uint8, generator=generator), torch.arange(n) % 4
+
+
+def model(cfg: vl.ViTConfig = TINY, seed: int = 0) -> vl.VisionTransformer:
+    torch.manual_seed(seed)
+    return vl.VisionTransformer(cfg)
+
+
+def run(start=None, one=SHORT, **options) -> dict:
+    return vl.train_model(one, toy(), toy(12), start=start, progress=False, device="cpu", **options)
+
+
+def equal(a, b) -> bool:
+    a, b = a.state_dict(), b.state_dict()
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+# --------------------------------------------------------------------------------------------------- a new head
+
+
+@pytest.mark.parametrize("pool", ["token", "avg"])
+@pytest.mark.parametrize("head", ["linear", "mlp"])
+def test_a_new_head_is_zero_and_the_rest_is_kept(pool, head):
+    old = model(replace(TINY, global_pool=pool, head=head, pos_embed="sincos2d")).eval()
+    before = {name: value.clone() for name, value in old.state_dict().items()}
+    state = torch.random.get_rng_state()
+    new = vl.replace_head(old, 7)
+    assert torch.equal(state, torch.random.get_rng_state())  # nothing was drawn
+    assert new.cfg == replace(old.cfg, num_classes=7, head="linear") and not new.training
+    x = torch.randn(2, 3, 8, 8)
+    assert new(x).shape == (2, 7) and not new(x).any()
+    assert torch.equal(new.forward_features(x), old.forward_features(x))
+    assert vl.VisionTransformer(new.cfg).load_state_dict(new.state_dict())
+    new.patch_embed.proj.weight.data.zero_()  # a copy: the old model is left as it was
+    assert all(torch.equal(value, before[name]) for name, value in old.state_dict().items())
+
+
+def test_a_random_head_is_that_of_a_new_model():
+    old = model()
+    torch.manual_seed(3)
+    new = vl.replace_head(old, 50, zero=False)
+    torch.manual_seed(3)
+    expected = vl.VisionTransformer(replace(TINY, num_classes=50)).head
+    assert torch.equal(new.head.weight, expected.weight) and not new.head.bias.any()
+    assert new.head.weight.std().item() == pytest.approx(0.02, rel=0.2)
+
+
+def test_a_head_can_be_dropped_and_takes_the_models_dtype():
+    old = model().double()
+    x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
+    assert torch.equal(vl.replace_head(old, 0)(x), old.pool(old.forward_features(x)))
+    assert vl.replace_head(old, 3).head.weight.dtype == torch.float64
+
+
+def test_the_first_gradient_reaches_only_a_head_that_is_zero():
+    for zero in (True, False):
+        new = vl.replace_head(model(), 4, zero=zero)
+        torch.nn.functional.cross_entropy(new(torch.randn(5, 3, 8, 8)), torch.arange(5) % 4).backward()
+        reached = {name for name, p in new.named_parameters() if p.grad is not None and p.grad.any()}
+        assert (reached == {"head.weight", "head.bias"}) is zero
+
+
+@pytest.mark.errors
+def test_a_head_needs_a_number_of_classes():
+    with pytest.raises(ValueError, match="num_classes must be 0 .* got -1"):
+        vl.replace_head(model(), -1)
+
+
+# ------------------------------------------------------------------------------------------ beginning elsewhere
+
+
+def test_beginning_with_the_weights_it_would_have_drawn_changes_no_bit():
+    drawn = []
+
+    class Seen(vl.EMA):  # sees the model as it is before the first step
+        def __init__(self, model, decay):
+            drawn.append({name: value.clone() for name, value in model.state_dict().items()})
+            super().__init__(model, decay)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vitlib.train.loop.EMA", Seen)
+        plain = run()
+    start = model(seed=9)
+    start.load_state_dict(drawn[0])
+    begun = run(start)
+    assert equal(plain["model"], begun["model"])
+    assert [row["val_loss"] for row in plain["epochs"]] == [row["val_loss"] for row in begun["epochs"]]
+
+
+def test_a_run_begins_with_the_given_weights_and_leaves_them_alone():
+    start = model(seed=5).double()  # any dtype
+    before = model(seed=5)
+    still = run(start, replace(SHORT, lr=1e-12, weight_decay=0.0))["model"]
+    for name, value in still.state_dict().items():
+        torch.testing.assert_close(value, before.state_dict()[name], atol=1e-6, rtol=0)
+    assert equal(start, before.double()) and not equal(run(start)["model"], before)
+
+
+def test_a_stopped_run_with_a_start_goes_on_to_the_bit(tmp_path):
+    start = model(seed=1)
+    stopped = run(start, out=tmp_path, budget_minutes=0.0)
+    assert not stopped["finished"]
+    assert equal(run(start, out=tmp_path)["model"], run(start)["model"])
+
+
+@pytest.mark.errors
+def test_another_start_is_another_run(tmp_path):
+    run(model(seed=1), out=tmp_path, budget_minutes=0.0)
+    for other, message in ((model(seed=2), r"start was \d+, now \d+"), (None, r"start was \d+, now None")):
+        with pytest.raises(ValueError, match=message):
+            run(other, out=tmp_path)
+    run(out=tmp_path, resume=False, budget_minutes=0.0)
+    with pytest.raises(ValueError, match=r"start was None, now \d+"):
+        run(model(seed=1), out=tmp_path)
+
+
+@pytest.mark.errors
+def test_a_start_of_another_shape_is_refused_by_name():
+    with pytest.raises(ValueError, match="got num_classes 7 instead of 4, depth 1 instead of 2; take model="):
+        run(model(replace(TINY, depth=1, num_classes=7)))
+    with pytest.raises(ValueError, match="expected start to be made as recipe.model says, got img_size None"):
+        run(torch.nn.Linear(2, 2))
+
+
+def test_finetuning_at_a_higher_resolution():
+    """Section 3.2, whole way: a model for 8 px, a new head, 12 px."""
+    start = vl.replace_head(model().with_img_size(12), 2)
+    images, labels = torch.randint(0, 256, (20, 3, 12, 12), dtype=torch.uint8), torch.arange(20) % 2
+    one = recipe("finetune", model=start.cfg, epochs=1, precision="fp32")
+    result = vl.train_model(one, (images, labels), start=start, progress=False)
+    assert result["model"](torch.randn(2, 3, 12, 12)).shape == (2, 2)
+    assert result["config"]["img_size"] == 12
+
+
+def test_the_recipe_is_the_papers():
+    """Table 4 and Section 4.1: SGD with momentum, cosine, batch 512, no decay, clip 1; 10,000 steps on CIFAR-10."""
+    r = recipe("finetune", "full")
+    assert (r.optimizer, r.schedule, r.batch_size, r.weight_decay, r.clip_norm) == (
+        "sgd",
+        "cosine",
+        512,
+        0.0,
+        1.0,
+    )
+    assert r.ema_decay == 0.9999 and r.lr in (0.001, 0.003, 0.01, 0.03)
+    assert r.epochs * (50_000 // r.batch_size) == pytest.approx(10_000, rel=0.05)
+    (group, _) = vl.build_optimizer(model(), r).param_groups
+    assert group["momentum"] == 0.9
+
+
+# ------------------------------------------------------------------------------------------------------ features
+
+
+@pytest.mark.parametrize("pool", ["token", "avg"])
+def test_features_are_what_the_head_reads(pool):
+    old, (images, _) = model(replace(TINY, global_pool=pool, drop_rate=0.5, head="mlp")), toy(10)
+    found = vl.features(old, images, batch_size=3)
+    assert old.training and found.shape == (10, 12)
+    old.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(found, old.pool(old.forward_features(vl.normalize(images))))
+        torch.testing.assert_close(old.head(found), old(vl.normalize(images)))
+
+
+@pytest.mark.parametrize(("pool", "theirs"), [("token", "token"), ("avg", "avg")])
+def test_features_agree_with_timm(timm, pool, theirs):
+    cfg = replace(TINY, global_pool=pool)
+    reference = timm.models.vision_transformer.VisionTransformer(
+        img_size=8, patch_size=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0, num_classes=4,
+        global_pool=theirs, fc_norm=False,
+    ).eval()  # fmt: skip
+    ours, (images, _) = model(cfg), toy(6)
+    ours.load_state_dict(reference.state_dict())
+    with torch.no_grad():
+        expected = reference.forward_head(reference.forward_features(vl.normalize(images)), pre_logits=True)
+    torch.testing.assert_close(vl.features(ours, images), expected, atol=1e-5, rtol=1e-5)
+
+
+# ---------------------------------------------------------------------------------------------- ridge regression
+
+
+def problem(n: int, D: int, K: int, seed: int = 0) -> tuple[torch.Tensor, ...]:
+    """Features with a large mean and different scales, that say something about the label."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = [torch.arange(m) % K for m in (n, 30)]
+    means = 2 * torch.randn(K, D, generator=generator)
+    scale, shift = torch.logspace(-2, 2, D), 100 * torch.randn(D, generator=generator)
+    x = [(means[y] + torch.randn(len(y), D, generator=generator)) * scale + shift for y in labels]
+    return x[0], labels[0], x[1], labels[1]
+
+
+def by_least_squares(x, y, z, ridge: float, scaled_by=None) -> np.ndarray:
+    """Scores (m, K) by NumPy's lstsq on the system with rows for the penalty, the intercept being a column."""
+    base = x if scaled_by is None else scaled_by
+    mean, std = base.mean(0), base.std(0)
+    x, z = (x - mean) / std, (z - mean) / std
+    targets = np.where(y[:, None] == np.arange(y.max() + 1), 1.0, -1.0)
+    D = x.shape[1]
+    penalty = np.sqrt(ridge) * np.eye(D + 1)[:D]  # none for the last column, the intercept
+    rows = np.concatenate([np.concatenate([x, np.ones((len(x), 1))], 1), penalty])
+    W = np.linalg.lstsq(rows, np.concatenate([targets, np.zeros((D, targets.shape[1]))]), rcond=None)[0]
+    return np.concatenate([z, np.ones((len(z), 1))], 1) @ W
+
+
+@given(
+    n=st.integers(6, 40),
+    D=st.integers(1, 30),
+    K=st.integers(2, 4),
+    ridge=st.sampled_from([1e-3, 1.0, 50.0]),
+)
+def test_ridge_regression_is_exact(n, D, K, ridge):
+    """In every regime: fewer images than features, more of them."""
+    x, y, z, t = problem(n, D, K, seed=n * D)
+    found = vl.few_shot(x, y, z, t, ridge)
+    scores = by_least_squares(x.double().numpy(), y.numpy(), z.double().numpy(), ridge)
+    top = np.sort(scores, 1)
+    clear = top[:, -1] - top[:, -2] > 1e-6  # elsewhere rounding decides
+    assert (found["predictions"].numpy() == scores.argmax(1))[clear].all()
+    assert found["accuracy"] == (found["predictions"] == t).double().mean() and found["ridge"] == ridge
+
+
+@pytest.mark.parametrize(("n", "D"), [(12, 30), (40, 6)])
+def test_the_ridge_is_chosen_by_leaving_out_one_image_after_the_other(n, D):
+    x, y, z, t = problem(n, D, 3)
+    x = x + torch.randn(n, D, generator=torch.Generator().manual_seed(1)) * x.std(0)
+    a, labels = x.double().numpy(), y.numpy()
+    targets = np.where(labels[:, None] == np.arange(3), 1.0, -1.0)
+
+    def error(ridge: float) -> float:
+        total = 0.0
+        for i in range(n):
+            rest = np.arange(n) != i
+            total += (
+                (by_least_squares(a[rest], labels[rest], a[i : i + 1], ridge, a) - targets[i]) ** 2
+            ).sum()
+        return total
+
+    best = min(RIDGES, key=error)
+    assert RIDGES[0] < best < RIDGES[-1]  # the grid holds a minimum
+    assert vl.few_shot(x, y, z, t)["ridge"] == best
+    other = vl.few_shot(x, y, z.flip(0), (t + 1) % 3)
+    assert other["ridge"] == best  # the test images have no say
+
+
+def test_scale_and_shift_of_a_feature_do_not_matter_nor_a_constant_one():
+    x, y, z, t = problem(20, 8, 3)
+    plain = vl.few_shot(x, y, z, t, 1.0)["predictions"]
+    for change in (lambda v: v * 1000 - 7, lambda v: torch.cat([v, torch.full((len(v), 1), 0.1)], 1)):
+        assert torch.equal(plain, vl.few_shot(change(x), y, change(z), t, 1.0)["predictions"])
+
+
+def test_a_strong_ridge_leaves_the_commonest_class():
+    x, _, z, t = problem(20, 8, 3)
+    y = torch.tensor([0] * 9 + [2] * 8 + [1] * 3)
+    assert (vl.few_shot(x, y, z, t, 1e9)["predictions"] == 0).all()
+
+
+def test_labels_that_were_not_trained_on_are_wrong():
+    x, y, z, t = problem(20, 8, 2)
+    assert vl.few_shot(x, y, z, t + 2, 1.0)["accuracy"] == 0
+
+
+def test_few_images_of_each_class():
+    labels = torch.tensor([2, 0, 1, 1, 0, 2, 2, 0, 1, 1])
+    index = vl.sample_shots(labels, 2, seed=1)
+    assert labels[index].tolist() == [0, 0, 1, 1, 2, 2] and len(index.unique()) == 6
+    assert torch.equal(index, vl.sample_shots(labels, 2, seed=1))
+    assert len({tuple(vl.sample_shots(labels, 2, seed=s).tolist()) for s in range(9)}) > 4
+    assert sorted(vl.sample_shots(labels[:6], 2).tolist()) == list(range(6))
+
+
+@pytest.mark.errors
+def test_what_cannot_be_sampled_or_solved_is_refused():
+    with pytest.raises(ValueError, match="expected 2 images of each class, got 1 of class 1"):
+        vl.sample_shots(torch.tensor([0, 0, 1]), 2)
+    with pytest.raises(ValueError, match="got 0 of class 0"):
+        vl.sample_shots(torch.tensor([], dtype=torch.int64), 1)
+    with pytest.raises(ValueError, match="shots must be a positive integer, got 0"):
+        vl.sample_shots(torch.tensor([0, 1]), 0)
+    x, y, z, t = problem(12, 4, 2)
+    for call, message in (
+        ((x, y[:-1], z, t), r"\(12, 4\) and \(11,\) to train"),
+        ((x, y, z[:, :3], t), r"with one D, got .* \(30, 3\)"),
+        ((x[0], y, z, t), r"expected features \(n, D\)"),
+        ((x, y, z[:0], t[:0]), r"\(0, 4\)"),
+        ((x / 0, y, z, t), "finite features"),
+        ((x, y * 0, z, t), "two classes or more"),
+        ((x, y, z, t, 0.0), "ridge must be above 0"),
+        ((x, y, z, t, ()), "ridge must be above 0"),
+        ((x, y, z, t, (1.0, -1.0)), "ridge must be above 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            vl.few_shot(*call)

@@ -1,0 +1,91 @@
+"""One run of each committed study once more: it finds about what was found. Only by `pytest -m weekly`: it trains."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+from vitlib.config import ViTConfig
+from vitlib.data.dataset import load_dataset
+from vitlib.evidence import RESULTS, load_results
+from vitlib.studies import resolution
+from vitlib.studies.registry import STUDIES
+from vitlib.studies.runner import run_study
+from vitlib.train.recipe import Recipe
+
+COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
+ACCURACY, LOSS = 0.03, 0.15  # another processor rounds otherwise, and a run then goes its own way
+
+
+def smallest(result: dict) -> dict:
+    """A row of the run that took the least time."""
+    took: dict[tuple, float] = {}
+    for row in result["runs"]:
+        run = row.get("run", row["variant"]), row["seed"]
+        took[run] = took.get(run, 0.0) + row.get("seconds", 0.0)
+    least = min(took, key=lambda run: took[run])
+    return next(row for row in result["runs"] if (row.get("run", row["variant"]), row["seed"]) == least)
+
+
+def as_it_was(base: dict) -> Recipe:
+    """A recipe from a file; what it has no word for is as it is by default."""
+    known = {field.name for field in fields(Recipe)}
+    assert base.keys() <= known, "the file has fields that a recipe has no more"
+    return Recipe(**{**base, "model": ViTConfig(**base["model"])})
+
+
+def small_study(name: str, result: dict, run: dict):
+    """The study as it was when the file was written, with this one run in it."""
+    study = STUDIES[name]
+    variant = run.get("run", run["variant"])
+    if name == "resolution" and "run" not in run:  # an older file
+        variant = variant.split(":")[0]
+    known = result.get("variants", {variant: run.get("changes", {})})
+    base = as_it_was(result["base"]) if "base" in result else None
+    n_train = result["n_train"] + result["n_val"] if result["n_train"] else study.n_train
+    return replace(study, variants={variant: known[variant]}, claims=(), base=base, n_train=n_train)
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_the_smallest_run_of_a_committed_study_can_be_made(name):
+    """In every test run, so that the weekly one does not fail for another reason than its numbers."""
+    result = load_results(name)
+    run = smallest(result)
+    study = small_study(name, result, run)
+    assert len(study.variants) == 1 and study.metric in run["final"]
+    json.dumps(study.variants)
+
+
+@pytest.mark.weekly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", COMMITTED)
+def test_a_committed_run_once_more(name, tmp_path, monkeypatch):
+    result = load_results(name)
+    run = smallest(result)
+    labels = result["dataset"]
+    kind = "drawn10" if "Drawn-10" in labels else "cifar10"
+    try:
+        data = load_dataset(kind, "train")
+    except FileNotFoundError:
+        pytest.skip("CIFAR-10 is not here")
+    if data.label not in labels:
+        pytest.skip(f"the data are {data.label}, those of the study are {labels}")
+    monkeypatch.setitem(STUDIES, name, small_study(name, result, run))
+    monkeypatch.setattr(resolution, "SIZES", ())  # there a run is long, and its first row needs none of it
+    monkeypatch.setattr(resolution, "MORE_SIZES", ())
+    again = run_study(
+        name,
+        data,
+        scale=result["scale"],
+        seeds=(run["seed"],),
+        out=tmp_path,
+        n_val=result["n_val"] or 5000,
+        device="cpu",
+        progress=False,
+    )
+    (same,) = [one for one in again["runs"] if one["variant"] == run["variant"]]
+    metric = STUDIES[name].metric
+    tolerance = ACCURACY if "accuracy" in metric else LOSS
+    assert same["final"][metric] == pytest.approx(run["final"][metric], abs=tolerance)

@@ -1,0 +1,70 @@
+"""`python -m vitlib study`: run the book's experiments."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from vitlib.cli.options import SETS, Formatter, add_runs, settings, use_threads
+from vitlib.data.dataset import load_dataset
+from vitlib.studies.runner import STUDIES, board, find, folders, make_plans, report, run_plans
+
+__all__ = ["configure"]
+
+_OPTIONS = ("data", "scale", "seeds", "out", "device", "budget_minutes", "jobs")
+_NO_FIELDS = ("name", "seed")  # nor options of that name
+
+
+def configure(commands) -> None:
+    """Add the command to the parser."""
+    p = commands.add_parser(
+        "study",
+        help="run the book's experiments",
+        formatter_class=Formatter,
+        description="Run the book's experiments. Each asks one question, runs every variant with several seeds and\n"
+        "judges them, most on held-out training images. Stopped or killed, the same command goes on\n"
+        "where it was and skips what is finished.",
+        epilog="example: python -m vitlib study run positions --budget-minutes 30",
+    )
+    text = "report prints what one study found; board every claim, and what we got"
+    p.add_argument("action", choices=("list", "run", "report", "board"), help=text)
+    p.add_argument("name", nargs="?", help="the study")
+    p.add_argument("--all", action="store_true", help="run all: first every variant's first seed")
+    text = "the data set; auto takes CIFAR-10 if it is there (default: the study's)"
+    p.add_argument("--data", choices=SETS, help=text)
+    add_runs(p, out="runs/study-<name>; of --all and board, runs")
+    p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
+    p.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, also on one GPU")
+    text = "count what is finished in FOLDER/<name>.json; results means the book's own"
+    p.add_argument("--from", dest="start_from", metavar="FOLDER", help=text)
+    p.set_defaults(run=_study)
+
+
+def _study(args: argparse.Namespace) -> int:
+    if args.action == "list":
+        for name, study in STUDIES.items():
+            print(f"{name:15s} {study.question} ({study.source}; {len(study.variants)} variants)")
+    elif args.action == "board":
+        print("\n".join(board(args.out)))
+    elif args.action == "report":
+        find(args.name)
+        print(report(args.name, args.out))
+    elif args.all == (args.name is not None):
+        raise ValueError("name one study, or give --all; python -m vitlib study list shows them")
+    else:
+        use_threads(args.threads)
+        changes = settings(args.set, _OPTIONS, _NO_FIELDS)
+        how = {
+            "scale": args.scale,
+            "seeds": args.seeds and tuple(args.seeds),
+            "device": args.device,
+            "changes": changes,
+        }
+        load = partial(load_dataset, split="train", n=args.limit)
+        where, minutes = folders(args.name, args.out), args.budget_minutes
+        plans = make_plans(where, load if args.data is None else lambda _: load(args.data), **how)
+        results = run_plans(plans, jobs=args.jobs, budget_minutes=minutes, start_from=args.start_from)
+        print("\n".join(board(args.out or "runs")) if args.all else report(args.name, args.out))
+        if not all(result["finished"] for result in results.values()):
+            print("the budget is used up; the same command goes on")
+    return 0

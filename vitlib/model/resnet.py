@@ -1,0 +1,198 @@
+"""The paper's ResNet baseline, BiT, and the hybrid whose patches are a ResNet's feature map (Sections 3.1 and 4.1)."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from dataclasses import replace
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vitlib.checks import check_divides, check_dtype, check_halvings, check_images
+from vitlib.config import ResNetConfig
+from vitlib.model.layers import init_projection
+
+__all__ = ["GroupNormAct", "HybridPatchEmbed", "PreActBottleneck", "ResNet", "StdConv2d"]
+
+
+class StdConv2d(nn.Conv2d):
+    """A convolution whose weights are standardised: each output channel's have mean 0 and variance 1.
+
+    Args:
+        in_chans: Channels in.
+        out_chans: Channels out.
+        kernel_size: Side k of the kernel, odd; k // 2 pixels of zeros are put around the image.
+        stride: Pixels between two places of the kernel.
+
+    Shape: (B, C, H, W) -> (B, C', H / stride, W / stride), rounded up.
+
+    Source: Qiao et al. 2019 (arXiv 1903.10520), which the paper's Section 4.1 takes for its ResNets; chapter 11.
+    """
+
+    def __init__(self, in_chans: int, out_chans: int, kernel_size: int, stride: int = 1) -> None:
+        super().__init__(in_chans, out_chans, kernel_size, stride, kernel_size // 2, bias=False)
+
+    def forward(self, input: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C2 H2 W2"]:
+        weight = F.layer_norm(self.weight, self.weight.shape[1:], eps=1e-6)  # (C', C, k, k), over all but C'
+        return F.conv2d(input, weight, None, self.stride, self.padding)
+
+
+class GroupNormAct(nn.GroupNorm):
+    """Group normalisation, then ReLU; arguments as for `torch.nn.GroupNorm`.
+
+    Source: Wu and He 2018 (arXiv 1803.08494), which the paper's Section 4.1 takes for its ResNets; chapter 11.
+    """
+
+    def forward(self, input: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
+        return F.relu(super().forward(input), inplace=True)
+
+
+class PreActBottleneck(nn.Module):
+    """Narrow, look around, widen: 1x1, 3x3 and 1x1 convolutions, each after its norm, added to the stream.
+
+    Args:
+        in_chans: Channels in.
+        out_chans: Channels out; a quarter of them inside.
+        stride: Of the 3x3 convolution.
+        num_groups: Groups of the norms.
+        downsample: Whether a 1x1 convolution brings the stream to the new channels and size.
+
+    Shape: (B, C, H, W) -> (B, C', H / stride, W / stride), rounded up.
+
+    Source: He et al. 2016 (arXiv 1603.05027), with the stride in the 3x3 convolution, as in BiT; chapter 11.
+    """
+
+    def __init__(
+        self, in_chans: int, out_chans: int, stride: int = 1, num_groups: int = 4, downsample: bool = False
+    ) -> None:
+        super().__init__()
+        inner = out_chans // 4
+        self.downsample = _named(conv=StdConv2d(in_chans, out_chans, 1, stride)) if downsample else None
+        self.norm1 = GroupNormAct(num_groups, in_chans)
+        self.conv1 = StdConv2d(in_chans, inner, 1)
+        self.norm2 = GroupNormAct(num_groups, inner)
+        self.conv2 = StdConv2d(inner, inner, 3, stride)
+        self.norm3 = GroupNormAct(num_groups, inner)
+        self.conv3 = StdConv2d(inner, out_chans, 1)
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C2 H2 W2"]:
+        y = self.norm1(x)
+        stream = x if self.downsample is None else self.downsample(y)
+        return stream + self.conv3(self.norm3(self.conv2(self.norm2(self.conv1(y)))))
+
+
+class ResNet(nn.Module):
+    """A stem, stages of pre-activation bottlenecks, a norm, the mean over all places, read by a head.
+
+    The `state_dict` has the names and shapes of timm's `ResNetV2`, but for the head, which is `head` here, as in
+    `VisionTransformer`, and a 1x1 convolution `head.fc` there.
+
+    Args:
+        cfg: The shape of the model.
+
+    Shape: normalised images (B, C, H, W), of any size, -> logits (B, K).
+
+    Source: Section 4.1, "ResNet (BiT)"; Kolesnikov et al. 2020 (arXiv 1912.11370); chapter 11.
+
+    >>> import torch
+    >>> model = ResNet(ResNetConfig())
+    >>> model(torch.zeros(2, 3, 32, 32)).shape, model.forward_features(torch.zeros(2, 3, 32, 32)).shape
+    (torch.Size([2, 10]), torch.Size([2, 256, 4, 4]))
+    """
+
+    def __init__(self, cfg: ResNetConfig) -> None:
+        super().__init__()
+        self.cfg = cfg
+        width = cfg.widths[0] // 4
+        self.stem = _build_stem(cfg.in_chans, width, cfg.stem_stride)
+        befores = (width, *cfg.widths)
+        self.stages = nn.Sequential()
+        for before, after, depth in zip(befores, cfg.widths, cfg.depths, strict=False):
+            stride = 2 if len(self.stages) else 1
+            blocks = [PreActBottleneck(before, after, stride, cfg.num_groups, downsample=True)]
+            blocks += [PreActBottleneck(after, after, 1, cfg.num_groups) for _ in range(depth - 1)]
+            self.stages.append(_named(blocks=nn.Sequential(*blocks)))
+        self.norm = GroupNormAct(cfg.num_groups, cfg.embed_dim)
+        self.head = nn.Linear(cfg.embed_dim, cfg.num_classes) if cfg.num_classes else nn.Identity()
+        if cfg.num_classes:  # as in `VisionTransformer`; the scale of standardised weights changes no output
+            nn.init.trunc_normal_(self.head.weight, std=0.02)
+            nn.init.zeros_(self.head.bias)
+
+    def forward_features(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D rows cols"]:
+        """The feature map after the last norm: (B, C, H, W) -> (B, D, rows, columns).
+
+        Raises:
+            ValueError: If the images do not have the channels or the dtype the model was made for.
+        """
+        check_images(images, f"B {self.cfg.in_chans} H W")
+        check_dtype(images, "normalised float", "use vl.normalize(images)")
+        return self.norm(self.stages(self.stem(images)))
+
+    def pool(self, features: Float[Tensor, "B D rows cols"]) -> Float[Tensor, "B D"]:
+        """The image's one vector: the mean of the feature map over its places."""
+        return features.mean(dim=(2, 3))
+
+    def with_img_size(self, img_size: int | tuple[int, int]) -> ResNet:
+        """A copy for another image size, as `VisionTransformer.with_img_size`; here no weight depends on it."""
+        model = copy.deepcopy(self)
+        model.cfg = replace(self.cfg, img_size=img_size)
+        return model
+
+    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
+        """Logits: (B, C, H, W) -> (B, K).
+
+        Raises:
+            ValueError: If the images do not have the channels or the dtype the model was made for.
+        """
+        return self.head(self.pool(self.forward_features(images)))
+
+
+def _build_stem(in_chans: int, width: int, stride: int) -> nn.Sequential:
+    if stride < 4:
+        return _named(conv=StdConv2d(in_chans, width, 3, stride))
+    pad, pool = nn.ConstantPad2d(1, 0.0), nn.MaxPool2d(kernel_size=3, stride=2)
+    return _named(conv=StdConv2d(in_chans, width, 7, 2), pad=pad, pool=pool)
+
+
+def _named(**layers: nn.Module) -> nn.Sequential:
+    """Layers in a row, called as in timm."""
+    return nn.Sequential(OrderedDict(layers))
+
+
+class HybridPatchEmbed(nn.Module):
+    """A small ResNet's feature map as the patches, of one place each: the paper's hybrid.
+
+    Its stem and each of its stages but the first halve the image, one block a stage, the last as wide as the tokens.
+
+    Args:
+        patch_size: Total stride P, a power of two.
+        in_chans: Channels C.
+        embed_dim: Width D.
+
+    Shape: (B, C, H, W) -> (B, N, D).
+
+    Raises:
+        ValueError: If `patch_size` is not a power of two, 2 or more.
+
+    Source: Section 3.1, "Hybrid Architecture" (1x1 patches), there on an R50; chapter 11.
+    """
+
+    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+        super().__init__()
+        check_halvings(patch_size)
+        self.patch_size = patch_size
+        # ..., D/4, D/2, D, rounded up to multiples of 32: a stage for each halving
+        widths = [-(-embed_dim // (32 << i)) * 32 for i in reversed(range(patch_size.bit_length() - 1))]
+        depths = [1] * len(widths)
+        # groups of four channels in the narrow stem, as in a `ResNet` by default
+        cfg = ResNetConfig(in_chans=in_chans, num_classes=0, widths=widths, depths=depths, num_groups=2)
+        self.backbone = ResNet(cfg)
+        self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
+
+    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        check_images(images)
+        check_divides(self.patch_size, *images.shape[2:])
+        features = self.backbone.forward_features(images)  # (B, C', H/P, W/P)
+        return self.proj(features).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, D, N) -> (B, N, D)

@@ -1,0 +1,139 @@
+"""Tells what studies found: one as a table, and the board of all claims."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from vitlib.evidence import RESULTS, load_results
+from vitlib.studies.registry import STUDIES, folders
+from vitlib.studies.study import Claim
+from vitlib.train.checkpoint import differences
+from vitlib.train.recipe import usual_fields
+
+__all__ = ["board", "report", "show", "tell"]
+
+
+def show(value: float, metric: str) -> str:
+    """A number as it stands in a report: accuracies in percent."""
+    return f"{value:.2%}" if "accuracy" in metric else f"{value:.3f}"
+
+
+def report(name: str, out: str | Path | None = None) -> str:
+    """What a study found, as a Markdown table: from `<out>/<name>.json`, else from the book's own results.
+
+    Raises:
+        ValueError: If the study was never run here and is not among the book's results.
+    """
+    folder = folders(name, out)[name]
+    result = load_results(name, folder if (folder / f"{name}.json").exists() else None)
+    metric = result["metric"]
+    judged = f"{result['n_val']:,} held-out images" if result["n_val"] else result["measure"]
+    lines = [
+        f"{result['question']} {result['dataset']}, {result['scale']} scale, {judged}.",
+        "",
+        f"| variant | {metric.removeprefix('val_').replace('_', ' ')} | sd over seeds | seeds |",
+        "|---|---|---|---|",
+    ]
+    for variant, s in result["summary"].items():
+        spread = "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
+        lines.append(f"| {variant} | {show(s['mean'], metric)} | {spread} | {s['n']} |")
+    return "\n".join([*lines, "", tell(result)])
+
+
+def tell(result: dict) -> str:
+    """What a study found, as it stands in its docstring: the verdict on each claim, what it cost, the command."""
+    lines = []
+    for claim, found in result["verdicts"].items():
+        verdict = found["verdict"]
+        if "se" in found:
+            verdict += f", {_difference(found, result['metric'])} (standard error, n = {found['n']})"
+            verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""
+        lines.append(f"- {claim}: {verdict}.")
+    if lines:
+        lines.append("")  # ends the list
+    minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
+    lines.append(
+        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
+        f"{minutes:.0f} minutes: `{result['command']}`"
+    )
+    if older := _since(result):
+        lines.append(f"They were run before the study became what it is now: {older}.")
+    return "\n".join(lines)
+
+
+def board(out: str | Path | None = None) -> list[str]:
+    """One row for each claim of all studies, as lines of Markdown: what was said, what we got, and whether they agree.
+
+    The verdicts are judged anew by the studies' rules, from the runs in the files.
+
+    Args:
+        out: Folder of the studies' folders, as `study run --all --out` takes it; None reads the book's own results.
+    """
+    lines = [
+        "| claim | source | what we got | verdict | seeds | study | data |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    older = False
+    for name, folder in folders(None, out).items():
+        folder = RESULTS if out is None else folder
+        result = load_results(name, folder) if (folder / f"{name}.json").is_file() else None
+        changed = bool(result and _since(result))
+        older |= changed
+        for claim in STUDIES[name].claims:
+            cells = [claim.says, claim.source, *_judged(claim, result), f"{name}{' *' * changed}"]
+            cells.append("" if result is None else f"{result['dataset']}, {result['scale']}")
+            lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    if older:
+        lines += ["", r"\* run before the study became what it is now; its report says what was otherwise"]
+    return lines
+
+
+def _judged(claim: Claim, result: dict | None) -> tuple[str, str, str]:
+    """What we got, the verdict, and from how many seeds."""
+    if result is None or not result["runs"]:
+        return "", "not run yet", ""
+    found = claim.judge(result["runs"])
+    if "first" not in found:
+        return "", "open", "0"
+    sides = f"{found['first']} against {found['second']}: "
+    if "se" in found:
+        more = f" (about {found['seeds']} seeds would decide)" if "seeds" in found else ""
+        return sides + _difference(found, result["metric"]), found["verdict"] + more, str(found["n"])
+    first, second = (
+        {
+            run["seed"]: run["final"][claim.metric]
+            for run in result["runs"]
+            if run["variant"] == found[side] and claim.metric in run["final"]
+        }
+        for side in ("first", "second")
+    )
+    shared = [first[seed] - second[seed] for seed in first.keys() & second.keys()]  # one at most
+    if not shared:
+        return "", "open", "0"
+    return (
+        f"{sides}{_difference({**found, 'difference': shared[0]}, result['metric'])}, one seed",
+        "open",
+        "1",
+    )
+
+
+def _difference(found: dict, metric: str) -> str:
+    """A mean difference with its standard error, if it has one: accuracies in points."""
+    share = "accuracy" in found.get("metric", metric)
+    scale, digits, unit = (100, 1, " points") if share else (1, 2, "")
+    spread = f" ± {scale * found['se']:.{digits}f}" if "se" in found else ""
+    return f"{scale * found['difference']:+.{digits}f}{spread}{unit}"
+
+
+def _since(result: dict) -> str:
+    """What a committed study's base had otherwise, in words; "" where nothing differs."""
+    study = STUDIES.get(result["name"])
+    if study is None or study.base is None or "base" not in result or result["scale"] != "quick":
+        return ""
+    own = ("data", "name", "seed")
+    then, now = (
+        {key: value for key, value in base.items() if key not in own}
+        for base in (result["base"], asdict(study.base))
+    )
+    return "; ".join(differences(then, now, usual_fields(study.base)))

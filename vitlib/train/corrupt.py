@@ -1,0 +1,124 @@
+"""Corrupted patches: which, what is seen in their places, what is asked of them, what a guess gets (Appendix B.1.2)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int64, Shaped
+from torch import Generator, Tensor
+
+from vitlib.model.patches import patchify, unpatchify
+
+__all__ = ["LEVELS", "corrupt_patches", "guess_patches", "patch_colours", "take_patches"]
+
+LEVELS = 8  # of a colour of 3 bits
+HIDDEN, SWAPPED = 0.8, 0.1  # of the corrupted patches; the others are shown as they are
+
+
+def corrupt_patches(
+    n: int, num_patches: int, ratio: float, generator: Generator
+) -> tuple[Bool[Tensor, "n N"], Int64[Tensor, "n N"], Int64[Tensor, "n M"]]:
+    """Choose the patches that are to be told, and what the model sees in their places.
+
+    Each image has exactly M = round(ratio N) of them. What happens to each is drawn by itself, as in BERT: with 80 %
+    it is the mask token, with 10 % another patch of the same image, any one, with 10 % the patch itself.
+
+    Args:
+        n: Images.
+        num_patches: Patches N of each.
+        ratio: Share of the patches that are corrupted.
+        generator: A CPU generator.
+
+    Returns:
+        The mask (n, N), True where the mask token is put; the source (n, N), the patch whose embedding each place
+        shows, mostly its own; and the corrupted patches' indices (n, M), in no order.
+
+    Raises:
+        ValueError: If that would corrupt no patch, or leave none.
+
+    Source: Appendix B.1.2, which leaves open from where "a random other patch embedding" comes; chapter 17.
+
+    >>> mask, source, corrupted = corrupt_patches(2, 64, 0.5, Generator().manual_seed(0))
+    >>> mask.shape, source.shape, corrupted.shape
+    (torch.Size([2, 64]), torch.Size([2, 64]), torch.Size([2, 32]))
+    """
+    count = round(ratio * num_patches)
+    if not 0 < count < num_patches:
+        raise ValueError(
+            f"expected a mask_ratio that corrupts 1 to {num_patches - 1} of {num_patches} patches, got {ratio}, "
+            f"which corrupts {count}; the paper takes 0.5, and smaller patches are more"
+        )
+    corrupted = torch.rand(n, num_patches, generator=generator).argsort(dim=1)[:, :count]  # (n, M)
+    fate = torch.rand(n, count, generator=generator)  # (n, M)
+    other = (corrupted + torch.randint(1, num_patches, (n, count), generator=generator)) % num_patches
+    swapped = (fate >= HIDDEN) & (fate < HIDDEN + SWAPPED)
+    mask = torch.zeros(n, num_patches, dtype=torch.bool).scatter(1, corrupted, fate < HIDDEN)
+    own = torch.arange(num_patches).repeat(n, 1)  # (n, N)
+    return mask, own.scatter(1, corrupted, torch.where(swapped, other, corrupted)), corrupted
+
+
+def patch_colours(
+    images: Float[Tensor, "B C H W"], patch_size: int, side: int = 1
+) -> Int64[Tensor, "B N cells"]:
+    """The colours of each patch, shrunk to side x side cells, with 3 bits a channel.
+
+    Args:
+        images: (B, C, H, W) in [0, 1].
+        patch_size: Patch side P.
+        side: Cells along each side of a patch: 1 is the mean colour. Patches of fewer pixels have a cell for each.
+
+    Returns:
+        (B, N, cells), row by row, each in [0, 512) for RGB: 64 red + 8 green + blue, each the three highest bits of
+        the mean of the cell's bytes.
+
+    Source: Appendix B.1.2, targets 1 and 2; chapter 17.
+
+    >>> red = torch.tensor([1.0, 0.0, 0.0])[None, :, None, None].expand(1, 3, 4, 4)
+    >>> patch_colours(red, 4)
+    tensor([[[448]]])
+    """
+    side = min(side, patch_size)
+    rows, cols = (length // patch_size for length in images.shape[2:])
+    pixels = (images * 255).round()  # bytes again, whose sums are exact
+    means = F.adaptive_avg_pool2d(pixels, (rows * side, cols * side))  # no bin reaches over a patch's edge
+    colours = torch.zeros_like(means[:, :1], dtype=torch.int64)  # (B, 1, rows side, cols side)
+    for channel in (means * LEVELS / 256).long().split(1, dim=1):
+        colours = LEVELS * colours + channel
+    return patchify(colours, side)  # (B, N, side side)
+
+
+def guess_patches(
+    images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"], source: Int64[Tensor, "B N"], patch_size: int
+) -> Float[Tensor, "B C H W"]:
+    """What somebody would guess who sees what the model sees, and has learned nothing.
+
+    Where a patch is shown it is believed; a masked one gets the mean colour of the shown ones among its eight
+    neighbours, or of all shown ones where none of these is.
+
+    Args:
+        images: (B, C, H, W).
+        mask: (B, N), as from `corrupt_patches`.
+        source: (B, N), likewise.
+        patch_size: Patch side P.
+
+    Returns:
+        (B, C, H, W), the images guessed.
+
+    Source: not in the paper; chapter 17.
+    """
+    size, pixels = (images.shape[2], images.shape[3]), patch_size**2
+    patches = patchify(images, patch_size)  # (B, N, P P C)
+    shown = take_patches(patches, source)
+    colours = shown.unflatten(2, (pixels, -1)).mean(dim=2)  # (B, N, P P, C) -> (B, N, C)
+    seen = (~mask).to(colours)[:, :, None]  # (B, N, 1)
+    grid = size[0] // patch_size, size[1] // patch_size
+    sums = torch.cat([colours * seen, seen], dim=2).mT.unflatten(2, grid)  # (B, C+1, rows, columns)
+    near = F.avg_pool2d(sums, 3, stride=1, padding=1)
+    near = torch.where(near[:, -1:] > 0, near, sums.mean(dim=(2, 3), keepdim=True))
+    means = (near[:, :-1] / near[:, -1:]).flatten(2).mT  # (B, C, rows, columns) -> (B, N, C)
+    return unpatchify(torch.where(mask[:, :, None], means.repeat(1, 1, pixels), shown), patch_size, size)
+
+
+def take_patches(values: Shaped[Tensor, "B N A"], which: Int64[Tensor, "B M"]) -> Shaped[Tensor, "B M A"]:
+    """The rows of `values` (B, N, A) at the indices `which` (B, M), image by image: (B, M, A)."""
+    return values.gather(1, which[:, :, None].expand(-1, -1, values.shape[2]))

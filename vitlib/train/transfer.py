@@ -1,0 +1,217 @@
+"""From one task to another: a new head to fine-tune, and ridge regression on frozen features (Sections 3.2, 4.1).
+
+Fine-tuning is training that does not begin at random: `replace_head`, for another size of image
+`model.with_img_size`, then `train_model(recipe, data, start=model)` with a recipe like "finetune".
+"""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int64, Integer, Shaped
+from torch import Tensor, nn
+
+from vitlib.checks import check_count
+from vitlib.model.resnet import ResNet
+from vitlib.model.vit import VisionTransformer
+from vitlib.train.evaluate import outputs
+
+__all__ = ["RIDGES", "features", "few_shot", "replace_head", "sample_shots", "start_from"]
+
+RIDGES = tuple(2.0**power for power in range(-10, 21, 2))
+
+
+def replace_head(
+    model: VisionTransformer | ResNet, num_classes: int, zero: bool = True
+) -> VisionTransformer | ResNet:
+    """A copy of the model with another head, one linear layer.
+
+    Args:
+        model: A `VisionTransformer` or a `ResNet`, trained on any classes.
+        num_classes: Outputs K of the new head; 0 drops the head, and the copy returns the D pooled features.
+        zero: Whether the head starts at zero: all classes begin equally likely, and the first gradient reaches
+            nothing but the head. False draws it as a new model's.
+
+    Returns:
+        The copy.
+
+    Raises:
+        ValueError: If `num_classes` is no number of classes.
+
+    Source: Section 3.2; chapter 16.
+
+    >>> from vitlib.config import ViTConfig
+    >>> replace_head(VisionTransformer(ViTConfig(depth=1)), 37).head
+    Linear(in_features=192, out_features=37, bias=True)
+    """
+    linear: dict[str, Any] = {"head": "linear"} if hasattr(model.cfg, "head") else {}  # a ResNet has no other
+    cfg: Any = replace(model.cfg, num_classes=num_classes, **linear)
+    with torch.device("meta" if zero else "cpu"):  # on "meta" nothing is drawn
+        head = type(model)(cfg).head
+    new: Any = copy.deepcopy(model)
+    new.cfg, new.head = cfg, head.to_empty(device="cpu") if zero else head
+    if zero:
+        for parameter in new.head.parameters():
+            nn.init.zeros_(parameter)
+    return new.to(next(model.parameters()))
+
+
+def start_from(model: nn.Module, start: nn.Module) -> int:
+    """Give a `model` the weights of `start`, and return their CRC-32.
+
+    Raises:
+        ValueError: If the two are not made alike.
+    """
+    configs: list[Any] = [getattr(m, "cfg", None) for m in (start, model)]
+    theirs, ours = ({} if cfg is None else asdict(cfg) for cfg in configs)
+    if differs := [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]:
+        words = ", ".join(f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}" for name in differs)
+        raise ValueError(f"expected start to be made as recipe.model says, got {words}; take model=start.cfg")
+    model.load_state_dict(start.state_dict())
+    crc = 0
+    for value in model.state_dict().values():
+        crc = zlib.crc32(value.cpu().contiguous().numpy().data, crc)
+    return crc
+
+
+def features(
+    model: VisionTransformer | ResNet,
+    images: Shaped[Tensor, "n C H W"],
+    device: str | torch.device | None = None,
+    batch_size: int = 500,
+) -> Float[Tensor, "n D"]:
+    """What the head would read: each image's pooled vector, from a frozen model in eval mode.
+
+    Args:
+        model: Its head is left out.
+        images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
+        device: Where to compute; None is where the model is, which stays there in any case.
+        batch_size: Images at a time.
+
+    Returns:
+        (n, D) float32 on the CPU.
+
+    Raises:
+        ValueError: If there are no images.
+
+    Source: Equation 4 and Section 4.1; chapter 16.
+    """
+    return outputs(replace_head(model, 0), images, device, batch_size)
+
+
+def sample_shots(labels: Integer[Tensor, " n"], shots: int, seed: int = 0) -> Int64[Tensor, " m"]:
+    """Indices of a few images of each class, drawn at random.
+
+    Args:
+        labels: (n,) integers from 0.
+        shots: Images of each class.
+        seed: The same seed draws the same images, on every machine.
+
+    Returns:
+        (K * shots,), class by class.
+
+    Raises:
+        ValueError: If a class has too few images.
+
+    Source: Section 4.1; chapter 16.
+
+    >>> sample_shots(torch.tensor([1, 0, 1, 0, 0]), 2).shape
+    torch.Size([4])
+    """
+    check_count("shots", shots)
+    numbers, dice = labels.cpu().numpy(), np.random.default_rng(seed)
+    drawn = [
+        dice.permutation(np.flatnonzero(numbers == label))[:shots]
+        for label in range(numbers.max(initial=0) + 1)
+    ]
+    for label, members in enumerate(drawn):
+        if len(members) < shots:
+            raise ValueError(
+                f"expected {shots} images of each class, got {len(members)} of class {label}; "
+                "take fewer shots, or label the classes from 0 on"
+            )
+    return torch.from_numpy(np.concatenate(drawn))
+
+
+def few_shot(
+    train_x: Float[Tensor, "n D"],
+    train_y: Integer[Tensor, " n"],
+    test_x: Float[Tensor, "m D"],
+    test_y: Integer[Tensor, " m"],
+    ridge: float | Sequence[float] = RIDGES,
+) -> dict:
+    """Ridge regression of frozen features to {-1, 1}^K targets, solved exactly: few-shot accuracy or a linear probe.
+
+        W = argmin sum((Z W + b - Y)^2) + ridge sum(W^2)
+
+    Z holds the features, each with mean 0 and standard deviation 1 over the n.
+
+    With a few images of each class this is the paper's few-shot accuracy, with all of them a linear probe. The
+    intercept b has no penalty. (The authors' code has the same Z, a constant column of 100 in place of b, and one
+    fixed ridge.)
+
+    Args:
+        train_x: (n, D), see `features`; flattened pixels make a baseline.
+        train_y: (n,) integers from 0; K is the largest and 1.
+        test_x: (m, D).
+        test_y: (m,).
+        ridge: Above 0. Of several, the one is taken whose squared error is smallest when each of the n images is
+            left out in turn; the test images are not looked at for that.
+
+    Returns:
+        "accuracy" on the m test images, in [0, 1], "ridge", and "predictions", (m,) integers.
+
+    Raises:
+        ValueError: If sizes do not fit, there are fewer than two classes, a feature is not a number or `ridge` is not
+            above 0.
+
+    Source: Section 4.1, Metrics; chapter 16.
+
+    >>> x, y = torch.tensor([[0.0], [0.1], [1.0], [0.9]]), torch.tensor([0, 0, 1, 1])
+    >>> few_shot(x, y, torch.tensor([[0.3], [0.7]]), torch.tensor([0, 1]))["accuracy"]
+    1.0
+    """
+    ridges = tuple(ridge) if isinstance(ridge, Sequence) else (ridge,)
+    _check_probe(train_x, train_y, test_x, test_y, ridges)
+    train_y, test_y = train_y.cpu().long(), test_y.cpu()
+    x, z = train_x.to("cpu", torch.float64), test_x.to("cpu", torch.float64)
+    mean, std = x.mean(0), x.std(0, correction=0)
+    std = torch.where(std > 1e-9 * x.abs().max(), std, 1.0)  # what never changes is 0 once centred
+    x, z = (x - mean) / std, (z - mean) / std
+    targets = 2 * F.one_hot(train_y).double() - 1  # (n, K)
+    b = targets.mean(0)  # as x is centred
+    U, S, Vt = torch.linalg.svd(x, full_matrices=False)  # one for every ridge
+    turned = U.mT @ (targets - b)  # (r, K)
+
+    def error_left_out(ridge: float) -> float:
+        kept = S**2 / (S**2 + ridge)  # (r,)
+        leverage = 1 / len(x) + (U**2 @ kept)[:, None]  # (n, 1): of an image on its own prediction
+        return ((targets - b - U @ (kept[:, None] * turned)) / (1 - leverage)).square().sum().item()
+
+    best = min(ridges, key=error_left_out)
+    W = Vt.mT @ ((S / (S**2 + best))[:, None] * turned)  # (D, K)
+    predictions = (z @ W + b).argmax(1)
+    accuracy = (predictions == test_y).double().mean().item()
+    return {"accuracy": accuracy, "ridge": best, "predictions": predictions}
+
+
+def _check_probe(train_x: Tensor, train_y: Tensor, test_x: Tensor, test_y: Tensor, ridges: tuple) -> None:
+    for x, y in ((train_x, train_y), (test_x, test_y)):
+        if x.ndim != 2 or len(x) == 0 or y.shape != x.shape[:1] or x.shape[1] != train_x.shape[1]:
+            raise ValueError(
+                f"expected features (n, D) and a label for each, with one D, got {tuple(train_x.shape)} and "
+                f"{tuple(train_y.shape)} to train, {tuple(test_x.shape)} and {tuple(test_y.shape)} to test"
+            )
+        if not x.isfinite().all():
+            raise ValueError("expected finite features, got NaN or infinity; has the model diverged?")
+    if len(train_y.unique()) < 2:
+        raise ValueError("expected images of two classes or more, got one class")
+    if not ridges or any(not value > 0 for value in ridges):
+        raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
