@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property, partial
 
 import torch
 import torch.nn.functional as F
@@ -39,40 +39,28 @@ class Finding:
 
 @dataclass
 class Case:
-    """A copy of the model in eval mode, the batch, and what else was given to `doctor`.
-
-    Attributes:
-        taught: Another copy, which has learned the first eight images.
-        losses: Its losses while it did.
-        reached: Its parameters that had a gradient.
-        entropy: The loss of the best answer that is the same for these eight images.
-    """
+    """A copy of the model in eval mode, and the batch."""
 
     model: nn.Module
     images: Tensor
     labels: Tensor
-    hooked: list[str]
-    recipe: Any = None
-    evaluate: Callable | None = None
-    augment: Callable | None = None
-    resample: Callable | None = None
-    losses: list[float] = field(default_factory=list)
-    reached: set[str] = field(default_factory=set)
+    hooked: list[str]  # modules that have a reader's hook, in the model itself
+    taught: nn.Module = field(init=False)  # another copy, which has learned the first eight images
+    losses: list[float] = field(default_factory=list)  # while it did
+    reached: set[str] = field(default_factory=set)  # its parameters that had a gradient
+    entropy: float = field(init=False)  # the loss of the best answer that is the same for all of the eight
 
     def teach(self) -> None:
-        """Learn one batch, to 0.6 of its entropy, which no model gets below that cannot tell the images apart.
+        """Learn the eight images, to a loss that no model reaches which cannot tell them apart: 0.6 of their entropy.
 
-        (At half of it, models of little width stall for long: they have split four classes into two pairs.) The book's
-        models need 7 to 10 steps, models 16 wide 25 to 40. Who needs more has two more tries: narrow models with
-        larger steps, very wide ones with smaller. The first five steps are made in any case, so that what starts at
-        zero (a head, positions) has moved.
+        (Not half of it, where narrow models stall: they have split four classes into two pairs.) The book's models
+        need 7 to 10 steps, models 16 wide 25 to 40. Two more tries are for others: larger steps for narrow models,
+        smaller for very wide ones. At least six are made, so that what starts at zero (a head, positions) has moved.
         """
-        counts = self.labels[:FIT].bincount().float()
-        self.entropy = torch.distributions.Categorical(counts).entropy().item()
+        self.entropy = torch.special.entr(self.labels[:FIT].bincount() / FIT).sum().item()
         for lr, steps in ((2e-3, 100), (1e-2, 100), (2e-4, 50)):
             self.taught = copy.deepcopy(self.model)
-            params = [p for p in self.taught.parameters() if p.requires_grad]
-            adam = torch.optim.AdamW(params, weight_decay=0.0)
+            adam = torch.optim.AdamW(self.taught.parameters(), weight_decay=0.0)
             for step, loss in enumerate(self.descend(self.taught, adam, [lr] * steps)):
                 named = self.taught.named_parameters()
                 self.reached |= {name for name, p in named if p.grad is not None and p.grad.any()}
@@ -85,13 +73,13 @@ class Case:
 
     @property
     def learned(self) -> bool:
-        """Whether the one batch was learned."""
+        """Whether the eight images are learned."""
         return min(self.losses) < 0.6 * self.entropy
 
     def descend(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, rates: Iterable[float], clip: float = 1.0
     ) -> Iterator[float]:
-        """Train on the first eight images at these learning rates; gives each step's loss, its gradient at hand."""
+        """Train on the eight images at these learning rates; gives each step's loss, its gradient at hand."""
         quiet(model)
         for lr in rates:
             loss = F.cross_entropy(model(self.images[:FIT]), self.labels[:FIT])
@@ -111,18 +99,17 @@ class Case:
         knows = hits - chance > 4 * math.sqrt(chance * (1 - 1 / K))
         return F.cross_entropy(logits, self.labels, reduction="none"), knows
 
-    def patch_side(self) -> int | None:
-        """The patches' side, from the number of tokens that `patch_embed` makes of images; None if it makes none."""
-        if not isinstance(getattr(self.model, "patch_embed", None), nn.Module):
+    @cached_property
+    def side(self) -> int | None:
+        """The patches' side, if a module `patch_embed` makes one token of each square patch of images."""
+        x = self.images[:2]
+        names = ["patch_embed"] if isinstance(getattr(self.model, "patch_embed", None), nn.Module) else []
+        given, tokens = calls(self.model, names, x).get("patch_embed", ((x,), x))
+        if tokens.ndim != 3 or given[0].shape != x.shape:  # not (B, N, D), or not of images
             return None
-        images = self.images[:2]
-        given, tokens = calls(self.model, ["patch_embed"], images).get("patch_embed", ((), images))
-        if tokens.ndim != 3 or given[0].shape != images.shape:
-            return None
-        (H, W), n = images.shape[-2:], tokens.shape[1]
-        side = math.isqrt(H * W // n)
-        fits = side and H % side == W % side == 0 and n == (H // side) * (W // side)
-        return side if fits else None
+        (H, W), N = x.shape[-2:], tokens.shape[1]
+        side = math.isqrt(H * W // N)
+        return side if side and H % side == W % side == 0 and H * W == N * side**2 else None
 
 
 @torch.no_grad()
@@ -149,14 +136,11 @@ def calls(model: nn.Module, names: Iterable[str], images: Tensor) -> dict[str, t
     """What modules of the model were given and gave, by name, in one forward pass; no entry: not called."""
     seen: dict[str, tuple[tuple, Tensor]] = {}
 
-    def note(name: str) -> Callable:
-        def hook(module: nn.Module, args: tuple, kwargs: dict, out: Tensor) -> None:
-            seen[name] = (*args, *kwargs.values()), out
-
-        return hook
+    def note(name: str, module: nn.Module, args: tuple, kwargs: dict, out: Tensor) -> None:
+        seen[name] = (*args, *kwargs.values()), out
 
     modules = {name: model.get_submodule(name) for name in names}
-    handles = [m.register_forward_hook(note(name), with_kwargs=True) for name, m in modules.items()]
+    handles = [m.register_forward_hook(partial(note, name), with_kwargs=True) for name, m in modules.items()]
     output_of(model, images)
     for handle in handles:
         handle.remove()

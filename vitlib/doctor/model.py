@@ -17,6 +17,20 @@ from vitlib.doctor.case import FIT, Case, Finding, apart, calls, output_of, quie
 # Numbers that differ by less than this share of the largest are the same: rounding is up to 4e-7 in float32, and wrong
 # formulas of attention are 5e-3 and more from a layer's output.
 SAME = 1e-5
+PER_IMAGE = "keep the images apart; a position embedding has the shape (1, T, D), not (B, T, D)"
+FIXES = {
+    "attention axis": "softmax(dim=-1), over the keys",
+    "attention scale": "multiply the scores by d**-0.5, d = D / h",
+}
+
+
+def batch_size(model: nn.Module, images: Tensor) -> Iterator[Finding]:
+    """The last batch of an epoch is smaller than the others, and a single photograph is smaller still."""
+    try:
+        output_of(model, images[:FIT])
+    except Exception as error:  # whatever the model raises
+        says = f"the model fails with {FIT} images, not with {len(images)} ({str(error).splitlines()[0]})"
+        yield Finding("batch size", says, PER_IMAGE)
 
 
 def first_loss(case: Case) -> Iterator[Finding]:
@@ -29,9 +43,8 @@ def first_loss(case: Case) -> Iterator[Finding]:
     loss, guess = F.cross_entropy(logits, case.labels).item(), math.log(logits.shape[1])
     if not loss < guess + 0.5:
         says = f"{loss:.2f}, where a guess has log {logits.shape[1]} = {guess:.2f}"
-        yield Finding(
-            "first loss", says, "start the head smaller (std 0.02); or are the labels of other images?"
-        )
+        fix = "start the head smaller (std 0.02); or are the labels of other images?"
+        yield Finding("first loss", says, fix)
 
 
 def standardised(case: Case) -> Iterator[Finding]:
@@ -41,17 +54,6 @@ def standardised(case: Case) -> Iterator[Finding]:
     if not (x.min() < 0 and mean.abs().max() <= 1 and 0.1 <= std.min() and std.max() <= 3):
         says = f"values from {x.min():.3g} to {x.max():.3g}, mean {mean.mean():.3g}, std {std.mean():.3g}"
         yield Finding("images", says, "standardise them, and once only: vl.normalize(images)")
-
-
-def any_batch_size(case: Case) -> Iterator[Finding]:
-    """The last batch of an epoch is smaller than the others, and a single photograph is smaller still."""
-    for n in (len(case.images), FIT):
-        try:
-            output_of(case.model, case.images[:n])
-        except Exception as error:  # whatever the model raises
-            says = f"the model fails with {n} images, not with the whole batch ({str(error).splitlines()[0]})"
-            yield Finding("batch size", says, _per_image(case.model))
-            return
 
 
 def one_batch(case: Case) -> Iterator[Finding]:
@@ -64,11 +66,10 @@ def one_batch(case: Case) -> Iterator[Finding]:
 
 def gradients(case: Case) -> Iterator[Finding]:
     """A mask token is for another task."""
-    named = [
-        name for name, p in case.model.named_parameters() if p.requires_grad and "mask_token" not in name
-    ]
-    if dead := [name for name in named if name not in case.reached]:
-        says = f"{len(dead)} of {len(named)} parameters never have one ({', '.join(dead[:3])})"
+    trained = [name for name, p in case.model.named_parameters() if p.requires_grad]
+    dead = [name for name in trained if name not in case.reached and "mask_token" not in name]
+    if dead:
+        says = f"{len(dead)} of {len(trained)} parameters never have one ({', '.join(dead[:3])})"
         yield Finding("gradients", says, "use them in forward, without detach() or no_grad()")
 
 
@@ -78,7 +79,7 @@ def input_and_positions(case: Case) -> Iterator[Finding]:
     Where the model computes in float64, rounding changes its logits by 1e-15; relative positions, just begun, change
     them by 5e-6 and more, which is still above float32's rounding.
     """
-    side, (H, W) = case.patch_side() or 1, case.images.shape[-2:]
+    side, (H, W) = case.side or 1, case.images.shape[-2:]
     shifts = [size // 2 // side * side for size in (H, W)]  # 0 if there is one patch only
     try:
         model, x, same = copy.deepcopy(case.taught).double(), case.images[:FIT].double(), 1e-10
@@ -100,14 +101,7 @@ def independence(case: Case) -> Iterator[Finding]:
     among = output_of(case.taught, x.flip(0)).flip(0)[:FIT]
     if apart(again, alone) <= SAME < (change := apart(among, alone)):
         says = f"an image's logits change by {change:.1%} with the other images and its place among them"
-        yield Finding("batch independence", says, _per_image(case.model))
-
-
-def _per_image(model: nn.Module) -> str:
-    """What to do about a model that knows how large its batch is."""
-    named = [f"{name} {tuple(p.shape)}" for name, p in model.named_parameters() if p.ndim == 3 and len(p) > 1]
-    suspects = f": not so {', '.join(named)}" if named else ""
-    return f"keep the images apart; a position embedding has the shape (1, T, D){suspects}"
+        yield Finding("batch independence", says, PER_IMAGE)
 
 
 def eval_mode(case: Case) -> Iterator[Finding]:
@@ -130,32 +124,24 @@ def attention(case: Case) -> Iterator[Finding]:
     Layers that compute none of them (another kind of attention) are not judged.
     """
     layers: dict[str, Any] = {name: m for name, m in case.taught.named_modules() if _is_attention(m)}
-    found: dict[Finding, list[str]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for name, (args, out) in calls(case.taught, layers, case.images[:FIT]).items():
-        layer, D = layers[name], layers[name].proj.in_features
-        d = D // layer.num_heads
-        keys, scaled = "softmax(dim=-1), over the keys", f"multiply them by d**-0.5, d = D / h = {d}"
-        formulas = [
+        D, d = layers[name].proj.in_features, layers[name].proj.in_features // layers[name].num_heads
+        formulas = [  # the softmax's axis of (B, h, T, T), the factor of the scores, what is wrong
             (-1, d**-0.5, None),
-            (-2, d**-0.5, Finding("attention axis", "softmax over the queries", keys)),
-            (1, d**-0.5, Finding("attention axis", "softmax over the heads", keys)),
-            (0, d**-0.5, Finding("attention axis", "softmax over the batch", keys)),
-            (-1, 1.0, Finding("attention scale", "scores not divided by sqrt(d)", scaled)),
-            (-1, D**-0.5, Finding("attention scale", "scores divided by sqrt(D)", scaled)),
-            (-1, d**0.5, Finding("attention scale", "scores multiplied by sqrt(d)", scaled)),
+            (-2, d**-0.5, ("attention axis", "softmax over the queries")),
+            (1, d**-0.5, ("attention axis", "softmax over the heads")),
+            (0, d**-0.5, ("attention axis", "softmax over the batch")),
+            (-1, 1.0, ("attention scale", "scores not divided by sqrt(d)")),
+            (-1, D**-0.5, ("attention scale", "scores divided by sqrt(D)")),
+            (-1, d**0.5, ("attention scale", "scores multiplied by sqrt(d)")),
         ]
-        fits = (bug for dim, scale, bug in formulas if apart(_attend(layer, args, dim, scale), out) <= SAME)
+        fits = (bug for *how, bug in formulas if apart(_attend(layers[name], args, *how), out) <= SAME)
         if bug := next(fits, None):
             found.setdefault(bug, []).append(name)
-        rows = (
-            layer.attention_weights(*args).sum(-1) if hasattr(layer, "attention_weights") else out.new_ones(1)
-        )
-        if apart(rows, out.new_ones(1)) > SAME:
-            bug = Finding("attention rows", "the weights of a query do not sum to 1", keys)
-            found.setdefault(bug, []).append(name)
-    for bug, names in found.items():
-        where = f"{bug.says}, in {names[0]}" + f" and {len(names) - 1} more" * (len(names) > 1)
-        yield Finding(bug.check, where, bug.fix)
+    for (check, wrong), names in found.items():
+        where = names[0] + f" and {len(names) - 1} more" * (len(names) > 1)
+        yield Finding(check, f"{wrong}, in {where}", FIXES[check])
 
 
 def _is_attention(layer: Any) -> bool:
@@ -175,28 +161,31 @@ def _attend(layer: Any, args: tuple, dim: int, scale: float) -> Tensor:
     return layer.proj(mixed.transpose(1, 2).flatten(2))  # (B, h, T, d) -> (B, T, D)
 
 
-def patches(case: Case) -> Iterator[Finding]:
+def patch_size(case: Case) -> Iterator[Finding]:
+    """Few patches leave attention little to mix: the book has 4 x 4 and more."""
+    side, (H, W) = case.side, case.images.shape[-2:]
+    if side and (H // side) * (W // side) < 16:
+        says = f"attention sees {H // side} x {W // side} patches of {side} pixels"
+        yield Finding("patch size", says, f"try patch_size {max(1, min(H, W) // 8)}")
+
+
+def patch_order(case: Case) -> Iterator[Finding]:
     """Each patch of a picture of noise is replaced in turn: the token that changes most must be its own, or next to it.
 
-    Next to it, because a stem of strided convolutions leans to one side: own tokens alone are 40 to 100 % there. Own
-    ones and their neighbours are 100 % in all of `PATCH_EMBEDS`, and at most 63 % (rows and columns exchanged, 4 x 4
-    patches, the fewest in the book) where patches are cut wrongly.
+    Next to it, because strided convolutions lean to one side. That holds for 100 % in all of `PATCH_EMBEDS`; where rows
+    and columns are exchanged, for 63 % of 4 x 4 patches, and for fewer of more.
     """
-    if not (side := case.patch_side()):
+    if not case.side:
         return
     image, *others = torch.randn_like(case.images[:FIT]).split(1)
-    rows, cols = image.shape[-2] // side, image.shape[-1] // side
-    if rows * cols < 16:
-        says = f"attention sees {rows} x {cols} patches of {side} pixels"
-        yield Finding("patch size", says, f"try patch_size {max(1, min(image.shape[-2:]) // 8)}")
+    rows, cols = (size // case.side for size in image.shape[-2:])
     which = torch.linspace(0, rows * cols - 1, min(64, rows * cols)).long()
     mask = F.one_hot(which, rows * cols).view(-1, 1, rows, cols)  # (n, N) -> (n, 1, rows, cols)
-    mask = mask.repeat_interleave(side, 2).repeat_interleave(side, 3).bool().to(image.device)  # (n, 1, H, W)
+    mask = F.interpolate(mask.float(), image.shape[-2:]).bool().to(image.device)  # (n, 1, H, W)
     embed: Any = case.model.patch_embed
-    tokens = [output_of(embed, torch.where(mask, other, image)) for other in others]
-    most = (
-        (torch.stack(tokens) - output_of(embed, image)).square().sum((0, 3)).argmax(1).cpu()
-    )  # (7, n, N, D) -> (n,)
+    tokens = torch.stack([output_of(embed, torch.where(mask, other, image)) for other in others])
+    change = (tokens - output_of(embed, image)).square().sum((0, 3))  # (7, n, N, D) -> (n, N)
+    most = change.argmax(1).cpu()
     beside = torch.maximum((most // cols - which // cols).abs(), (most % cols - which % cols).abs()) <= 1
     if (share := beside.float().mean().item()) < 0.8:
         says = f"{1 - share:.0%} of the patches change a token far from their own most"
@@ -205,21 +194,23 @@ def patches(case: Case) -> Iterator[Finding]:
 
 def reading(case: Case) -> Iterator[Finding]:
     """A model that knows the images better when they are read in another way learned them in that way (t > 4)."""
-    x, side, ways = case.images, case.patch_side(), []
+    x, p = case.images, case.side
+    ways = {}
     if x.shape[1] == 3:
         fix = "give RGB: cv2 reads BGR, image[..., ::-1] turns it"
-        ways.append((x.flip(1), Finding("channels", "red and blue exchanged", fix)))
-    if side:
-        turned = rearrange(x, "b c (h p) (w q) -> b c (h q) (w p)", p=side, q=side)
+        ways["channels", "red and blue exchanged", fix] = x.flip(1)
+    if p:
         fix = "flatten patches as (p1 p2 c), not (p2 p1 c)"
-        ways.append((turned, Finding("patch order", "rows and columns of each patch exchanged", fix)))
+        turned = rearrange(x, "b c (h p) (w q) -> b c (h q) (w p)", p=p, q=p)
+        ways["patch order", "rows and columns of each patch exchanged", fix] = turned
     before, _ = case.losses_of(x)
-    for images, bug in ways:
+    for (check, way, fix), images in ways.items():
         after, knows = case.losses_of(images)
         gain = before - after
         if knows and gain.mean() > 4 * gain.std() / len(gain) ** 0.5:
-            says = f"the loss falls from {before.mean():.2f} to {after.mean():.2f} with {bug.says}"
-            yield Finding(bug.check, says, bug.fix)
+            yield Finding(
+                check, f"the loss falls from {before.mean():.2f} to {after.mean():.2f} with {way}", fix
+            )
 
 
 def hooks(case: Case) -> Iterator[Finding]:
