@@ -15,6 +15,8 @@ from vitlib.data.dataset import Dataset, denormalize, load_dataset, normalize, s
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import load_folder, load_image, sample_image
 from vitlib.device import pick_device, seed_everything
+from vitlib.doctor.case import Finding
+from vitlib.doctor.doctor import doctor
 from vitlib.evidence import load_results
 from vitlib.explain.attention import attention_distance, attention_entropy, attention_rollout
 from vitlib.explain.gradients import grad_cam
