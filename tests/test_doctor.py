@@ -147,6 +147,12 @@ class Cut(nn.Module):
         return x.detach()
 
 
+class NoGrad(vl.VisionTransformer):
+    @torch.no_grad()
+    def forward(self, images):
+        return super().forward(images)
+
+
 class Blind(nn.Module):
     """Looks at the shape of the images only."""
 
@@ -236,6 +242,7 @@ OF_A_MODEL = {
     "large head": (with_large_head, {"first loss"}),
     "unused parameters": (with_unused_block, {"gradients"}),
     "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch"}),
+    "no_grad": (lambda: with_class(NoGrad), {"gradients", "one batch"}),
     "images mixed": (lambda: with_class(MixesTheBatch), {"batch independence"}),
     "dropout in eval": (lambda: with_class(DropsInEval), {"eval mode"}),
     "another eval": (lambda: with_class(ScalesInEval), {"eval mode"}),
@@ -247,6 +254,10 @@ OF_A_MODEL = {
 def test_a_bug_of_a_model_is_found_by_name(bug):
     model, checks = OF_A_MODEL[bug]
     assert names(vl.doctor(model(), IMAGES, LABELS)) == checks
+
+
+def test_twelve_patches_are_few():
+    assert names(vl.doctor(vit(img_size=(6, 8)), IMAGES[:, :, :6], LABELS)) == {"patch size"}
 
 
 # --- bugs of a run ------------------------------------------------------------------------------------------------
@@ -329,7 +340,10 @@ def test_a_trained_model_tells_patches_flattened_with_rows_and_columns_exchanged
         adam.zero_grad()
         loss.backward()
         adam.step()
-    assert vl.doctor(model, IMAGES, LABELS) == []
+    assert vl.doctor(model, IMAGES, LABELS, recipe=vl.Recipe(lr=0.05)) == []  # which is for new models
+    sure = copy.deepcopy(model)
+    sure.head.weight.data *= 100  # no image that it knows has a gradient
+    assert vl.doctor(sure, IMAGES, LABELS) == []
     weight = rearrange(model.patch_embed.proj.weight.data, "d (p q c) -> d (q p c)", p=2, q=2)
     model.patch_embed.proj.weight.data = weight.contiguous()
     assert names(vl.doctor(model, IMAGES, LABELS)) == {"patch order", "first loss"}
@@ -408,6 +422,11 @@ def test_a_healthy_run_has_no_finding():
         assert vl.doctor(vit(seed), IMAGES, LABELS, **HEALTHY_RUN) == []
 
 
+def test_two_odd_pictures_say_little_of_the_normalisation():
+    odd = vl.normalize(RAW[:2] * torch.tensor([1.0, 0.2]).view(2, 1, 1, 1))
+    assert vl.doctor(vit(), IMAGES, LABELS, evaluate=lambda model: model.eval()(odd)) == []
+
+
 def test_what_starts_at_zero_is_healthy():
     model = vit()
     for p in (model.head.weight, model.pos_embed.weight):
@@ -469,6 +488,11 @@ def test_everything_is_left_as_it_was_found():
     for p, q, gradient in zip(model.parameters(), before.parameters(), gradients, strict=True):
         assert torch.equal(p, q) and torch.equal(p.grad, gradient)
     assert seen == [] and len(model.blocks[0]._forward_hooks) == 1
+
+
+def test_sorted_labels_are_no_matter():
+    order = LABELS.sort(stable=True).indices
+    assert vl.doctor(vit(), IMAGES[order], LABELS[order]) == []
 
 
 def test_it_works_where_gradients_are_off():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -65,10 +66,14 @@ def one_batch(case: Case) -> Iterator[Finding]:
 
 
 def gradients(case: Case) -> Iterator[Finding]:
-    """A mask token is for another task."""
-    trained = [name for name, p in case.model.named_parameters() if p.requires_grad]
-    dead = [name for name in trained if name not in case.reached and "mask_token" not in name]
-    if dead:
+    """With one label for all, for what knows the images may have a gradient of 0. A mask token is for another task."""
+    model = quiet(copy.deepcopy(case.taught))
+    trained = {
+        name: p for name, p in model.named_parameters() if p.requires_grad and "mask_token" not in name
+    }
+    loss = F.cross_entropy(model(case.images[:FIT]), case.labels[:1].expand(FIT))
+    grads = torch.autograd.grad(loss, list(trained.values()), allow_unused=True) if loss.requires_grad else ()
+    if dead := [name for name, g in itertools.zip_longest(trained, grads) if g is None or not g.any()]:
         says = f"{len(dead)} of {len(trained)} parameters never have one ({', '.join(dead[:3])})"
         yield Finding("gradients", says, "use them in forward, without detach() or no_grad()")
 
@@ -136,7 +141,7 @@ def attention(case: Case) -> Iterator[Finding]:
             (-1, D**-0.5, ("attention scale", "scores divided by sqrt(D)")),
             (-1, d**0.5, ("attention scale", "scores multiplied by sqrt(d)")),
         ]
-        fits = (bug for *how, bug in formulas if apart(_attend(layers[name], args, *how), out) <= SAME)
+        fits = (bug for dim, by, bug in formulas if apart(_attend(layers[name], args, dim, by), out) <= SAME)
         if bug := next(fits, None):
             found.setdefault(bug, []).append(name)
     for (check, wrong), names in found.items():
