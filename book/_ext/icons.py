@@ -1,4 +1,4 @@
-"""The theme's icons from a font of 3 kB (`icons.css`) in place of its script of 1.5 MB."""
+"""The theme's icons from a font of 3 kB (in `fonts.css`) in place of its script of 1.5 MB."""
 
 from __future__ import annotations
 

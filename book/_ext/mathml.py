@@ -1,7 +1,8 @@
 """Equations as MathML, written when the book is built: browsers draw them by themselves, without a script.
 
 A formula that cannot be read, or one with a character that the book's font lacks, is a warning that names it. Long
-formulas in a line of text are cut into rows after their relations, so that lines can break there.
+formulas of one line are cut into rows, so that lines can break there: after relations and commas, and those that
+stand by themselves also before a plus.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def mathml(tex: str, display: bool) -> str:
     foreign = sorted({c for c in "".join(root.itertext()) if not c.isspace() and ord(c) not in CHARACTERS})
     if foreign:
         raise ValueError(f"{' '.join(foreign)} is not in the font: add it to tools/site/fonts.py")
-    if not display and len("".join(root.itertext())) > LONG:
-        break_lines(root)
+    if len("".join(root.itertext())) > LONG and root.find("mtable") is None:
+        break_lines(root, "+" if display else "")
     row = ElementTree.Element("mrow")
     row.extend(root)
     root[:] = [ElementTree.Element("semantics")]
@@ -46,14 +47,17 @@ def mathml(tex: str, display: bool) -> str:
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
 
 
-def break_lines(root: ElementTree.Element) -> None:
-    """Groups a formula into rows that end after a relation or a comma; those that are one row stay as they are."""
+def break_lines(root: ElementTree.Element, before: str) -> None:
+    """Groups a formula into rows; one that is a single row stays as it is."""
     rows, parts = [[]], list(root)
     for i, part in enumerate(parts):
+        sign = part.text if part.tag == "mo" and 0 < i < len(parts) - 1 else None
+        if sign in BREAKS or sign and sign in before:
+            part.attrib.setdefault("form", "postfix" if sign in ",;" else "infix")
+        if sign and sign in before and rows[-1]:
+            rows.append([])
         rows[-1].append(part)
-        if part.tag == "mo" and part.text in BREAKS and 0 < i < len(parts) - 1:
-            if "form" not in part.attrib:
-                part.set("form", "postfix" if part.text in ",;" else "infix")
+        if sign in BREAKS:
             rows.append([])
     if len(rows) > 1:
         root.set("class", "breaks")
