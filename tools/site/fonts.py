@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 SHEET = Path(__file__).resolve().parents[2] / "book/_static/fonts.css"
-HEAD = """/* Made by tools/site/fonts.py. Equations: from Latin Modern Math, GUST Font License (fonts-license.txt), changed
-   and renamed. Icons: those of Font Awesome Free 6 that the theme names (icons CC BY 4.0, font SIL OFL 1.1),
+HEAD = """/* Made by tools/site/fonts.py. Equations: from Latin Modern Math, GUST Font License (fonts-license.txt),
+   changed and renamed. Icons: those of Font Awesome Free 6 that the theme names (icons CC BY 4.0, font SIL OFL 1.1),
    under the name that the theme's style sheet gives them. */
 """
 FACE = """
@@ -33,8 +33,9 @@ FACE = """
 
 # What equations may hold; book/_ext/mathml.py refuses the rest.
 RANGES = """0020-007e 00a0 00a8 00ac 00af 00b0 00b1 00b4 00b7 00d7 00f7 0131 0237 02c6 02c7 02d8 02d9 02dc 0300-0308
-    030c 0332 0338 0391-03a1 03a3-03a9 03b1-03c9 03d1 03d5 03d6 03f0 03f1 03f5 2002-200b 2013 2014 2016 2018-201d 2020 2021
-    2026 2032-2034 203e 2061-2064 20d7 210f 2111 2113 211c 2190-2199 21a6 21d0-21d4 2200-220b 220f-2213 2215-221e 2223
+    030c 0332 0338 0391-03a1 03a3-03a9 03b1-03c9 03d1 03d5 03d6 03f0 03f1 03f5 2002-200b 2013 2014 2016 2018-201d
+    2020 2021 2026 2032-2034 203e 2061-2064 20d7 210f 2111 2113 211c 2190-2199 21a6 21d0-21d4 2200-220b 220f-2213
+    2215-221e 2223
     2225 2227-222e 2234 223c 2243 2245 2248 224d 2250 2254 2260 2261 2264 2265 226a 226b 2272 2273 227a 227b 2282 2283
     2286 2287 2295-2299 22a4 22a5 22c0-22c5 22ee-22f1 2308-230b 23b4 23b5 23dc-23df 25a1 25b3 27e8 27e9 2a00-2a02
     2a7d 2a7e 1d400-1d49b 1d49c-1d4b5 1d538-1d551 1d5a0-1d5d3 1d6a4-1d71b 1d7ce-1d7e1
