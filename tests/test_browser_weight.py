@@ -40,7 +40,7 @@ def test_equations_are_drawn_without_scripts(browser, address):
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_wide_equations_stay_inside_themselves(browser, address, name, width):
-    """Lines of text break inside long formulas; a block that is too wide scrolls by itself."""
+    """No formula in a line of text is wider than a phone; a block that is too wide scrolls by itself."""
     with opened(browser, f"{address}/{built(name)}", width) as (tab, _):
         show(tab, width=width)
         tab.evaluate("document.fonts.ready")

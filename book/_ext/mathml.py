@@ -1,8 +1,6 @@
 """Equations as MathML, written when the book is built: browsers draw them by themselves, without a script.
 
-A formula that cannot be read, or one with a character that the book's font lacks, is a warning that names it. Long
-formulas of one line are cut into rows, so that lines can break there: after relations and commas, and those that
-stand by themselves also before a plus.
+A formula that cannot be read, or one with a character that the book's font lacks, is a warning that names it.
 """
 
 from __future__ import annotations
@@ -19,9 +17,6 @@ from sphinx.util.math import get_node_equation_number
 
 from tools.site.fonts import CHARACTERS
 
-BREAKS = set("=≈≤≥<>∈∝→←,;")
-LONG = 12  # characters; a shorter formula stays in one piece
-
 convert = cache(LatexToMathML(fancy_error=False).convert_with_local_state)
 log = logging.getLogger(__name__)
 
@@ -36,8 +31,6 @@ def mathml(tex: str, display: bool) -> str:
     foreign = sorted({c for c in "".join(root.itertext()) if not c.isspace() and ord(c) not in CHARACTERS})
     if foreign:
         raise ValueError(f"{' '.join(foreign)} is not in the font: add it to tools/site/fonts.py")
-    if len("".join(root.itertext())) > LONG and root.find("mtable") is None:
-        break_lines(root, "+" if display else "")
     row = ElementTree.Element("mrow")
     row.extend(root)
     root[:] = [ElementTree.Element("semantics")]
@@ -45,25 +38,6 @@ def mathml(tex: str, display: bool) -> str:
     note.text = tex
     root[0].extend([row, note])
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
-
-
-def break_lines(root: ElementTree.Element, before: str) -> None:
-    """Groups a formula into rows; one that is a single row stays as it is."""
-    rows, parts = [[]], list(root)
-    for i, part in enumerate(parts):
-        sign = part.text if part.tag == "mo" and 0 < i < len(parts) - 1 else None
-        if sign in BREAKS or sign and sign in before:
-            part.attrib.setdefault("form", "postfix" if sign in ",;" else "infix")
-        if sign and sign in before and rows[-1]:
-            rows.append([])
-        rows[-1].append(part)
-        if sign in BREAKS:
-            rows.append([])
-    if len(rows) > 1:
-        root.set("class", "breaks")
-        root[:] = [ElementTree.Element("mrow") for _ in rows]
-        for row, children in zip(root, rows, strict=True):
-            row.extend(children)
 
 
 def write(writer, node, tex: str, display: bool) -> None:
