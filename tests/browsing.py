@@ -84,7 +84,7 @@ def opened(browser, url, width=1280):
     tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
     tab.on("response", lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}"))
     tab.goto(url, wait_until="load")
-    tab.wait_for_function("!window.MathJax || (MathJax.startup && MathJax.startup.promise.then(() => true))")
+    tab.evaluate("document.fonts.ready.then(() => true)")
     yield tab, wrong
     context.close()
 

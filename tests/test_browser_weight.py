@@ -1,0 +1,100 @@
+"""What a page weighs and how it settles: equations without scripts, few icons, nothing that moves."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+
+import pytest
+from browsing import PAGES, built, needs_browser, opened, show
+
+from tools.build import HTML
+
+pytestmark = needs_browser
+CHAPTERS = ["book/01-patchify", "book/05-attention", "book/09-training"]
+LIMIT = 900_000  # bytes of scripts, style sheets and fonts of a page; 3.9 million before
+
+SHIFT = """new Promise(done => new PerformanceObserver(list => {
+    const found = list.getEntries().filter(entry => !entry.hadRecentInput).map(entry => entry.value);
+    done(Math.max(0, ...found));
+}).observe({type: 'layout-shift', buffered: true}) || setTimeout(() => done(0), 500))"""
+
+
+def test_equations_are_drawn_without_scripts(browser, address):
+    """Each has a size, none holds an error or a stop for the Tab key, and the font of the book draws them."""
+    context = browser.new_context(java_script_enabled=False)
+    for name in CHAPTERS:
+        tab = context.new_page()
+        tab.goto(f"{address}/{built(name)}")
+        assert "MathJax" not in tab.content() and "fontawesome.js" not in tab.content()
+        assert tab.locator("article math").count() == tab.locator("article .math").count() > 10
+        assert not tab.locator("merror, article .math :is(a:not(.headerlink), [tabindex])").count()
+        box = tab.locator("article math >> visible=true").first.bounding_box()
+        assert box["width"] > 2 and box["height"] > 2
+        tab.close()
+    context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_wide_equations_stay_inside_themselves(browser, address, name, width):
+    """No formula in a line of text is wider than a phone; a block that is too wide scrolls by itself."""
+    with opened(browser, f"{address}/{built(name)}", width) as (tab, _):
+        show(tab, width=width)
+        tab.evaluate("document.fonts.ready")
+        wide = tab.evaluate(
+            """() => [...document.querySelectorAll('article span.math')]
+                .filter(one => !one.closest('table') && one.getBoundingClientRect().right > innerWidth)
+                .map(one => one.querySelector('annotation').textContent)"""
+        )
+        assert not wide
+        style = "one => getComputedStyle(one).overflowX"
+        assert tab.locator("article div.math").first.evaluate(style) == "auto"
+
+
+def test_equations_have_their_font_and_icons_theirs(browser, address):
+    with opened(browser, f"{address}/{built('book/05-attention')}") as (tab, _):
+        tab.evaluate("document.fonts.ready")
+        loaded = tab.evaluate("[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)")
+        assert {re.sub('"', "", family) for family in loaded} == {
+            "Patch by Patch Math",
+            "Font Awesome 6 Free",
+        }
+        fetched = tab.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
+        assert not [name for name in fetched if re.search(r"^http.*\.(woff2?|ttf|otf)$", name)]
+
+
+def test_every_icon_is_in_the_small_font():
+    """An icon that a page names, and that the font lacks, would be an empty box."""
+    from fontTools.ttLib import TTFont
+
+    sheet = (HTML / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    codes = {
+        name: int(code, 16)
+        for names, code in re.findall(r'([^{}]*){content:"\\([0-9a-f]+)"}', sheet)
+        for name in re.findall(r"\.(fa-[a-z0-9-]+):before", names)
+    }
+    pages = [(HTML / built(name)).read_text(encoding="utf-8") for name in PAGES]
+    used = set(
+        re.findall(r"\bfa-[a-z0-9-]+", " ".join(re.findall(r'class="([^"]*\bfa[ -][^"]*)"', " ".join(pages))))
+    )
+    used = {name for name in used if name in codes}
+    sheet = (HTML / "_static/fonts.css").read_text(encoding="utf-8")
+    font = TTFont(io.BytesIO(base64.b64decode(re.findall(r"base64,([^\"]+)", sheet)[1]))).getBestCmap()
+    assert len(used) > 5 and not {name for name in used if codes[name] not in font}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_page_is_light_and_lies_still(browser, address, name):
+    """On a phone: scripts, style sheets and fonts under the limit, no layout shift from equations or icons."""
+    with opened(browser, f"{address}/{built(name)}", width=390) as (tab, _):
+        tab.evaluate("document.fonts.ready")
+        kinds = r"\.(js|css|woff2)(\?|$)"
+        sizes = tab.evaluate(
+            """() => performance.getEntriesByType('resource').map(one => [one.name, one.decodedBodySize])"""
+        )
+        heavy = {url.split("/")[-1]: size for url, size in sizes if re.search(kinds, url)}
+        assert sum(heavy.values()) < LIMIT, json.dumps(heavy, indent=1)
+        assert tab.evaluate(SHIFT) <= 0.02

@@ -1,0 +1,140 @@
+"""Makes the two small fonts of the built book, of equations and of the theme's icons: `book/_static/fonts.css`.
+
+They stand in the style sheet itself: nothing moves when a font arrives late, and a page on the disk may read them.
+
+    pip install brotli
+    python -m tools.site.fonts latinmodern-math.otf fa-solid-900.ttf
+
+The first file is in Debian's package fonts-lmodern (GUST Font License), the second in pydata-sphinx-theme, under
+`static/vendor/fontawesome/webfonts` (SIL OFL 1.1). The results are committed: building the book does not need this.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+from pathlib import Path
+
+SHEET = Path(__file__).resolve().parents[2] / "book/_static/fonts.css"
+HEAD = """/* Made by tools/site/fonts.py. Equations: from Latin Modern Math, GUST Font License (fonts-license.txt),
+   changed and renamed. Icons: those of Font Awesome Free 6 that the theme names (icons CC BY 4.0, font SIL OFL 1.1),
+   under the name that the theme's style sheet gives them. */
+"""
+FACE = """
+@font-face {{
+  font-display: block;
+  font-family: "{family}";
+  font-style: normal;
+  font-weight: {weight};
+  src: url("data:font/woff2;base64,{data}") format("woff2");
+}}
+"""
+
+# What equations may hold; book/_ext/mathml.py refuses the rest.
+RANGES = """0020-007e 00a0 00a8 00ac 00af 00b0 00b1 00b4 00b7 00d7 00f7 0131 0237 02c6 02c7 02d8 02d9 02dc 0300-0308
+    030c 0332 0338 0391-03a1 03a3-03a9 03b1-03c9 03d1 03d5 03d6 03f0 03f1 03f5 2002-200b 2013 2014 2016 2018-201d
+    2020 2021 2026 2032-2034 203e 2061-2064 20d7 210f 2111 2113 211c 2190-2199 21a6 21d0-21d4 2200-220b 220f-2213
+    2215-221e 2223
+    2225 2227-222e 2234 223c 2243 2245 2248 224d 2250 2254 2260 2261 2264 2265 226a 226b 2272 2273 227a 227b 2282 2283
+    2286 2287 2295-2299 22a4 22a5 22c0-22c5 22ee-22f1 2308-230b 23b4 23b5 23dc-23df 25a1 25b3 27e8 27e9 2a00-2a02
+    2a7d 2a7e 1d400-1d49b 1d49c-1d4b5 1d538-1d551 1d5a0-1d5d3 1d6a4-1d71b 1d7ce-1d7e1
+    210b 210e 2110 2112 211b 212c 2130 2131 2133 2102 210d 2115 2119 211a 211d 2124"""
+ICONS = """f00e f010 f00c f00d f002 f019 f010 f042 f03a f04a f05a f057 f058 f062 f06a f071 f0c9 f0eb f0f3 f104 f105 f107
+    f040 f064 f14c f15b f08e f185 f186 f1c1 f303 f35d"""
+
+
+def code_points(text: str) -> set[int]:
+    """The code points named by ranges such as 0020-007e."""
+    ends = [[int(end, 16) for end in part.split("-")] for part in text.split()]
+    return {point for first, *last in ends for point in range(first, (last or [first])[0] + 1)}
+
+
+CHARACTERS = code_points(RANGES)
+
+
+def fit_delimiters(font) -> None:
+    """Takes the white beside tall brackets away: browsers make each as wide as the widest of its sizes."""
+    variants, metrics = font["MATH"].table.MathVariants, font["hmtx"].metrics
+    for name, construction in zip(
+        variants.VertGlyphCoverage.glyphs, variants.VertGlyphConstruction, strict=True
+    ):
+        if name not in {"parenleft", "parenright", "bracketleft", "bracketright", "braceleft", "braceright"}:
+            continue
+        sizes = [[record.VariantGlyph] for record in construction.MathGlyphVariantRecord[1:]]
+        for group in [*sizes, sorted({part.glyph for part in construction.GlyphAssembly.PartRecords})]:
+            boxes = [bounds(font, glyph) for glyph in group]
+            left, right = min(box[0] for box in boxes), max(box[2] for box in boxes)
+            for glyph in group:
+                redraw(font, glyph, (1, 0, 0, 1, 50 - left, 0))
+                metrics[glyph] = (right - left + 100, metrics[glyph][1] + 50 - left)
+
+
+def bounds(font, glyph: str) -> tuple[int, int, int, int]:
+    """The box of a glyph's ink."""
+    from fontTools.pens.boundsPen import BoundsPen
+
+    pen = BoundsPen(font.getGlyphSet())
+    font.getGlyphSet()[glyph].draw(pen)
+    return tuple(round(side) for side in pen.bounds)
+
+
+def redraw(font, glyph: str, transform: tuple) -> None:
+    """Moves or scales a glyph's outline."""
+    from fontTools.pens.t2CharStringPen import T2CharStringPen
+    from fontTools.pens.transformPen import TransformPen
+
+    strings = font["CFF "].cff.topDictIndex[0].CharStrings
+    old = strings[glyph]
+    pen = T2CharStringPen(None, font.getGlyphSet())
+    font.getGlyphSet()[glyph].draw(TransformPen(pen, transform))
+    new = pen.getCharString(private=old.private, globalSubrs=old.globalSubrs)
+    old.bytecode, old.program = None, new.program
+
+
+def cut(font, points: set[int], family: str) -> str:
+    """What the characters need, MATH table and tall variants included, under a name of its own, as base64."""
+    from fontTools import subset
+
+    options = subset.Options(
+        flavor="woff2", hinting=False, desubroutinize=True, name_IDs=[0, 1, 2, 4, 6, 13, 14]
+    )
+    options.drop_tables += ["FFTM"]
+    options.layout_features = []
+    cutter = subset.Subsetter(options)
+    cutter.populate(unicodes=points)
+    cutter.subset(font)
+    for number, name in {1: family, 4: family, 6: family.replace(" ", "")}.items():
+        font["name"].setName(name, number, 3, 1, 0x409)
+    font.flavor, file = "woff2", io.BytesIO()
+    font.save(file)
+    print(f"{family}: {len(file.getvalue()) / 1000:.0f} kB")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def main(math: str, icons: str) -> None:
+    """Makes both."""
+    from fontTools.ttLib import TTFont
+
+    font = TTFont(math)
+    fit_delimiters(font)
+    prime = font.getBestCmap()[0x2032]  # browsers make it small and raise it, which this glyph is already
+    low = bounds(font, prime)[1]
+    redraw(font, prime, (1.3, 0, 0, 1.3, 0, 90 - 1.3 * low))
+    font["hmtx"].metrics[prime] = (
+        round(1.3 * font["hmtx"].metrics[prime][0]),
+        font["hmtx"].metrics[prime][1],
+    )
+    constants = font["MATH"].table.MathConstants  # as TeX's own fonts set scripts
+    constants.SubscriptShiftDown.Value = 170
+    constants.SubscriptBaselineDropMin.Value = -40
+    constants.SuperscriptBaselineDropMax.Value = 386
+    letters = cut(font, CHARACTERS, "Patch by Patch Math")
+    signs = cut(TTFont(icons), code_points(ICONS), "Patch by Patch Icons")
+    sheet = FACE.format(family="Patch by Patch Math", weight="normal", data=letters)
+    sheet += FACE.format(family="Font Awesome 6 Free", weight=900, data=signs)
+    SHEET.write_text(HEAD + sheet, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
