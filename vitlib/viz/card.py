@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,10 +13,14 @@ from einops import rearrange
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
 
 from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, SMALL, STYLE, WIDTH
+
+
+SVG = {"svg.fonttype": "none", "svg.hashsalt": "card"}  # letters stay letters; the same card, the same file
 
 
 class Card(Figure):
@@ -34,12 +39,32 @@ class Card(Figure):
     @rc_context(STYLE)
     def _ipython_display_(self) -> None:
         """IPython asks this first, before the formatter of pyplot, which would crop the card."""
-        from IPython.display import Image, display
+        from IPython.display import display
 
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
+        png = base64.b64encode(buffer.getvalue()).decode()
         width, height = (round(96 * inches) for inches in self.get_size_inches())  # CSS pixels
-        display(Image(buffer.getvalue(), width=width, height=height))
+        data = {"text/plain": repr(self), "image/png": png, "image/svg+xml": self.svg()}
+        display(data, metadata={"image/png": {"width": width, "height": height}}, raw=True)
+
+    @rc_context(STYLE | SVG)
+    def svg(self) -> str:
+        """The card as SVG, whose pictures keep their own pixels: the page enlarges them.
+
+        The book shows it without the card: transparent, in the page's colours (book/_ext/drawings.py). How far the
+        drawing itself reaches, from left to right in points, stands in its metadata as its coverage.
+        """
+        pictures = {picture: picture.get_interpolation() for picture in self.findobj(AxesImage)}
+        for picture in pictures:
+            if picture.get_size()[1] <= 2.6 * 96 * picture.get_window_extent().width / self.dpi:  # type: ignore
+                picture.set_interpolation("none")  # else it is made smaller first: twice the screen's pixels
+        bounds, buffer = self.get_tightbbox(), io.StringIO()
+        reach = f"{72 * bounds.x0:.0f} {72 * bounds.x1:.0f}"
+        self.savefig(buffer, format="svg", dpi=2 * 96, metadata={"Date": None, "Coverage": reach})
+        for picture, interpolation in pictures.items():
+            picture.set_interpolation(interpolation)
+        return buffer.getvalue().replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
 
 
 def text_size(texts: Iterable[str], **font) -> np.ndarray:
@@ -114,7 +139,9 @@ def image_table(
     An image is at most `max_side` inches high; `right` inches beside the table stay free.
     """
     rows, cols, height, width, channels = images.shape
-    images = F.pad(images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.985)
+    if channels == 3:
+        images = F.pad(images, (0, 1), value=1.0)  # opaque, and the gaps are not
+    images = F.pad(images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.0)
     table = rearrange(images, "rows cols H W channels -> (rows H) (cols W) channels")[:-gap, :-gap]
     aspect = len(table) / table.shape[1]
     tall = min(aspect * (INNER_WIDTH - 0.75 - right), aspect * max_side * cols, 6.4)
