@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
 
-from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, SMALL, STYLE, WIDTH
+from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, NARROW, SMALL, STYLE, WIDTH
 
 
 SVG = {"svg.fonttype": "none", "svg.hashsalt": "card"}  # letters stay letters; the same card, the same file
@@ -50,21 +51,38 @@ class Card(Figure):
 
     @rc_context(STYLE | SVG)
     def svg(self) -> str:
-        """The card as SVG, whose pictures keep their own pixels: the page enlarges them.
+        """The card as SVG; curves bring their narrow form along, for phones, in the file's metadata.
 
-        The book shows it without the card: transparent, in the page's colours (book/_ext/drawings.py). How far the
-        drawing itself reaches, from left to right in points, stands in its metadata as its coverage.
+        The book shows it without the card: transparent, in the page's colours (book/_ext/drawings.py).
         """
         pictures = {picture: picture.get_interpolation() for picture in self.findobj(AxesImage)}
-        for picture in pictures:
+        for picture in pictures:  # each keeps its own pixels, which the page enlarges; a large one is made smaller
             if picture.get_size()[1] <= 2.6 * 96 * picture.get_window_extent().width / self.dpi:  # type: ignore
-                picture.set_interpolation("none")  # else it is made smaller first: twice the screen's pixels
-        bounds, buffer = self.get_tightbbox(), io.StringIO()
-        reach = f"{72 * bounds.x0:.0f} {72 * bounds.x1:.0f}"
-        self.savefig(buffer, format="svg", dpi=2 * 96, metadata={"Date": None, "Coverage": reach})
+                picture.set_interpolation("none")
+        svg = self._svg()
         for picture, interpolation in pictures.items():
             picture.set_interpolation(interpolation)
-        return buffer.getvalue().replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+        if not pictures and all(ax.axison and ax.get_aspect() == "auto" for ax in self.axes):
+            self.set_figwidth(NARROW)
+            narrow = self._svg()
+            if self._is_legible():
+                svg = svg.replace("</metadata>", narrow[narrow.index("<svg") :] + "</metadata>", 1)
+            self.set_figwidth(WIDTH)
+        return svg
+
+    def _svg(self) -> str:
+        """One SVG; how far what is drawn reaches, from left to right in points, is noted as its coverage."""
+        buffer, reach = io.StringIO(), "from left to right"
+        self.savefig(buffer, format="svg", dpi=2 * 96, metadata={"Date": None, "Coverage": reach})
+        drawn = self.get_tightbbox()  # in inches, as it was laid out just now
+        svg = buffer.getvalue().replace(reach, f"{72 * drawn.x0:.0f} {72 * drawn.x1:.0f}", 1)
+        return svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+
+    def _is_legible(self) -> bool:
+        """Whether nothing reaches beyond the card, and no tick's label into the next one's."""
+        rows = [[label.get_window_extent() for label in ax.get_xticklabels()] for ax in self.axes]
+        apart = all(a.x1 < b.x0 for row in rows for a, b in itertools.pairwise(row))
+        return apart and self.get_tightbbox().width <= self.get_figwidth()
 
 
 def text_size(texts: Iterable[str], **font) -> np.ndarray:

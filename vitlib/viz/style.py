@@ -12,7 +12,7 @@ __all__ = ["PALETTE", "use_style"]
 STYLE = rc_params_from_file(Path(__file__).with_name("patchbypatch.mplstyle"), use_default_template=False)
 CARD, INK = STYLE["figure.facecolor"], STYLE["text.color"]
 DPI, SMALL = STYLE["figure.dpi"], STYLE["legend.fontsize"]  # dots per inch, points
-WIDTH, MARGIN = 7.2, 0.12  # inches
+WIDTH, NARROW, MARGIN = 7.2, 4.4, 0.12  # inches; narrow is a phone
 INNER_WIDTH = WIDTH - 2 * MARGIN
 
 #: The colours of curves, in order: Okabe and Ito's, without their yellow. Source: chapter 01.
