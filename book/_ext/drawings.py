@@ -22,13 +22,20 @@ from vitlib.viz.style import BAND, CARD, EDGE, INK, MUTED, PALETTE, STYLE, TEXT
 
 COLOURS = {name: f"curve-{i}" for i, name in enumerate(PALETTE, 1)}
 COLOURS |= {name: f"letter-{i}" for i, name in enumerate(TEXT, 1)}
-COLOURS |= {INK: "ink", CARD: "ground", EDGE: "edge", STYLE["grid.color"]: "grid", MUTED: "muted", BAND: "band"}
+COLOURS |= {
+    INK: "ink",
+    CARD: "ground",
+    EDGE: "edge",
+    STYLE["grid.color"]: "grid",
+    MUTED: "muted",
+    BAND: "band",
+}
 LINK = "{http://www.w3.org/1999/xlink}href"
 PIXEL = 96 / 72  # pixels in a point
 SMALLEST = 10  # pixels: letters are never shown smaller
 SHARP = 128  # a picture of fewer pixels is shown pixel by pixel
-PHONE = 340  # pixels: what a phone shows of the column
-ROOM = 5  # points left and right of what is drawn
+PHONE = 358  # pixels: what a phone of 390 shows of the column
+ROOM = 5  # points around what is drawn
 
 
 class drawing(nodes.General, nodes.Inline, nodes.Element):
@@ -44,7 +51,9 @@ def rounded(text: str) -> str:
 def styled(style: str) -> str:
     """A style in the page's colours, without the font, which is the page's."""
     style = re.sub(r"font-family: [^;]*;? ?", "", style)
-    style = re.sub(r"#[0-9a-f]{6}\b", lambda hue: f"var(--{COLOURS[hue[0]]})" if hue[0] in COLOURS else hue[0], style)
+    style = re.sub(
+        r"#[0-9a-f]{6}\b", lambda hue: f"var(--{COLOURS[hue[0]]})" if hue[0] in COLOURS else hue[0], style
+    )
     return rounded(style).replace("; ", ";").replace(": ", ":")
 
 
@@ -64,9 +73,11 @@ def page_svg(root, key: str, keep) -> tuple[str, float]:
 
     `root` is the SVG's; `keep(file)` says where a picture is found that it was handed.
     """
-    left, right = map(float, next(root.iter("{http://purl.org/dc/elements/1.1/}coverage")).text.split())
-    *_, full, height = map(float, root.get("viewBox").split())
-    left, right = max(0, left - ROOM), min(full, right + ROOM)
+    coverage = next(root.iter("{http://purl.org/dc/elements/1.1/}coverage"))
+    left, top, right, bottom = map(float, coverage.text.split())
+    full = [float(size) for size in root.get("viewBox").split()[2:]]
+    left, top = max(0, left - ROOM), max(0, top - ROOM)
+    right, bottom = min(full[0], right + ROOM), min(full[1], bottom + ROOM)
     names: dict[str, str] = {}  # what another part refers to, and its name on the page
     letters = []
 
@@ -75,7 +86,7 @@ def page_svg(root, key: str, keep) -> tuple[str, float]:
 
     def written(element) -> str:
         tag, attributes = element.tag.rpartition("}")[2], dict(element.attrib)
-        style = attributes.get("style", "")
+        style = attributes.pop("style", "")
         if tag in ("metadata", "style") or style == f"fill: {CARD}":  # the card, and the ground of axes
             return ""
         name = attributes.pop("id", "")
@@ -92,7 +103,9 @@ def page_svg(root, key: str, keep) -> tuple[str, float]:
             attributes["clip-path"] = renamed(attributes["clip-path"])
         if size := re.search(r"font-size: ([\d.]+)px", style):
             letters.append(PIXEL * float(size[1]))
-        attributes = {k: rounded(v) if k in ("d", "x", "y", "transform", "points") else v for k, v in attributes.items()}
+        attributes = {
+            k: rounded(v) if k in ("d", "x", "y", "transform", "points") else v for k, v in attributes.items()
+        }
         if tag == "text" and attributes.get("transform", "").startswith("rotate(0 "):
             del attributes["transform"]
         attributes |= {"id": name} if name else {}
@@ -105,9 +118,9 @@ def page_svg(root, key: str, keep) -> tuple[str, float]:
         return f"{start}>{inner}</{tag}>" if inner else f"{start}/>"
 
     inner = "".join(map(written, root))
-    wide, high = PIXEL * (right - left), PIXEL * height
+    wide, high = PIXEL * (right - left), PIXEL * (bottom - top)
     least = wide * min(1, SMALLEST / min(letters)) if letters else 0
-    view = rounded(f"{left:.1f} 0 {right - left:.1f} {height:.1f}")
+    view = rounded(f"{left:.1f} {top:.1f} {right - left:.1f} {bottom - top:.1f}")
     sizes = f'viewBox="{view}" width="{wide:.0f}" height="{high:.0f}"'
     return f'<svg {sizes} style="--wide:{wide:.0f}px;--least:{least:.0f}px">{inner}</svg>', least
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import itertools
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,7 +20,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
 
 from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, NARROW, SMALL, STYLE, WIDTH
-
 
 SVG = {"svg.fonttype": "none", "svg.hashsalt": "card"}  # letters stay letters; the same card, the same file
 
@@ -56,7 +56,7 @@ class Card(Figure):
         The book shows it without the card: transparent, in the page's colours (book/_ext/drawings.py).
         """
         pictures = {picture: picture.get_interpolation() for picture in self.findobj(AxesImage)}
-        for picture in pictures:  # each keeps its own pixels, which the page enlarges; a large one is made smaller
+        for picture in pictures:  # keeps its own pixels, which a page enlarges, or is made smaller
             if picture.get_size()[1] <= 2.6 * 96 * picture.get_window_extent().width / self.dpi:  # type: ignore
                 picture.set_interpolation("none")
         svg = self._svg()
@@ -64,18 +64,20 @@ class Card(Figure):
             picture.set_interpolation(interpolation)
         if not pictures and all(ax.axison and ax.get_aspect() == "auto" for ax in self.axes):
             self.set_figwidth(NARROW)
-            narrow = self._svg()
+            with warnings.catch_warnings(action="ignore"):  # axes that find no room
+                narrow = self._svg()
             if self._is_legible():
                 svg = svg.replace("</metadata>", narrow[narrow.index("<svg") :] + "</metadata>", 1)
             self.set_figwidth(WIDTH)
         return svg
 
     def _svg(self) -> str:
-        """One SVG; how far what is drawn reaches, from left to right in points, is noted as its coverage."""
-        buffer, reach = io.StringIO(), "from left to right"
+        """One SVG; its coverage is what is drawn on it: left, top, right and bottom in points."""
+        buffer, reach = io.StringIO(), "left top right bottom"
         self.savefig(buffer, format="svg", dpi=2 * 96, metadata={"Date": None, "Coverage": reach})
-        drawn = self.get_tightbbox()  # in inches, as it was laid out just now
-        svg = buffer.getvalue().replace(reach, f"{72 * drawn.x0:.0f} {72 * drawn.x1:.0f}", 1)
+        drawn, height = self.get_tightbbox(), self.get_figheight()  # in inches, as it was laid out just now
+        edges = (drawn.x0, height - drawn.y1, drawn.x1, height - drawn.y0)
+        svg = buffer.getvalue().replace(reach, " ".join(f"{72 * edge:.0f}" for edge in edges), 1)
         return svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
 
     def _is_legible(self) -> bool:

@@ -22,7 +22,7 @@ BLACK = "#14171c"  # on pictures and their colours, which are the same in the da
 MUTED, BAND, EDGE = "#5b6470", "#eceff3", STYLE["axes.edgecolor"]
 MARKERS = "osD^vPX"
 LINESTYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
-ERRORS = LinearSegmentedColormap.from_list("errors", ["#c04f0000", "#c04f00"])  # none is the page's own colour
+ERRORS = LinearSegmentedColormap.from_list("errors", ["#c04f0000", "#c04f00"])  # where none is, the page
 
 
 def use_style() -> None:
