@@ -35,7 +35,7 @@ PIXEL = 96 / 72  # pixels in a point
 SMALLEST = 10  # pixels: letters are never shown smaller
 SHARP = 128  # a picture of fewer pixels is shown pixel by pixel
 PHONE = 358  # pixels: what a phone of 390 shows of the column
-ROOM = 5  # points around what is drawn
+ROOM = 2  # points around what is drawn
 
 
 class drawing(nodes.General, nodes.Inline, nodes.Element):
