@@ -208,6 +208,7 @@ def test_a_notebook_shows_each_figure_once():
         )  # the whole card, nothing cropped: twice sharp in 700 pixels
         assert width == int(style.WIDTH * style.DPI)
         assert output["metadata"]["image/png"]["width"] == round(style.WIDTH * 96)
+        assert "<svg" in output["data"]["image/svg+xml"]
 
 
 def test_importing_vitlib_leaves_matplotlib_alone_and_viz_leaves_pyplot_alone():

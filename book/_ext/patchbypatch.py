@@ -1,7 +1,7 @@
 """The book's Sphinx extension: its public address, pages that need no network, compact signatures.
 
 It brings the others along: `vitmap`, the map of the ViT, `computed`, numbers and tables from `vitlib`, `numbering`,
-`mathml`, equations without a script, and `icons`.
+`mathml`, equations without a script, `icons`, and `drawings`, figures in the page's colours.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def setup(app):
     app.setup_extension("book._ext.numbering")
     app.setup_extension("book._ext.mathml")
     app.setup_extension("book._ext.icons")
+    app.setup_extension("book._ext.drawings")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
     app.connect("html-page-context", drop_remote_files, priority=900)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from vitlib.viz.card import Card, draw_pixels, image_table, panels
 from vitlib.viz.inputs import checked_titles, image_array, patch_grid
-from vitlib.viz.style import INK, STYLE
+from vitlib.viz.style import BLACK, STYLE
 
 COLOURS = colormaps["cividis"]  # as in `heat_maps`: evenly spaced to the eye, also without red or green
 GREY = torch.tensor([0.299, 0.587, 0.114])  # how bright red, green and blue look
@@ -167,7 +167,7 @@ def show_attention_from_patch(
     for ax in fig.axes[:-1]:
         height, width = ax.images[0].get_size()
         corner = (patch % cols * width / cols - 0.5, patch // cols * height / rows - 0.5)
-        for colour, thickness in ((INK, 3.6), ("white", 1.8)):  # seen on dark and on light pixels
+        for colour, thickness in ((BLACK, 3.6), ("white", 1.8)):  # seen on dark and on light pixels
             outline = {"fill": False, "edgecolor": colour, "linewidth": thickness, "clip_on": False}
             ax.add_patch(Rectangle(corner, width / cols, height / rows, **outline))
     fig.axes[0].set_title(f"patch {patch}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import itertools
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,10 +15,13 @@ from einops import rearrange
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
 
-from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, SMALL, STYLE, WIDTH
+from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, NARROW, SMALL, STYLE, WIDTH
+
+SVG = {"svg.fonttype": "none", "svg.hashsalt": "card"}  # letters stay letters; the same card, the same file
 
 
 class Card(Figure):
@@ -34,12 +40,51 @@ class Card(Figure):
     @rc_context(STYLE)
     def _ipython_display_(self) -> None:
         """IPython asks this first, before the formatter of pyplot, which would crop the card."""
-        from IPython.display import Image, display
+        from IPython.display import display
 
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
+        png = base64.b64encode(buffer.getvalue()).decode()
         width, height = (round(96 * inches) for inches in self.get_size_inches())  # CSS pixels
-        display(Image(buffer.getvalue(), width=width, height=height))
+        data = {"text/plain": repr(self), "image/png": png, "image/svg+xml": self.svg()}
+        display(data, metadata={"image/png": {"width": width, "height": height}}, raw=True)
+
+    @rc_context(STYLE | SVG)
+    def svg(self) -> str:
+        """The card as SVG; curves bring their narrow form along, for phones, in the file's metadata.
+
+        The book shows it without the card: transparent, in the page's colours (book/_ext/drawings.py).
+        """
+        pictures = {picture: picture.get_interpolation() for picture in self.findobj(AxesImage)}
+        for picture in pictures:  # keeps its own pixels, which a page enlarges, or is made smaller
+            if picture.get_size()[1] <= 2.6 * 96 * picture.get_window_extent().width / self.dpi:  # type: ignore
+                picture.set_interpolation("none")
+        svg = self._svg()
+        for picture, interpolation in pictures.items():
+            picture.set_interpolation(interpolation)
+        if not pictures and all(ax.axison and ax.get_aspect() == "auto" for ax in self.axes):
+            self.set_figwidth(NARROW)
+            with warnings.catch_warnings(action="ignore"):  # axes that find no room
+                narrow = self._svg()
+            if self._is_legible():
+                svg = svg.replace("</metadata>", narrow[narrow.index("<svg") :] + "</metadata>", 1)
+            self.set_figwidth(WIDTH)
+        return svg
+
+    def _svg(self) -> str:
+        """One SVG; its coverage is what is drawn on it: left, top, right and bottom in points."""
+        buffer, reach = io.StringIO(), "left top right bottom"
+        self.savefig(buffer, format="svg", dpi=2 * 96, metadata={"Date": None, "Coverage": reach})
+        drawn, height = self.get_tightbbox(), self.get_figheight()  # in inches, as it was laid out just now
+        edges = (drawn.x0, height - drawn.y1, drawn.x1, height - drawn.y0)
+        svg = buffer.getvalue().replace(reach, " ".join(f"{72 * edge:.0f}" for edge in edges), 1)
+        return svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+
+    def _is_legible(self) -> bool:
+        """Whether nothing reaches beyond the card, and no tick's label into the next one's."""
+        rows = [[label.get_window_extent() for label in ax.get_xticklabels()] for ax in self.axes]
+        apart = all(a.x1 < b.x0 for row in rows for a, b in itertools.pairwise(row))
+        return apart and self.get_tightbbox().width <= self.get_figwidth()
 
 
 def text_size(texts: Iterable[str], **font) -> np.ndarray:
@@ -114,7 +159,9 @@ def image_table(
     An image is at most `max_side` inches high; `right` inches beside the table stay free.
     """
     rows, cols, height, width, channels = images.shape
-    images = F.pad(images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.985)
+    if channels == 3:
+        images = F.pad(images, (0, 1), value=1.0)  # opaque, and the gaps are not
+    images = F.pad(images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.0)
     table = rearrange(images, "rows cols H W channels -> (rows H) (cols W) channels")[:-gap, :-gap]
     aspect = len(table) / table.shape[1]
     tall = min(aspect * (INNER_WIDTH - 0.75 - right), aspect * max_side * cols, 6.4)

@@ -18,7 +18,7 @@ from vitlib.config import ViTConfig
 from vitlib.model.patches import patchify
 from vitlib.viz.card import Card, draw_pixels, panels, small_text, text_size
 from vitlib.viz.inputs import image_array
-from vitlib.viz.style import CARD, INK, INNER_WIDTH, MARGIN, PALETTE, SMALL, STYLE, TEXT
+from vitlib.viz.style import BAND, CARD, EDGE, INK, INNER_WIDTH, MARGIN, MUTED, PALETTE, SMALL, STYLE, TEXT
 
 __all__ = ["architecture", "number_grid", "shape_flow"]
 
@@ -102,7 +102,7 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
     if photo.shape[:2] != cfg.image_shape or N < 5:
         raise ValueError(f"expected an image {cfg.image_shape} of 5 patches or more, got {photo.shape[:2]}")
     (rows, cols), numbers, tokens = cfg.grid, P * P * cfg.in_chans, (1 + N, D)
-    grey, (blue, orange, green, pink) = "#8a94a0", PALETTE[:4]
+    blue, orange, green, pink = PALETTE[:4]
     tiles = [photo[i // cols * P :, i % cols * P :][:P, :P] for i in (0, 1, 2, N - 2, N - 1)]
     stages = [  # what stands on the way, its colour, the shape of what leaves it, what is said of it
         (tiles, "", (N, numbers), f"{rows} × {cols} patches of {P} × {P}"),
@@ -110,13 +110,13 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
         ([green] * 5, "", tokens, "CLS stands in front"),
         ("+", "", tokens, "a learned position for each"),
         ("", "", (), f"encoder block, {cfg.depth} times"),
-        ("LayerNorm", grey, tokens, "each token by itself"),
+        ("LayerNorm", EDGE, tokens, "each token by itself"),
         (f"Attention, {cfg.num_heads} heads", blue, tokens, "tokens read each other"),
         ("+", "", tokens, "residual connection"),
-        ("LayerNorm", grey, tokens, "each token by itself"),
+        ("LayerNorm", EDGE, tokens, "each token by itself"),
         (f"MLP {D} → {cfg.hidden_dim} → {D}", orange, tokens, "each token by itself"),
         ("+", "", tokens, "residual connection"),
-        ("LayerNorm", grey, tokens, "the last norm"),
+        ("LayerNorm", EDGE, tokens, "the last norm"),
         (f"Linear {D} → {K}", pink, (K,), "the head reads CLS: logits"),
     ]
     left, middle, right, bypass, step = 1.35, 2.6, 3.85, 4.15, 0.41  # in inches, as the axes
@@ -140,7 +140,7 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
         small_text(ax, left - 0.1, y, f"({', '.join(map(str, shape))})" if shape else "", ha="right")
         small_text(ax, bypass + 0.15, y, says, ha="left", **font)
 
-    place("#eceff3", INNER_WIDTH / 2, (at[4] + at[10]) / 2, 7 * step, INNER_WIDTH, lw=0)
+    place(BAND, INNER_WIDTH / 2, (at[4] + at[10]) / 2, 7 * step, INNER_WIDTH, lw=0)
     half, end = tall * cols / rows / 2, tall  # where the arrow to the next stage begins
     place(photo, middle, tall / 2, tall, 2 * half)
     ax.hlines([tall * i / rows for i in range(1, rows)], middle - half, middle + half, color=CARD, lw=0.5)
@@ -166,7 +166,7 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
                 place(square, middle + x, y, 0.3, 0.3)
             small_text(ax, middle + 0.4, y, "···", weight="bold")
     place(blue, middle - 1.04, at[2], 0.34, 0.34)
-    small_text(ax, middle - 1.04, at[2], "CLS", color="white", size=10)
+    small_text(ax, middle - 1.04, at[2], "CLS", color=CARD, size=10)
     ax.set(xlim=(0, INNER_WIDTH), ylim=(at[-1] + 0.25, -0.02))
     ax.set_axis_off()
     return fig
@@ -214,7 +214,7 @@ def shape_flow(
     ax.set_axis_off()
     if len(inside):
         top = middle[inside[0]] - 1.5 * step
-        ax.add_patch(Rectangle((0, top), INNER_WIDTH, (len(inside) + 1) * step, facecolor="#eceff3", lw=0))
+        ax.add_patch(Rectangle((0, top), INNER_WIDTH, (len(inside) + 1) * step, facecolor=BAND, lw=0))
         small_text(ax, 0.1, top + step / 2, repeated, ha="left", style="italic")
     for stage, y in middle.items():
         small_text(ax, left - 0.12, y, stage, ha="right")
@@ -226,7 +226,7 @@ def shape_flow(
             box = (x, y - high / 2), wide, high
             ax.add_patch(Rectangle(*box, facecolor=colour + "1f", edgecolor=colour))
             small_text(ax, x + 0.1, y, f"({', '.join(map(str, shape))})", ha="left")
-            small_text(ax, x + wide - 0.1, y, f"{math.prod(shape):,}", ha="right", color="#5b6470")
+            small_text(ax, x + wide - 0.1, y, f"{math.prod(shape):,}", ha="right", color=MUTED)
         arrow = {"arrowstyle": "-|>", "color": colour, "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0}
         for above, below in itertools.pairwise(middle.values()):
             start, end = (x + wide / 2, above + high / 2), (x + wide / 2, below - high / 2)

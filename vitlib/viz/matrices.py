@@ -15,7 +15,7 @@ from torch import Tensor
 
 from vitlib.viz.card import Card, image_table, panels, small_text, text_size
 from vitlib.viz.inputs import checked_titles, class_array, patch_grid
-from vitlib.viz.style import CARD, ERRORS, INK, SMALL, STYLE, WIDTH
+from vitlib.viz.style import BLACK, CARD, EDGE, ERRORS, INK, MUTED, SMALL, STYLE, WIDTH
 
 __all__ = ["confusion_matrix", "heat_maps", "similarity_maps"]
 
@@ -85,7 +85,7 @@ def heat_maps(
         for (row, col), value in np.ndenumerate(array) if values else ():
             red, green, blue, _ = picture.cmap(picture.norm(value))
             dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
-            small_text(ax, col, row, format(value, values), color="white" if dark else INK)
+            small_text(ax, col, row, format(value, values), color="white" if dark else BLACK)
     _name(fig, axes, rows, columns, room)
     _colorbar(fig, axes, label, shrink=0.8, aspect=20)
     return fig
@@ -142,10 +142,10 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     peak, totals = max(1, errors.max()), counts.sum(axis=1)
     fig = Card(1.6 + 0.7 * k if k < 6 else 1.9 + 0.5 * k)
     ax = fig.subplots()
-    colormap = ERRORS.with_extremes(bad="#e3e7ec")  # for the masked diagonal
+    colormap = ERRORS.with_extremes(bad=EDGE + "33")  # for the masked diagonal
     ax.imshow(errors, cmap=colormap, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto")
     for i, j in np.ndindex(k, k):
-        colour = "#66707c" if i == j else "white" if errors[i, j] > 0.55 * peak else INK
+        colour = MUTED if i == j else "white" if errors[i, j] > 0.85 * peak else INK
         if counts[i, j]:
             small_text(ax, j, i, counts[i, j], color=colour)
     ax.set(xlabel="the model's answer", ylabel="the truth")

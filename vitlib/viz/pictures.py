@@ -16,7 +16,7 @@ from torch import Tensor
 from vitlib.model.patches import unpatchify
 from vitlib.viz.card import draw_pixels, image_panels, panels, small_text
 from vitlib.viz.inputs import checked_titles, class_array, image_array, image_arrays
-from vitlib.viz.style import INK, INNER_WIDTH, PALETTE, STYLE, TEXT
+from vitlib.viz.style import BLACK, CARD, INNER_WIDTH, PALETTE, STYLE, TEXT
 
 __all__ = ["show_images", "show_patches", "show_predictions", "show_tokens"]
 
@@ -70,7 +70,7 @@ def show_patches(image: Tensor, patch_size: int, numbers: bool = False) -> Figur
         tile = tiles[row, col]
         _draw_tile(ax, tile, col, row)
         if numbers:
-            ink, paper = ("white", INK) if tile.mean() < 0.5 else (INK, "white")
+            ink, paper = ("white", BLACK) if tile.mean() < 0.5 else (BLACK, "white")
             box = {"boxstyle": "round,pad=0.12", "facecolor": paper, "alpha": 0.55, "lw": 0}
             small_text(ax, col + 0.5, row + 0.5, i, color=ink, bbox=box)
     ax.set(xlim=(-0.02, cols + 0.02), ylim=(rows + 0.02, -0.02), aspect="equal")
@@ -109,7 +109,7 @@ def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, c
     fig, (ax,) = panels(1, 1, 1.45 / width, max_cols=1, max_side=min(INNER_WIDTH, 0.8 * width))
     if cls:
         ax.add_patch(Rectangle((0.05, 0.05), 0.9, 0.9, facecolor=PALETTE[0]))
-        small_text(ax, 0.5, 0.5, "CLS", color="white", weight="bold")
+        small_text(ax, 0.5, 0.5, "CLS", color=CARD, weight="bold")
         small_text(ax, 0.5, 1.25, 0)
     for x, i in enumerate(shown, start=int(cls)):
         if i is None:
