@@ -1,6 +1,7 @@
 """The book's Sphinx extension: its public address, pages that need no network, compact signatures.
 
-It brings the others along: `vitmap`, the map of the ViT, `computed`, numbers and tables from `vitlib`, and `numbering`.
+It brings the others along: `vitmap`, the map of the ViT; `computed`, numbers and tables from `vitlib`; `numbering`;
+`access` and `noscript`, for keyboards, screen readers and readers without scripts; `typography`, how numbers are set.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def setup(app):
         app.setup_extension("sphinx_sitemap")
     app.setup_extension("book._ext.vitmap")
     app.setup_extension("book._ext.computed")
-    app.setup_extension("book._ext.numbering")
+    for name in ("numbering", "access", "noscript", "typography"):
+        app.setup_extension(f"book._ext.{name}")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
     app.connect("html-page-context", drop_remote_files, priority=900)
