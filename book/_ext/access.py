@@ -11,7 +11,10 @@ import re
 from docutils import nodes
 from sphinx_exercise.nodes import solution_node
 
-WRAPPERS = ("exercise-content", "solution-content")  # sphinx-exercise gives this id to every exercise of a page
+WRAPPERS = (
+    "exercise-content",
+    "solution-content",
+)  # sphinx-exercise gives this id to every exercise of a page
 
 
 class fold_line(nodes.General, nodes.TextElement):
@@ -42,7 +45,9 @@ def depart_solution(writer, node) -> None:
 
 def mend(body: str) -> str:
     """Returns a page's HTML with the roles, lists and names that it should have."""
-    body = body.replace('role="doc-biblioentry"', 'role="listitem"')  # in a list; the other role is deprecated
+    body = body.replace(
+        'role="doc-biblioentry"', 'role="listitem"'
+    )  # in a list; the other role is deprecated
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # named by what it says
     body = re.sub(r"(<dt class=\"sig .*?</dt>)", lambda sig: plain_signature(sig[0]), body, flags=re.S)
     return body.replace('<th class="head"><p></p></th>', '<td class="head"></td>')  # a corner heads nothing
@@ -70,7 +75,9 @@ def described(file) -> str:
 
 def setup(app):
     """Runs after sphinx-exercise has given titles their numbers."""
-    app.add_node(fold_line, html=(lambda w, n: w.body.append("<summary>"), lambda w, n: w.body.append("</summary>\n")))
+    app.add_node(
+        fold_line, html=(lambda w, n: w.body.append("<summary>"), lambda w, n: w.body.append("</summary>\n"))
+    )
     app.add_node(solution_node, override=True, html=(visit_solution, depart_solution))
     app.connect("doctree-resolved", fold_solutions, priority=900)
     app.connect("html-page-context", mend_page, priority=950)

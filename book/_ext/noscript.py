@@ -53,7 +53,7 @@ def write_auto(app, exception) -> None:
     static = Path(app.outdir) / "_static"
     if exception or not static.is_dir():
         return
-    own = [static / str(name) for name in app.config.html_css_files if isinstance(name, str)]
+    own = [static / (each if isinstance(each, str) else each[0]) for each in app.config.html_css_files]
     files = [static / "styles/pydata-sphinx-theme.css", static / "pygments.css"]
     files += [static / "styles/sphinx-book-theme.css", *sorted(static.glob("mystnb.*.css")), *own]
     css = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())

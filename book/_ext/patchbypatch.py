@@ -33,6 +33,13 @@ def use_public_address(app, config):
     config.sitemap_url_scheme = "{link}"
 
 
+def fetch_by_address(app, docname, source):
+    """Where a page says "the folder in which you found this", it says how to fetch the book, once there is an address."""
+    if url := read_url():
+        found = "cd patch-by-patch    # the folder in which you found this"
+        source[0] = source[0].replace(found, f"git clone {url} patch-by-patch\ncd patch-by-patch")
+
+
 def drop_thebe(app, config):
     """Switches sphinx-thebe off: even unused, it writes a script that is an error on every page."""
     for listeners in app.events.listeners.values():
@@ -87,6 +94,7 @@ def setup(app):
         app.setup_extension(f"book._ext.{name}")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
+    app.connect("source-read", fetch_by_address)
     app.connect("html-page-context", drop_remote_files, priority=900)
     app.connect("autodoc-process-signature", shorten_shapes)
     app.connect("autodoc-process-docstring", read_plain_docstring, priority=100)

@@ -1,7 +1,7 @@
 """One way to write numbers on the page: 69.8 % with a narrow space that does not break, and a real minus.
 
-Notebooks print tables in Markdown with Python's own marks ("69.8%", "-0.4"). Prose and tables are set here; code, printed
-text and equations stay as they are.
+Notebooks print tables in Markdown with Python's own marks ("69.8%", "-0.4"). Prose and tables are set here; code,
+printed text and equations stay as they are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-/* Three small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
+/* Four small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
    theme switch, and the page is light on paper by its style sheet.
 
    1. What scrolls sideways, and only that, is a tab stop with a name: code, tables.
    2. The theme's buttons keep the focus when keys pressed them (its scripts take it away).
-   3. Paper is light, whatever the screen is. */
+   3. Its theme switch says which mode is on, and its search button is named by what it shows.
+   4. Paper is light, whatever the screen is. */
 (() => {
   "use strict";
 
@@ -52,6 +53,13 @@
   }, true);
 
   const root = document.documentElement;
+  const MODES = { light: "Light", dark: "Dark", auto: "System Settings" };
+  const sayMode = () => document.querySelectorAll(".theme-switch-button").forEach((button) =>
+    button.setAttribute("aria-label", `Color mode: ${MODES[root.dataset.mode] || MODES.auto}`));
+  new MutationObserver(sayMode).observe(root, { attributes: true, attributeFilter: ["data-mode"] });
+  sayMode();
+  document.querySelectorAll(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));
+
   let before = null;
   const light = () => {
     if (before === null) [before, root.dataset.theme] = [root.dataset.theme, "light"];
