@@ -1,8 +1,8 @@
 """Colours for readers without scripts.
 
 The theme's colours hang on `html[data-theme="light"]` and `"dark"`, which a script sets. Without it the page says
-`data-theme="auto"`, and no rule holds. So every such rule of the built style sheets is written once more for "auto", the
-dark ones for readers whose system is dark, into `_static/auto.css`, which only readers without scripts load.
+`data-theme="auto"`, and no rule holds. So every such rule of the built style sheets is written once more for "auto",
+the dark ones for readers whose system is dark, into `_static/auto.css`, which only readers without scripts load.
 """
 
 from __future__ import annotations

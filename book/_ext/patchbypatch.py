@@ -34,7 +34,7 @@ def use_public_address(app, config):
 
 
 def fetch_by_address(app, docname, source):
-    """Where a page says "the folder in which you found this", it says how to fetch the book, once there is an address."""
+    """Says how to fetch the book, once it has an address, in place of "the folder in which you found this"."""
     if url := read_url():
         found = "cd patch-by-patch    # the folder in which you found this"
         source[0] = source[0].replace(found, f"git clone {url} patch-by-patch\ncd patch-by-patch")

@@ -101,8 +101,7 @@ def drawing(kind: str, shape: str, address: Address = lambda part: None, lit: st
 def enliven(element: ElementTree.Element, address: Address, lit: str) -> None:
     """Names a part, makes it a link to its chapter, and lights it if the reader is there."""
     part = BY_NUMBER[element.get("data-part")]
-    times = "".join(f" {text.text}" for text in element.findall(f"{SVG}text[@class='small end']"))  # "× L"
-    label = f"Chapter {part.number}, {part.name}{times}: {part.gist}"
+    label = f"Chapter {part.number}, {part.name}: {part.gist}"
     if part.number == lit:
         label += " (you are here)"
         element.attrib["class"] += " lit"
