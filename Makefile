@@ -17,7 +17,7 @@ STAMP := $(VENV)/made-from-$(shell cksum < requirements.txt | tr ' ' '-')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test serve lab clean venv set-url refresh bench lock
+.PHONY: help book test serve pdf lab clean venv set-url refresh bench lock
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -37,6 +37,9 @@ serve: book  ## build the book and show it at http://localhost:8000
 	@echo "The book is at http://localhost:$(PORT)  (Ctrl-C stops)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html >/dev/null 2>&1 \
 		|| echo "Stopped. (If it never started, port $(PORT) may be taken: make serve PORT=8001)"
+
+pdf: book  ## write the whole book as one PDF (needs Chrome or Chromium)
+	@$(BIN)/python -m tools.pdf
 
 lab: $(STAMP)  ## open the notebooks in JupyterLab
 	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --notebook-dir=book

@@ -180,10 +180,10 @@ def test_the_page_was_quiet_all_along(visited):
 def test_solutions_are_folded_and_open_on_a_click(browser, address):
     name = next(name for name in toc_pages() if (ROOT / f"{name}.ipynb").is_file())
     with opened(browser, f"{address}/{built(name)}") as (tab, _):
-        solution = tab.locator("div.solution.dropdown").first
-        text = solution.locator("p:not(.admonition-title)").first
+        solution = tab.locator("details.solution").first
+        text = solution.locator("section p").first
         assert not text.is_visible()
-        solution.locator(".admonition-title").first.click()
+        solution.locator("summary").click()
         text.wait_for(state="visible")
 
 

@@ -1,7 +1,8 @@
 """The book's Sphinx extension: its public address, pages that need no network, compact signatures.
 
-It brings the others along: `vitmap`, the map of the ViT, `computed`, numbers and tables from `vitlib`, `numbering`,
-`mathml`, equations without a script, `icons`, and `drawings`, figures in the page's colours.
+It brings the others along: `vitmap`, the map of the ViT; `computed`, numbers and tables from `vitlib`; `numbering`;
+`mathml`, equations without a script; `icons`; `drawings`, figures in the page's colours; `access` and `noscript`, for
+keyboards, screen readers and readers without scripts; `typography`, how numbers are set.
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ def use_public_address(app, config):
     config.ogp_social_cards = {"enable": False}
     config.ogp_image = f"{pages_url(url)}_static/cover.png"
     config.sitemap_url_scheme = "{link}"
+
+
+def fetch_by_address(app, docname, source):
+    """Says how to fetch the book, once it has an address, in place of "the folder in which you found this"."""
+    if url := read_url():
+        found = "cd patch-by-patch    # the folder in which you found this"
+        source[0] = source[0].replace(found, f"git clone {url} patch-by-patch\ncd patch-by-patch")
 
 
 def drop_thebe(app, config):
@@ -83,12 +91,11 @@ def setup(app):
         app.setup_extension("sphinx_sitemap")
     app.setup_extension("book._ext.vitmap")
     app.setup_extension("book._ext.computed")
-    app.setup_extension("book._ext.numbering")
-    app.setup_extension("book._ext.mathml")
-    app.setup_extension("book._ext.icons")
-    app.setup_extension("book._ext.drawings")
+    for name in ("numbering", "mathml", "icons", "drawings", "access", "noscript", "typography"):
+        app.setup_extension(f"book._ext.{name}")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
+    app.connect("source-read", fetch_by_address)
     app.connect("html-page-context", drop_remote_files, priority=900)
     app.connect("autodoc-process-signature", shorten_shapes)
     app.connect("autodoc-process-docstring", read_plain_docstring, priority=100)

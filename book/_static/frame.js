@@ -1,0 +1,74 @@
+/* Four small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
+   theme switch, and the page is light on paper by its style sheet.
+
+   1. What scrolls sideways, and only that, is a tab stop with a name: code, tables.
+   2. The theme's buttons keep the focus when keys pressed them (its scripts take it away).
+   3. Its theme switch says which mode is on, and its search button is named by what it shows.
+   4. Paper is light, whatever the screen is. */
+(() => {
+  "use strict";
+
+  const nameOf = (box) => {
+    const heading = box.closest("section")?.querySelector(":is(h1, h2, h3, h4)")?.firstChild?.textContent?.trim();
+    if (box.tagName === "PRE") return box.closest(".cell_output") ? "Printed text" : "Code";
+    const caption = box.querySelector("caption .caption-text, caption")?.textContent.trim();
+    return caption || `Table in “${heading}”`;
+  };
+
+  const mark = (box) => {
+    const scrolls = box.scrollWidth > box.clientWidth + 1;
+    const marked = box.dataset.scrolls === "yes";
+    if (scrolls) {
+      box.tabIndex = 0;
+      if (marked) return;
+      box.dataset.scrolls = "yes";
+      box.setAttribute("role", box.tagName === "PRE" ? "group" : "region");
+      box.setAttribute("aria-label", `${nameOf(box)}, scrolls sideways`);
+    } else {
+      box.removeAttribute("tabindex");
+      if (!marked) return;
+      for (const name of ["data-scrolls", "role", "aria-label"]) box.removeAttribute(name);
+    }
+  };
+
+  const BOXES = ".bd-article pre, .bd-article .pst-scrollable-table-container";
+  const sizes = new ResizeObserver((changes) => changes.forEach((change) => mark(change.target)));
+  document.querySelectorAll(BOXES).forEach((box) => sizes.observe(box));
+  // The theme writes tabindex on these again, a while after each resize; what it writes on the rest is undone here
+  const again = new MutationObserver((changes) =>
+    changes.forEach(({ target }) => {
+      if (target.matches(BOXES)) {
+        if (target.tabIndex !== (target.dataset.scrolls ? 0 : -1)) mark(target);
+      } else if (target.tabIndex === 0 && target.matches(".cell_output > .output")) target.removeAttribute("tabindex");
+    }));
+  const article = document.querySelector(".bd-article");
+  if (article) again.observe(article, { subtree: true, attributes: true, attributeFilter: ["tabindex"] });
+
+  const BUTTONS = ".theme-switch-button, .search-button, .primary-toggle, .secondary-toggle";
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.(BUTTONS);
+    if (!button) return;
+    if (event.detail === 0) button.blur = () => {}; // a key: the focus stays
+    else delete button.blur;
+  }, true);
+
+  const root = document.documentElement;
+  const MODES = { light: "Light", dark: "Dark", auto: "System Settings" };
+  const sayMode = () => document.querySelectorAll(".theme-switch-button").forEach((button) =>
+    button.setAttribute("aria-label", `Color mode: ${MODES[root.dataset.mode] || MODES.auto}`));
+  new MutationObserver(sayMode).observe(root, { attributes: true, attributeFilter: ["data-mode"] });
+  sayMode();
+  document.querySelectorAll(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));
+
+  let before = null;
+  const light = () => {
+    if (before === null) [before, root.dataset.theme] = [root.dataset.theme, "light"];
+  };
+  const back = () => {
+    if (before !== null) [root.dataset.theme, before] = [before, null];
+  };
+  addEventListener("beforeprint", light);
+  addEventListener("afterprint", back);
+  const paper = matchMedia("print");
+  paper.addEventListener("change", () => (paper.matches ? light() : back()));
+})();

@@ -1,0 +1,131 @@
+"""The book on paper: light whatever the screen is, without furniture, nothing cut off; and as one PDF."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from browsing import built, needs_browser, opened, show
+
+from tools import pdf
+
+pytestmark = needs_browser
+
+CHAPTER = "book/05-attention"
+PAPER = 680  # CSS pixels between the margins of A4
+
+
+@pytest.fixture(scope="module", params=[CHAPTER, "book/questions", "book/data-and-models", "book/how-to-run"])
+def printed(request, browser, address):
+    """A page that was read in the dark and is printed."""
+    with opened(browser, f"{address}/{built(request.param)}") as (tab, _):
+        show(tab, dark=True)
+        tab.set_viewport_size({"width": PAPER, "height": 960})
+        tab.emulate_media(media="print", color_scheme="dark")
+        tab.wait_for_function("document.documentElement.dataset.theme === 'light'")
+        yield tab, request.param
+
+
+def test_paper_is_light(printed):
+    tab, _ = printed
+    dark = tab.evaluate(
+        """() => [...document.querySelectorAll('html, body, main, article, article *')].filter(element => {
+            const back = getComputedStyle(element).backgroundColor.match(/[\\d.]+/g).map(Number);
+            return element.checkVisibility() && (back[3] ?? 1) > 0.5 && Math.max(...back.slice(0, 3)) < 128;
+        }).map(element => element.outerHTML.slice(0, 90))"""
+    )
+    ink = tab.evaluate(
+        "getComputedStyle(document.querySelector('article p')).color.match(/\\d+/g).map(Number)"
+    )
+    assert not dark and max(ink) < 128
+
+
+def test_furniture_is_not_printed(printed):
+    tab, _ = printed
+    for furniture in (
+        "button",
+        ".bd-sidebar",
+        ".bd-header-article",
+        ".prev-next-footer",
+        ".headerlink",
+        ".bd-footer",
+    ):
+        assert tab.locator(f"{furniture} >> visible=true").count() == 0, furniture
+    assert "Click to" not in tab.locator("body").inner_text()
+    assert tab.locator("article h1 >> visible=true").count() == 1
+
+
+def test_nothing_is_cut_off_on_paper(printed):
+    tab, _ = printed
+    cut = tab.evaluate(
+        """paper => [...document.querySelectorAll('article *')].filter(element => element.checkVisibility()
+            && !element.closest('svg, mjx-container, math, .math, .visually-hidden')
+            && (element.getBoundingClientRect().right > paper + 1
+                || (getComputedStyle(element).overflowX !== 'visible' && element.scrollWidth > element.clientWidth + 1)
+                   && element.tagName !== 'INPUT'))
+            .map(element => `${element.className}: ${element.outerHTML.slice(0, 90)}`)""",
+        PAPER,
+    )
+    assert not cut
+
+
+def test_solutions_leave_a_line_and_answers_are_printed(printed):
+    tab, page = printed
+    if page == CHAPTER:
+        assert tab.locator("details.solution > summary >> visible=true").count() >= 5
+        assert tab.locator("details.solution > section >> visible=true").count() == 0
+    if page == "book/questions":
+        hidden = "[...document.querySelectorAll('details.sd-dropdown p')].filter(p => !p.offsetHeight).length"
+        assert tab.evaluate(hidden) == 0
+
+
+def test_screen_is_dark_again_after_printing(printed):
+    tab, _ = printed
+    tab.emulate_media(media="screen", color_scheme="dark")
+    tab.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+
+
+def test_a_chapter_takes_no_more_than_thirty_pages(browser, address):
+    with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
+        show(tab, dark=True)
+        tab.evaluate(
+            "addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme })"
+        )
+        paper = tab.pdf(format="A4", print_background=True)
+        assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= 30
+        assert tab.evaluate("[window.printed, document.documentElement.dataset.theme]") == ["light", "dark"]
+
+
+# The whole book as one PDF
+
+
+def test_pages_are_joined_with_their_links():
+    pages = ["book/04-resolution", CHAPTER]
+    text = pdf.join([page for page in pages if built(page)])
+    names = re.findall(r'\bid="([^"]+)"', text)
+    assert len(names) == len(set(names))
+    targets = re.findall(r'href="#([^"]+)"', text)
+    assert "05-attention--" in targets, "no link from page to page"
+    lost = {target for target in targets if target not in names}
+    assert not lost
+    assert text.index("<h1>Solutions</h1>") > text.index('id="05-attention--"')
+    assert not re.search(r'src="(?!file:)', text)
+
+
+def test_the_pdf_has_an_outline_and_links(browser, tmp_path):
+    path = tmp_path / "two.pdf"
+    pages = [page for page in ("book/bibliography", "book/map") if built(page)]
+    pdf.write(pages, path, browser, "Two pages")
+    paper = path.read_bytes()
+    assert paper.startswith(b"%PDF-")
+    assert b"/Outlines" in paper and b"/Link" in paper
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 4
+
+
+def test_without_a_browser_there_is_a_sentence_and_no_file(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(pdf, "browser", lambda: None)
+    monkeypatch.setattr(pdf, "missing_pages", lambda: [])
+    monkeypatch.setattr(pdf, "PDF", tmp_path / "none.pdf")
+    assert pdf.main() == 1
+    assert "neither was found" in capsys.readouterr().out
+    assert not pdf.PDF.exists()
