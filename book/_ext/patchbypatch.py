@@ -1,6 +1,7 @@
 """The book's Sphinx extension: its public address, pages that need no network, compact signatures.
 
-It brings the others along: `vitmap`, the map of the ViT, `computed`, numbers and tables from `vitlib`, and `numbering`.
+It brings the others along: `vitmap`, the map of the ViT, `computed`, numbers and tables from `vitlib`, `numbering` and
+`names`, `cards` for terms and names in prose, and `search`.
 """
 
 from __future__ import annotations
@@ -83,6 +84,9 @@ def setup(app):
     app.setup_extension("book._ext.vitmap")
     app.setup_extension("book._ext.computed")
     app.setup_extension("book._ext.numbering")
+    app.setup_extension("book._ext.names")
+    app.setup_extension("book._ext.cards")
+    app.setup_extension("book._ext.search")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
     app.connect("html-page-context", drop_remote_files, priority=900)
