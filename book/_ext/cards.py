@@ -29,6 +29,8 @@ CLOSED = (
     nodes.math,
     nodes.table,
     nodes.strong,
+    nodes.emphasis,
+    nodes.citation,
 )
 
 
