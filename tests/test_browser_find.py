@@ -88,7 +88,7 @@ def test_pages_bear_their_names(browser, address):
     """The chapter's number stands in the heading, in the tab's title and beside; each page describes itself."""
     with opened(browser, f"{address}/{built('book/05-attention')}") as (tab, _):
         assert tab.title().startswith("05 Attention")
-        assert tab.locator("h1").text_content().startswith("05 Attention")
+        assert tab.locator("article h1").text_content().startswith("05 Attention")
         assert tab.locator(".prev-next-title").all_text_contents() == ["04 Resolution", "06 Encoder"]
         described = tab.locator("meta[name=description]")
         assert described.count() == 1 and described.get_attribute("content").startswith(
