@@ -58,7 +58,7 @@ def fingerprints() -> dict[str, str]:
     """Returns hashes of what notebooks depend on, of the site's settings, and of the pages."""
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
     settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "book/_ext")]
-    settings += [ROOT / "book/_static", ROOT / "book/references.bib"]
+    settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
     behind = digest([ROOT / "vitlib", ROOT / "requirements.txt"]) + data_at_hand() + sys.version
     return {
         "behind": hashlib.sha256(behind.encode()).hexdigest(),

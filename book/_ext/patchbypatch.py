@@ -1,8 +1,9 @@
 """The book's Sphinx extension: its public address, pages that need no network, compact signatures.
 
-It brings the others along: `vitmap`, the map of the ViT; `computed`, numbers and tables from `vitlib`; `numbering`;
-`mathml`, equations without a script; `icons`; `drawings`, figures in the page's colours; `access` and `noscript`, for
-keyboards, screen readers and readers without scripts; `typography`, how numbers are set.
+It brings the others along: `vitmap`, the map of the ViT; `computed`, numbers and tables from `vitlib`; `numbering` and
+`names`; `mathml`, equations without a script; `icons`; `drawings`, figures in the page's colours; `cards`, for terms and
+names in prose; `search`; `access` and `noscript`, for keyboards, screen readers and readers without scripts;
+`typography`, how numbers are set.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def setup(app):
         app.setup_extension("sphinx_sitemap")
     app.setup_extension("book._ext.vitmap")
     app.setup_extension("book._ext.computed")
-    for name in ("numbering", "mathml", "icons", "drawings", "access", "noscript", "typography"):
+    names = "numbering names mathml icons drawings cards search access noscript typography"
+    for name in names.split():
         app.setup_extension(f"book._ext.{name}")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)

@@ -80,14 +80,34 @@ def source_of(module: str, name: str) -> str:
     return comment[1] if comment else ""
 
 
-def entry(module: str, name: str, links: dict[str, str]) -> str:
-    """One object as a directive, with its chapters under it."""
+def numbers_of(module: str, name: str) -> list[str]:
+    """The chapters that derive an object, from the end of its docstring."""
     text = source_of(module, name)
     numbers = re.findall(r"\d\d", (re.findall(r"chapters? (\d\d(?: and \d\d)*)", text) or [""])[-1])
     if not numbers:
         raise ValueError(
             f"the docstring of vitlib.{module}.{name} names no chapter; end it with Source: chapter 09."
         )
+    return numbers
+
+
+def summary(modules: tuple[str, ...]) -> str:
+    """A room's names as a table: what each is for, and its chapters."""
+    rows = ["| Name | What it is for | Chapter |", "|---|---|---|"]
+    for module in modules:
+        for name in exported(module):
+            short = f"viz.{name}" if module.startswith("viz") else name
+            first = re.split(r"\n\n| Source:", source_of(module, name))[0]
+            first = re.sub(r"\s+", " ", first).strip().replace("|", "\\|")
+            rows.append(
+                f"| {{py:obj}}`vl.{short} <vitlib.{short}>` | {first} | {', '.join(numbers_of(module, name))} |"
+            )
+    return "\n".join(rows) + "\n"
+
+
+def entry(module: str, name: str, links: dict[str, str]) -> str:
+    """One object as a directive, with its chapters under it."""
+    text, numbers = source_of(module, name), numbers_of(module, name)
     taught = " and ".join(links.get(number, f"chapter {number} (planned)") for number in numbers)
     thing = getattr(importlib.import_module(f"vitlib.{module}"), name)
     path = f"vitlib.viz.{name}" if module.startswith("viz") else f"vitlib.{name}"
@@ -113,7 +133,7 @@ def page() -> str:
     """The whole page."""
     links, parts = chapters(), [HEAD]
     for room, modules in ROOMS.items():
-        parts.append(f"## {room}\n")
+        parts.append(f"## {room}\n\n{summary(modules)}")
         for module in modules:
             home = importlib.import_module(f"vitlib.{module}")
             first = re.sub(r"\s+", " ", (inspect.getdoc(home) or "").split("\n\n")[0])

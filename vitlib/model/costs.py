@@ -32,7 +32,7 @@ def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     out, as is usual, and so is what standardises a ResNet's weights, once a batch; what a convolution
     multiplies with its padding's zeros is in.
 
-    Source: Section 3.1; the appendix of the book lists the values for Ti/S/B/L/H; chapter 08.
+    Source: Section 3.1; the page "Data sets and models" lists the values for Ti/S/B/L/H; chapter 08.
 
     >>> round(count_macs(ViTConfig.preset("vit-b/16")) / 1e9, 4)
     17.5638
