@@ -1,8 +1,8 @@
 """The book's Sphinx extension: its public address, pages that need no network, compact signatures.
 
 It brings the others along: `vitmap`, the map of the ViT; `computed`, numbers and tables from `vitlib`; `numbering` and
-`names`; `mathml`, equations without a script; `icons`; `drawings`, figures in the page's colours; `cards`, for terms and
-names in prose; `search`; `access` and `noscript`, for keyboards, screen readers and readers without scripts;
+`names`; `mathml`, equations without a script; `icons`; `drawings`, figures in the page's colours; `cards`, for terms
+and names in prose; `search`; `access` and `noscript`, for keyboards, screen readers and readers without scripts; and
 `typography`, how numbers are set.
 """
 
