@@ -427,6 +427,10 @@ def test_two_odd_pictures_say_little_of_the_normalisation():
     assert vl.doctor(vit(), IMAGES, LABELS, evaluate=lambda model: model.eval()(odd)) == []
 
 
+def test_no_augmentation_is_healthy():
+    assert vl.doctor(vit(), IMAGES, LABELS, augment=lambda images: images) == []
+
+
 def test_what_starts_at_zero_is_healthy():
     model = vit()
     for p in (model.head.weight, model.pos_embed.weight):
