@@ -84,7 +84,7 @@ def opened(browser, url, width=1280):
     tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
     tab.on("response", lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}"))
     tab.goto(url, wait_until="load")
-    tab.evaluate("document.fonts.ready.then(() => true)")
+    tab.wait_for_function("document.fonts.status === 'loaded'")
     yield tab, wrong
     context.close()
 

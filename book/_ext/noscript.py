@@ -69,8 +69,18 @@ def add_link(app, pagename, templatename, context, doctree) -> None:
     context["metatags"] = context.get("metatags", "") + f"\n    {link}"
 
 
+# The theme's script chooses after the page is shown; colours, and borders made of them, would come late and shift it.
+CHOOSE = """\
+{
+  const page = document.documentElement.dataset;
+  if (page.theme === "auto")
+    page.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}"""
+
+
 def setup(app):
     """Runs after the theme has written its colours of code."""
+    app.add_js_file(None, body=CHOOSE)
     app.connect("build-finished", write_auto, priority=900)
     app.connect("html-page-context", add_link)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
