@@ -1,7 +1,7 @@
 /* Four small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
    theme switch, and the page is light on paper by its style sheet.
 
-   1. What scrolls sideways, and only that, is a tab stop with a name: code, tables.
+   1. What scrolls sideways, and only that, is a tab stop with a name: code, tables, equations.
    2. The theme's buttons keep the focus when keys pressed them (its scripts take it away).
    3. Its theme switch says which mode is on, and its search button is named by what it shows.
    4. Paper is light, whatever the screen is. */
@@ -11,6 +11,7 @@
   const nameOf = (box) => {
     const heading = box.closest("section")?.querySelector(":is(h1, h2, h3, h4)")?.firstChild?.textContent?.trim();
     if (box.tagName === "PRE") return box.closest(".cell_output") ? "Printed text" : "Code";
+    if (box.classList.contains("math")) return "Equation";
     const caption = box.querySelector("caption .caption-text, caption")?.textContent.trim();
     return caption || `Table in “${heading}”`;
   };
@@ -31,7 +32,7 @@
     }
   };
 
-  const BOXES = ".bd-article pre, .bd-article .pst-scrollable-table-container";
+  const BOXES = ".bd-article pre, .bd-article .pst-scrollable-table-container, .bd-article div.math";
   const sizes = new ResizeObserver((changes) => changes.forEach((change) => mark(change.target)));
   document.querySelectorAll(BOXES).forEach((box) => sizes.observe(box));
   // The theme writes tabindex on these again, a while after each resize; what it writes on the rest is undone here
