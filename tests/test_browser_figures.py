@@ -94,7 +94,7 @@ def test_letters_can_be_read(page, width):
     tab, name = page
     show(tab, width=width)
     boxes = tab.evaluate(
-        """() => [...document.querySelectorAll('.drawing')].filter(box => box.getClientRects().length).map(box => {
+        """() => [...document.querySelectorAll('.drawing')].filter(box => box.checkVisibility()).map(box => {
             const shown = [...box.children].filter(svg => svg.getClientRects().length);
             const frame = shown[0].getBoundingClientRect();
             const texts = [...shown[0].querySelectorAll('text')];
@@ -129,7 +129,7 @@ def test_a_printed_drawing_is_whole_and_light(browser, address):
             """() => [...document.querySelectorAll('.drawing')].filter(box => box.getClientRects().length).map(box => ({
                 shown: [...box.children].map(svg => getComputedStyle(svg).display),
                 fits: box.scrollWidth <= box.clientWidth + 1,
-                ink: getComputedStyle(box.querySelector('text')).fill}))"""
+                ink: getComputedStyle(box.querySelector('text[style*="--ink"]')).fill}))"""
         )
         assert found
         for box in found:

@@ -33,7 +33,8 @@ def drawn(fig, form: str = "wide"):
         files.append(file)
         return f"picture-{len(files)}.webp"
 
-    svg, least = drawings.page_svg(root, "d7", keep)
+    svg = drawings.page_svg(root, "d7", keep)
+    least = float(re.search(r"--least:(\d+)px", svg)[1])
     return svg, least, files, ElementTree.fromstring(svg)
 
 

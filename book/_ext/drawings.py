@@ -34,7 +34,6 @@ LINK = "{http://www.w3.org/1999/xlink}href"
 PIXEL = 96 / 72  # pixels in a point
 SMALLEST = 10  # pixels: letters are never shown smaller
 SHARP = 128  # a picture of fewer pixels is shown pixel by pixel
-PHONE = 358  # pixels: what a phone of 390 shows of the column
 ROOM = 2  # points around what is drawn
 
 
@@ -68,8 +67,8 @@ def webp(png: bytes) -> tuple[bytes, int]:
     return (files[1] if side > SHARP and 2 * len(files[1]) < len(files[0]) else files[0]), side
 
 
-def page_svg(root, key: str, keep) -> tuple[str, float]:
-    """The drawing as part of a page, and the least width at which it can be read, in pixels.
+def page_svg(root, key: str, keep) -> str:
+    """The drawing as part of a page; it says the least width at which it can be read, in pixels.
 
     `root` is the SVG's; `keep(file)` says where a picture is found that it was handed.
     """
@@ -122,7 +121,7 @@ def page_svg(root, key: str, keep) -> tuple[str, float]:
     least = wide * min(1, SMALLEST / min(letters)) if letters else 0
     view = rounded(f"{left:.1f} {top:.1f} {right - left:.1f} {bottom - top:.1f}")
     sizes = f'viewBox="{view}" width="{wide:.0f}" height="{high:.0f}"'
-    return f'<svg {sizes} style="--wide:{wide:.0f}px;--least:{least:.0f}px">{inner}</svg>', least
+    return f'<svg {sizes} style="--wide:{wide:.0f}px;--least:{least:.0f}px">{inner}</svg>'
 
 
 def place_drawings(app, doctree, docname: str) -> None:
@@ -151,13 +150,11 @@ def visit_drawing(writer, node) -> None:
     root = ElementTree.fromstring(Path(node["path"]).read_text(encoding="utf-8"))
     narrow = root.find(".//{*}metadata/{*}svg")
     said = f'<svg role="img" aria-label="{escape(node["alt"])}" '
-    svg, least = page_svg(root, node["key"], keep)
+    svg = page_svg(root, node["key"], keep)
     kinds = ["drawing"]
     if narrow is not None:
         kinds.append("two-forms")
-        svg += page_svg(narrow, node["key"] + "n", keep)[0]
-    elif least > PHONE:
-        kinds.append("broad")
+        svg += page_svg(narrow, node["key"] + "n", keep)
     writer.body.append(f'<div class="{" ".join(kinds)}">{svg.replace("<svg ", said)}</div>\n')
     raise nodes.SkipNode
 
