@@ -494,9 +494,20 @@ def test_everything_is_left_as_it_was_found():
     assert seen == [] and len(model.blocks[0]._forward_hooks) == 1
 
 
-def test_sorted_labels_are_no_matter():
-    order = LABELS.sort(stable=True).indices
-    assert vl.doctor(vit(), IMAGES[order], LABELS[order]) == []
+def test_sorted_labels_and_rare_classes_are_no_matter():
+    order = LABELS.repeat(4).argsort(stable=True)  # the first 64 have one label
+    assert vl.doctor(vit(), IMAGES.repeat(4, 1, 1, 1)[order], LABELS.repeat(4)[order]) == []
+    rare = torch.cat([torch.arange(0, 64, 4), torch.tensor([1, 2])])  # 16 of one class, 1 of two others
+    assert vl.doctor(vit(), IMAGES[rare], LABELS[rare]) == []
+
+
+def test_it_says_the_same_twice():
+    said = []
+    for seed in range(2):
+        model = with_class(DropsInEval)
+        torch.manual_seed(seed)
+        said.append(vl.doctor(model, IMAGES, LABELS))
+    assert said[0] == said[1] != []
 
 
 def test_it_works_where_gradients_are_off():
