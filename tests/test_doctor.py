@@ -147,6 +147,17 @@ class Cut(nn.Module):
         return x.detach()
 
 
+class TimesZero(nn.Module):
+    """Its gradient is there, and 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(16))
+
+    def forward(self, x):
+        return x + 0.0 * self.weight
+
+
 class NoGrad(vl.VisionTransformer):
     @torch.no_grad()
     def forward(self, images):
@@ -242,6 +253,7 @@ OF_A_MODEL = {
     "large head": (with_large_head, {"first loss"}),
     "unused parameters": (with_unused_block, {"gradients"}),
     "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch"}),
+    "times zero": (lambda: with_part("norm", TimesZero()), {"gradients"}),
     "no_grad": (lambda: with_class(NoGrad), {"gradients", "one batch"}),
     "images mixed": (lambda: with_class(MixesTheBatch), {"batch independence"}),
     "dropout in eval": (lambda: with_class(DropsInEval), {"eval mode"}),
