@@ -13,6 +13,7 @@ import importlib.util
 import os
 
 import pytest
+from browsing import address, browser, visited  # noqa: F401 - fixtures
 from hypothesis import settings
 
 TYPECHECK = os.environ.get("VITLIB_TYPECHECK") == "1"

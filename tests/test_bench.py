@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import vitlib as vl
-from tools import bench, bench_study
+from tools import bench, bench_paths, bench_study
 from vitlib.studies.registry import STUDIES
 from vitlib.studies.study import train_variant
 
@@ -174,3 +174,43 @@ def test_what_happens_outside_of_the_runs_is_the_runners_cost(monkeypatch):
 def test_a_study_without_images_or_rounds_is_refused(n, rounds):
     with pytest.raises(ValueError, match=f"images and rounds must be at least 1, got {n} and {rounds}"):
         bench_study.measure(n, rounds, "cpu", time.perf_counter)
+
+
+def test_every_path_of_training_is_measured(capsys, monkeypatch, timm):
+    base = vl.recipe(bench_paths.BASE, batch_size=8, **{"model.embed_dim": 12, "model.depth": 1})
+    monkeypatch.setattr(bench_paths, "BASE", base)
+    losses = {}
+    data = bench_study.random_images(32)
+    for name, changes in bench_paths.PATHS.items():
+        step = bench_paths.our_steps(changes, data, CPU, base)
+        trainer = step.__closure__[1].cell_contents
+        step()
+        losses[name] = float(trainer.sums[0]) / 8
+    assert set(losses) == {"ViT", "ViT, axial", "ResNet", "hybrid", "masked"}
+    assert losses["masked"] > 3 > losses["ViT"]  # log 512 and log 10: another objective, not the same one
+    speeds = bench_paths.measure(32, 2, CPU, time.perf_counter, bench.timm, steps=1, progress=False)
+    assert list(speeds) == [*bench_paths.PATHS, bench_paths.BEHIND]
+    assert all(len(found) == 2 and min(found) > 0 for found in speeds.values())
+
+    found = {"ViT": [100.0, 100.0, 50.0], "ResNet": [50.0, 40.0, 45.0]}
+    monkeypatch.setattr(bench_paths, "measure", lambda *args: found)
+    assert bench.run(parse("paths", "--device", "cpu")) == 0
+    assert "45 images/s  0.50" in capsys.readouterr().out
+
+
+def test_behind_the_loader_a_picture_is_only_moved_and_mirrored():
+    data = bench_study.random_images(4)
+    pictures, (image, label) = bench_paths.Pictures(data), bench_paths.Pictures(data)[2]
+    assert len(pictures) == len(data) and label == data.labels[2]
+    padded = vl.normalize(torch.nn.functional.pad(data.images[2:3], (4, 4, 4, 4)))[0]
+    ways = [padded[:, i : i + 32, j : j + 32] for i in range(9) for j in range(9)]
+    assert any(torch.equal(image, turn) for way in ways for turn in (way, way.flip(-1)))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("n", "rounds"), [(127, 1), (128, 0)])
+def test_paths_want_a_batch_and_a_round(n, rounds):
+    with pytest.raises(
+        ValueError, match=f"images must be at least 128, rounds and steps .* got {n}, {rounds} and 8"
+    ):
+        bench_paths.measure(n, rounds, CPU, time.perf_counter)

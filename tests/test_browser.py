@@ -3,112 +3,16 @@ wider than a phone. Without Chrome or Chromium these tests are skipped."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import http.server
-import shutil
-import threading
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
+from browsing import built, needs_browser, opened, show
 
 from tools.build import HTML, toc_pages
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"]
-PLACES = [
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "C:/Program Files/Google/Chrome/Application/chrome.exe",
-]
-FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-    --disable-component-update --disable-sync""".split()
-CHROMIUM = next(filter(None, map(shutil.which, [*NAMES, *PLACES])), None)
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="neither Chrome nor Chromium was found: the pages were not opened"
-    ),
-]
-PAGES = [*toc_pages(), "search", "genindex"]
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that writes no log."""
-
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture(scope="module")
-def address():
-    """The address at which the built book is served, on this machine only."""
-    handler = functools.partial(Quiet, directory=HTML)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, headless=True)
-        yield browser
-        browser.close()
-
-
-@contextlib.contextmanager
-def opened(browser, url, width=1280):
-    """Opens a page and gives it with the list of all that goes wrong on it: requests elsewhere, errors."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
-    context.set_default_timeout(120_000)  # a loaded machine is slow, not wrong
-    tab = context.new_page()
-    wrong = []
-
-    def allow_local(route):
-        parts = urlsplit(route.request.url)
-        if parts.hostname in {None, "127.0.0.1"} or parts.scheme in {"data", "blob", "file"}:
-            route.continue_()
-        else:
-            wrong.append(f"request to {route.request.url}")
-            route.abort()
-
-    tab.route("**/*", allow_local)
-    tab.on("console", lambda message: message.type == "error" and wrong.append(f"console: {message.text}"))
-    tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-    tab.on("response", lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}"))
-    tab.goto(url, wait_until="load")
-    tab.wait_for_function("!window.MathJax || (MathJax.startup && MathJax.startup.promise.then(() => true))")
-    yield tab, wrong
-    context.close()
-
-
-@pytest.fixture(scope="module", params=PAGES)
-def visited(request, browser, address):
-    """One page of the book, opened once for all tests of it, and what went wrong on it so far."""
-    with opened(browser, f"{address}/{built(request.param)}") as page:
-        yield page
-
-
-def built(name: str) -> str:
-    if not (HTML / f"{name}.html").is_file():
-        pytest.fail(f"there is no page {name}: build the book first (make book)")
-    return f"{name}.html"
-
-
-def show(tab, dark: bool = False, width: int = 1280) -> None:
-    """Shows the page in the light or dark theme, as the reader's system asks for, and at this width."""
-    theme = "dark" if dark else "light"
-    tab.emulate_media(color_scheme=theme)
-    tab.set_viewport_size({"width": width, "height": 900})
-    tab.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
-    tab.wait_for_timeout(100)  # lets transitions begin; one that is out of sight may never end by itself
-    tab.evaluate("document.getAnimations().forEach(one => { try { one.finish() } catch { one.cancel() } })")
+pytestmark = needs_browser
 
 
 def test_equations_are_rendered_here(visited):

@@ -2,6 +2,7 @@
 
 python -m tools.bench           (or: make bench ARGS="--threads 1 --clock cpu")
 python -m tools.bench study     what the runner of studies costs beside the bare loop
+python -m tools.bench paths     the training loop with a ViT, a ResNet, a hybrid, masked patches
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from tools import bench_study
+from tools import bench_paths, bench_study
 from vitlib.config import ViTConfig
 from vitlib.device import pick_device, pick_precision
 from vitlib.evidence import provenance, write_json
@@ -243,8 +244,8 @@ def peak_of_process() -> int:
 
 def configure_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    text = "models: beside other libraries; study: the runner beside the bare loop"
-    parser.add_argument("what", nargs="?", default="models", choices=("models", "study"), help=text)
+    text = "models: beside other libraries; study: the runner beside the bare loop; paths: what is trained"
+    parser.add_argument("what", nargs="?", default="models", choices=("models", "study", "paths"), help=text)
     for name, default, what in (
         ("embed-dim", 192, "width D"),
         ("depth", 6, "encoder blocks"),
@@ -253,7 +254,7 @@ def configure_parser(parser: argparse.ArgumentParser) -> None:
         ("img-size", 32, "image side"),
         ("batch-size", 128, "images per step"),
         ("rounds", 7, "turns of each"),
-        ("images", 4000, "training images of the tiny study"),
+        ("images", 4000, "training images of the tiny study and of the paths"),
         ("mlp-ratio", 2.0, "hidden width of the MLP over D"),
     ):
         parser.add_argument(f"--{name}", type=type(default), default=default, metavar="N", help=what)
@@ -278,21 +279,32 @@ def run(args: argparse.Namespace) -> int:
             "--clock cpu adds up all threads and sees no accelerator; use --device cpu --threads 1 with it"
         )
     clock = time.process_time if args.clock == "cpu" else time.perf_counter
-    if args.what == "study":
-        speeds = bench_study.measure(args.images, args.rounds, args.device, clock)
-        print(bench_study.table(speeds))
-        result = {
-            "name": "bench-study",
-            **provenance("random images", device, "fp32"),
-            "images_per_s": speeds,
-        }
-    else:
+    if args.what == "models":
         result = compare(args, device, clock)
         print(table(result))
+    else:
+        if args.what == "study":
+            speeds = bench_study.measure(args.images, args.rounds, args.device, clock)
+            print(bench_study.table(speeds))
+        else:
+            speeds = bench_paths.measure(args.images, args.rounds, device, clock, _timm_or_none())
+            print(bench_paths.table(speeds))
+        precision = "bf16" if device.type == "cuda" and args.what == "paths" else "fp32"
+        about = provenance("random images", device, precision)
+        result = {"name": f"bench-{args.what}", **about, "images_per_s": speeds}
     result["command"] = shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]])
     if args.json:
         print(f"wrote {write_json(args.json, result)}")
     return 0
+
+
+def _timm_or_none() -> Callable[[ViTConfig], nn.Module] | None:
+    try:
+        import_library("timm")
+    except ImportError as error:
+        print(f"left out: timm: {error}")
+        return None
+    return timm
 
 
 def compare(args: argparse.Namespace, device: torch.device, clock: Clock) -> dict:

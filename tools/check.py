@@ -23,7 +23,10 @@ from tools.build import BUILD, ROOT, kernel_environment
 REPORTS = BUILD / "checks"
 CORES = max(1, min(8, os.cpu_count() or 1))
 PYTEST = ["pytest", "-q", "-n", str(CORES), "--dist", "loadfile", "-p", "no:cacheprovider"]
-OF_THE_BOOK = ["tests/test_book.py", "tests/test_browser.py"]
+OF_THE_BOOK = [
+    "tests/test_book.py",
+    *(f"tests/{p.name}" for p in sorted((ROOT / "tests").glob("test_browser*.py"))),
+]
 PACKAGE = ["tests", *(f"--ignore={path}" for path in OF_THE_BOOK)]
 QUICK = ["--ignore=tests/test_tools.py", "-m", "not slow"]
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=300"]

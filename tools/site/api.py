@@ -34,6 +34,7 @@ ROOMS = {
         *("train.corrupt", "train.masked", "train.run", "train.evaluate", "train.transfer"),
     ),
     "Explanations": ("explain.attention", "explain.gradients"),
+    "The doctor": ("doctor.case", "doctor.doctor"),
     "Figures": ("viz.pictures", "viz.curves", "viz.matrices", "viz.attention", "viz.diagrams", "viz.style"),
 }
 HEAD = """\

@@ -6,7 +6,7 @@ Compute is 3 x MACs x images: a backward pass costs two forward passes. Each row
 and "training_macs". Each family is read off its frontier: the variants whose mean accuracy no cheaper one of the family
 reaches; between two neighbours accuracy is interpolated over the logarithm of the compute.
 
-What was made small: 20,000 images of 32 pixels, 20 to 180 thousand of them seen, models of 1 to 30 million MACs, one
+What was made small: 10,000 images of 32 pixels, each seen up to nine times, models of 1 to 30 million MACs, one
 learning rate for all. The paper pre-trains on 300 million and compares after transfer.
 
 Not run yet: `python -m vitlib study run compute`
@@ -146,7 +146,7 @@ STUDY = Study(
     ),
     base=BASE,
     full={key: value for key, value in FULL.items() if key != "epochs"},
-    n_train=25_000,  # 5,000 of them held out
+    n_train=15_000,  # 5,000 of them held out
     source="Figure 5, Table 6",
     run=_run,
 )

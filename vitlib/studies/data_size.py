@@ -3,7 +3,7 @@
 Who is ahead with few training images and who with many, ViT, ResNet or hybrid, at equal steps?
 
 What was made small: 500 to 45,000 images of 32 pixels instead of 9 to 300 million, models of 0.3 million parameters
-with patches of 8 pixels, six passes over the largest set. As in Figure 4, nothing is tuned for the size of the set,
+with patches of 8 pixels, four passes over the largest set. As in Figure 4, nothing is tuned for the size of the set,
 and a smaller one is a random part of a larger; unlike there, accuracy is that of the last step, not the best one's.
 At both ends each model also has a second learning rate, and a claim reads the better. "few_shot_accuracy" is what a
 ridge regression on the frozen features gets on Drawn-10, which no model was trained on, from ten images a class.
@@ -80,7 +80,7 @@ STUDY = Study(
         _ahead("hybrid", "ViT", SIZES[0], "ours"),
         _ahead("hybrid", "ViT", SIZES[-1], "ours"),
     ),
-    base=replace(BASE, epochs=6),
+    base=replace(BASE, epochs=4),
     full=FULL,
     data="cifar10",
     source="Figures 3 and 4",

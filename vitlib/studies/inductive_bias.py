@@ -125,7 +125,10 @@ STUDY = Study(
     }
     | {_PIXELS: {"shuffled": 0}},
     claims=(
-        *(_shifted(f"{_HELD} {by} pixels", "ResNet", "ViT", f"cosine_{by}", 0.05) for by in (1, 4, 8)),
+        *(
+            _shifted(f"{_HELD} {by} pixel{'s' * (by > 1)}", "ResNet", "ViT", f"cosine_{by}", 0.05)
+            for by in (1, 4, 8)
+        ),
         _shifted(
             "the ResNet keeps a larger share of its accuracy than the ViT at 4 pixels",
             "ResNet",
@@ -184,7 +187,7 @@ STUDY = Study(
             margin=0.01,
         ),
     ),
-    base=replace(BASE, epochs=12, crop=0, flip=False),
+    base=replace(BASE, epochs=8, crop=0, flip=False),
     full=FULL | {"epochs": 60},
     n_train=15_000,  # 5,000 of them held out
     source="Section 3.1",

@@ -20,6 +20,7 @@ from vitlib.studies import (
     position_patterns,
     position_start,
     positions,
+    recipe_ladder,
     recipes,
     residuals,
     resolution,
@@ -53,6 +54,7 @@ STUDIES: dict[str, Study] = {
     "data-size": data_size.STUDY,
     "compute": compute.STUDY,
     "inductive-bias": inductive_bias.STUDY,
+    "recipe-ladder": recipe_ladder.STUDY,
 }
 
 

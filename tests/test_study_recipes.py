@@ -1,0 +1,44 @@
+"""The ladder of a recipe's ingredients: each step adds one, and each is left out once."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from vitlib.studies.recipe_ladder import INGREDIENTS, STUDY
+from vitlib.train.recipe import Recipe, recipe
+
+
+def differ(a: Recipe, b: Recipe) -> set[str]:
+    """Fields in which two recipes differ, the model's as "model.FIELD"."""
+    one, two = asdict(a), asdict(b)
+    models = {f"model.{name}" for name in one["model"] if one["model"][name] != two["model"][name]}
+    return models | {name for name in one if name != "model" and one[name] != two[name]}
+
+
+VARIANTS = {name: recipe(STUDY.base, **changes) for name, changes in STUDY.variants.items()}
+LADDER = list(VARIANTS)[: len(INGREDIENTS) + 1]
+
+
+def test_each_step_of_the_ladder_adds_one_ingredient():
+    steps = zip(LADDER, LADDER[1:], INGREDIENTS.items(), strict=False)
+    for before, after, (name, changes) in steps:
+        assert after == f"up to {name}" and differ(VARIANTS[before], VARIANTS[after]) == set(changes)
+
+
+@pytest.mark.parametrize("name", INGREDIENTS)
+def test_each_ingredient_is_left_out_once(name):
+    all_of_them = VARIANTS[LADDER[-1]]
+    claims = [claim for claim in STUDY.claims if LADDER[-1] in claim.first and claim.second != ("plain",)]
+    (without,) = [
+        c.second[0] for c in claims if differ(all_of_them, VARIANTS[c.second[0]]) == set(INGREDIENTS[name])
+    ]
+    plain = VARIANTS["plain"]
+    kept = differ(plain, VARIANTS[without])
+    assert kept == {field for other, changes in INGREDIENTS.items() if other != name for field in changes}
+
+
+def test_every_variant_is_judged():
+    judged = {name for claim in STUDY.claims for name in claim.first + claim.second}
+    assert judged == set(VARIANTS) and len(VARIANTS) == 2 * len(INGREDIENTS)
