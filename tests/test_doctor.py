@@ -47,12 +47,7 @@ def names(findings: list[vl.Finding]) -> set[str]:
     return {finding.check for finding in findings}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # --- bugs of a model ----------------------------------------------------------------------------------------------
