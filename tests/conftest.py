@@ -45,3 +45,14 @@ def timm():
     from tools.bench import import_library
 
     return import_library("timm")
+
+
+@pytest.fixture
+def one_thread():
+    """One CPU thread, as a machine that runs several tests at once has for each."""
+    import torch  # after the import hook of the run that enforces shapes
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -47,12 +47,7 @@ def names(findings: list[vl.Finding]) -> set[str]:
     return {finding.check for finding in findings}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # --- bugs of a model ----------------------------------------------------------------------------------------------
@@ -145,6 +140,17 @@ class Cut(nn.Module):
 
     def forward(self, x):
         return x.detach()
+
+
+class TimesZero(nn.Module):
+    """Its gradient is there, and 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(16))
+
+    def forward(self, x):
+        return x + 0.0 * self.weight
 
 
 class NoGrad(vl.VisionTransformer):
@@ -242,6 +248,7 @@ OF_A_MODEL = {
     "large head": (with_large_head, {"first loss"}),
     "unused parameters": (with_unused_block, {"gradients"}),
     "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch"}),
+    "times zero": (lambda: with_part("norm", TimesZero()), {"gradients"}),
     "no_grad": (lambda: with_class(NoGrad), {"gradients", "one batch"}),
     "images mixed": (lambda: with_class(MixesTheBatch), {"batch independence"}),
     "dropout in eval": (lambda: with_class(DropsInEval), {"eval mode"}),
@@ -494,9 +501,20 @@ def test_everything_is_left_as_it_was_found():
     assert seen == [] and len(model.blocks[0]._forward_hooks) == 1
 
 
-def test_sorted_labels_are_no_matter():
-    order = LABELS.sort(stable=True).indices
-    assert vl.doctor(vit(), IMAGES[order], LABELS[order]) == []
+def test_sorted_labels_and_rare_classes_are_no_matter():
+    order = LABELS.repeat(4).argsort(stable=True)  # the first 64 have one label
+    assert vl.doctor(vit(), IMAGES.repeat(4, 1, 1, 1)[order], LABELS.repeat(4)[order]) == []
+    rare = torch.cat([torch.arange(0, 64, 4), torch.tensor([1, 2])])  # 16 of one class, 1 of two others
+    assert vl.doctor(vit(), IMAGES[rare], LABELS[rare]) == []
+
+
+def test_it_says_the_same_twice():
+    said = []
+    for seed in range(2):
+        model = with_class(DropsInEval)
+        torch.manual_seed(seed)
+        said.append(vl.doctor(model, IMAGES, LABELS))
+    assert said[0] == said[1] != []
 
 
 def test_it_works_where_gradients_are_off():

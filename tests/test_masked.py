@@ -43,12 +43,7 @@ BASE = vl.Recipe(
 TASKS = [name for name in OBJECTIVES if name != "classification"]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def toy(n: int = 40, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -17,13 +17,9 @@ SMALL = {"epochs": 1, "batch_size": 64, "model.embed_dim": 12, "model.depth": 1}
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+def small(monkeypatch, one_thread):
     for name, value in (("PICTURES", 24), ("DRAWS", 2), ("PASSES", {"quick": 2}), ("SOURCE", 40)):
         monkeypatch.setattr(transfer, name, value)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -52,12 +52,7 @@ RANDOM = vl.Recipe(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def toy(n: int = 72) -> tuple[torch.Tensor, torch.Tensor]:

@@ -43,12 +43,9 @@ def trained(recipe, images, labels, val=None, label="", command="", **options) -
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+def own_random_numbers(one_thread):
     with torch.random.fork_rng(devices=[]):
         yield
-    torch.set_num_threads(before)
 
 
 def toy(n: int = 40, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -19,12 +19,9 @@ SHORT = vl.Recipe("short", TINY, epochs=2, batch_size=8, lr=3e-3, crop=1, ema_de
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+def own_random_numbers(one_thread):
     with torch.random.fork_rng(devices=[]):
         yield
-    torch.set_num_threads(before)
 
 
 def toy(n: int = 40) -> tuple[torch.Tensor, torch.Tensor]:

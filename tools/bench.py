@@ -284,12 +284,12 @@ def run(args: argparse.Namespace) -> int:
         print(table(result))
     else:
         if args.what == "study":
-            speeds = bench_study.measure(args.images, args.rounds, args.device, clock)
+            speeds, precision = bench_study.measure(args.images, args.rounds, args.device, clock), "fp32"
             print(bench_study.table(speeds))
         else:
             speeds = bench_paths.measure(args.images, args.rounds, device, clock, _timm_or_none())
+            precision = bench_paths.base_on(device).precision
             print(bench_paths.table(speeds))
-        precision = "bf16" if device.type == "cuda" and args.what == "paths" else "fp32"
         about = provenance("random images", device, precision)
         result = {"name": f"bench-{args.what}", **about, "images_per_s": speeds}
     result["command"] = shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]])

@@ -37,6 +37,11 @@ BEHIND = "timm, DataLoader"
 Step = Callable[[], None]
 
 
+def base_on(device: torch.device) -> Recipe:
+    """What all paths share: bf16 on a GPU, fp32 on a CPU."""
+    return replace(BASE, precision="bf16") if device.type == "cuda" else BASE
+
+
 def our_steps(changes: dict, data: Dataset, device: torch.device, base: Recipe = BASE) -> Step:
     """Steps of the training loop itself, images on the device."""
     one = recipe(base, epochs=10**6, **changes)  # no end to come near
@@ -115,7 +120,7 @@ def measure(
     Args:
         n: Training images, random ones.
         rounds: How many, besides one to warm up.
-        device: Where to train; on a GPU in bf16, on a CPU in fp32.
+        device: Where to train; see `base_on`.
         clock: Gives seconds.
         timm: Builds timm's model; None leaves it out.
         steps: Training steps of a turn.
@@ -124,7 +129,7 @@ def measure(
     Raises:
         ValueError: If n is below a batch, or rounds or steps below 1.
     """
-    base = replace(BASE, precision="bf16") if device.type == "cuda" else BASE
+    base = base_on(device)
     if n < base.batch_size or min(rounds, steps) < 1:
         raise ValueError(
             f"images must be at least {base.batch_size}, rounds and steps at least 1, got {n}, {rounds} and {steps}"

@@ -116,9 +116,8 @@ class ResNet(nn.Module):
             self.stages.append(_named(blocks=nn.Sequential(*blocks)))
         self.norm = GroupNormAct(cfg.num_groups, cfg.embed_dim)
         self.head = nn.Linear(cfg.embed_dim, cfg.num_classes) if cfg.num_classes else nn.Identity()
-        if isinstance(
-            self.head, nn.Linear
-        ):  # as in `VisionTransformer`; the scale of standardised weights changes no output
+        # the convolutions start as PyTorch has them: the scale of standardised weights changes no output
+        if isinstance(self.head, nn.Linear):
             nn.init.trunc_normal_(self.head.weight, std=0.02)
             nn.init.zeros_(self.head.bias)
 

@@ -8,7 +8,22 @@ shared by all that begins with it. What begins at random has its own optimiser a
 augmentation, and as many pictures seen; once also as many as pre-training and fine-tuning together. Pictures of 48
 pixels are those of 32, resampled: they show no more. Small here: patch 8, and one way to divide the classes.
 
-Not run yet: `python -m vitlib study run transfer`
+- pre-training on six other classes is ahead of training from scratch, with the same fine-tuning: open.
+- pre-training on six other classes is ahead of training from scratch on as many pictures seen in all: open.
+- pre-training on six other classes is ahead with all pictures of the task as well: open.
+- pre-training on Drawn-10 is ahead of training from scratch: open.
+- pre-training on six other classes is ahead of pre-training on Drawn-10: open.
+- a head that starts at zero does as well as a random one: open.
+- a head that starts at zero does as well as a random one, at 48 px: open.
+- fine-tuning at 48 px is ahead of 32 px ("often beneficial"): open.
+- from scratch, 48 px is ahead of 32 px too: open.
+- 5-shot: features learned on six classes are ahead of an untrained model's and of pixels: open.
+- 5-shot: features learned on Drawn-10 are ahead of an untrained model's and of pixels: open.
+- probe: features learned on six classes are ahead of an untrained model's and of pixels: open.
+- probe: features learned on Drawn-10 are ahead of an untrained model's and of pixels: open.
+
+30 runs on CIFAR-10 (JPEG q75) with 1 seed took 154 minutes: `python -m vitlib study run transfer --data
+cifar10 --threads 1`
 """
 
 from __future__ import annotations
