@@ -15,8 +15,7 @@ CHAPTER = "book/05-attention"
 ALL = """{resultTypes: ['violations'], rules: {'target-size': {enabled: true}, 'color-contrast': {enabled: false},
           'label-content-name-mismatch': {enabled: true}}}"""
 COLOURS = "{resultTypes: ['violations'], runOnly: ['color-contrast', 'link-in-text-block']}"
-LESS = """() => { // what makes axe slow and is seen elsewhere: drawn equations, the spans of coloured code
-    document.querySelectorAll('mjx-container').forEach(each => each.replaceWith('x'));
+LESS = """() => { // what makes axe slow and is seen elsewhere: the spans of coloured code
     document.querySelectorAll('pre, em.sig-param, .sig-return').forEach(each => {
         const button = each.querySelector('button');
         each.textContent = each.textContent;
@@ -88,13 +87,13 @@ def chapter(browser, address):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("page", [CHAPTER, "book/questions", "book/how-to-run"])
 def test_whatever_takes_the_focus_shows_it_in_one_way(browser, address, page, dark):
-    """But for equations, parts of the map (a test of theirs is in test_browser.py), and tabs, whose labels show it."""
+    """But for parts of the map (a test of theirs is in test_browser.py), and tabs, whose labels show it."""
     with opened(browser, f"{address}/{built(page)}") as (tab, _):
         show(tab, dark=dark)
         tab.keyboard.press("Tab")  # from here on a browser shows the focus
         rings = tab.evaluate(
             """() => Object.fromEntries([...document.querySelectorAll('a, button, summary, input, [tabindex="0"]')]
-                .filter(e => e.checkVisibility() && !e.closest('svg, mjx-container, .skip-link, .sd-tab-set > input'))
+                .filter(e => e.checkVisibility() && !e.closest('svg, .skip-link, .sd-tab-set > input'))
                 .map(e => { e.focus(); const style = getComputedStyle(e);
                     return [`${style.outlineStyle} ${style.outlineWidth} ${style.outlineColor}`,
                             document.activeElement === e && e.outerHTML.slice(0, 99)]; })
@@ -165,7 +164,7 @@ def test_words_of_code_stay_whole_in_a_line(chapter):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_colours_are_there_without_scripts(browser, address, dark):
     """Ground, boxes, code and map look as they do with scripts; of two drawings the one for the mode is shown."""
-    look = """() => ['body', '.admonition.glance', '.highlight .k, .highlight .kn', 'svg.vit-map .part > .box',
+    look = """() => ['body', 'details.glance', '.highlight .k, .highlight .kn', 'svg.vit-map .part > .box',
                      'details.solution > summary', '.bd-article a'].map(each => {
         const style = getComputedStyle(document.querySelector(each));
         return [each, style.color, style.backgroundColor, style.fill].join(' '); })"""

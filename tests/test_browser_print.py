@@ -59,7 +59,7 @@ def test_nothing_is_cut_off_on_paper(printed):
     tab, _ = printed
     cut = tab.evaluate(
         """paper => [...document.querySelectorAll('article *')].filter(element => element.checkVisibility()
-            && !element.closest('svg, mjx-container, math, .math, .visually-hidden')
+            && !element.closest('svg, math, .math, .visually-hidden')
             && (element.getBoundingClientRect().right > paper + 1
                 || (getComputedStyle(element).overflowX !== 'visible' && element.scrollWidth > element.clientWidth + 1)
                    && element.tagName !== 'INPUT'))

@@ -113,20 +113,6 @@ def contents(soup: BeautifulSoup, parts: list[Tag]) -> Tag:
     return section
 
 
-def mathjax(pages: list[str]) -> list[Tag]:
-    """Returns the scripts that draw equations, of the first page that has them."""
-    for page in pages:
-        soup = BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
-        scripts = [each for each in soup.select("head > script") if "mathjax" in str(each).lower()]
-        for each in scripts:
-            if each.get("src"):
-                file = each["src"].split("?")[0]
-                each["src"] = (HTML / page).parent.joinpath(file).resolve().as_uri()
-        if scripts:
-            return scripts
-    return []
-
-
 def join(pages: list[str], title: str = "Patch by Patch") -> str:
     """Returns the pages as one HTML document; their figures and style sheets stay where they were built."""
     soup = BeautifulSoup((HTML / f"{pages[0]}.html").read_text(encoding="utf-8"), "html.parser")
@@ -135,12 +121,11 @@ def join(pages: list[str], title: str = "Patch by Patch") -> str:
         base.joinpath(link["href"].split("?")[0]).resolve()
         for link in soup.select("head > link[rel=stylesheet]")
     ]
-    scripts = mathjax(pages)
     parts = [article(page, pages) for page in pages]
     if solutions := gather_solutions(soup, parts):
         parts.append(solutions)
     head = [f'<link rel="stylesheet" href="{sheet.as_uri()}">' for sheet in sheets]
-    head += [*map(str, scripts), f"<style>{STYLE}</style>", f"<title>{html.escape(title)}</title>"]
+    head += [f"<style>{STYLE}</style>", f"<title>{html.escape(title)}</title>"]
     body = "\n".join(map(str, [contents(soup, parts), *parts]))
     return (
         '<!DOCTYPE html>\n<html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">\n'
@@ -159,7 +144,7 @@ def write(pages: list[str], path: Path, window, title: str = "Patch by Patch") -
     tab.set_default_timeout(600_000)
     tab.route(re.compile("^https?:"), lambda route: route.abort())  # nothing comes from elsewhere
     tab.goto(joined.as_uri(), wait_until="load")
-    tab.wait_for_function("!window.MathJax || (MathJax.startup && MathJax.startup.promise.then(() => true))")
+    tab.evaluate("document.fonts.ready")
     foot = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
     margin = {"top": "16mm", "bottom": "16mm", "left": "15mm", "right": "15mm"}
     frame = {"display_header_footer": True, "header_template": "<span></span>", "footer_template": foot}
