@@ -23,12 +23,6 @@ def test_the_first_screen_is_the_question(browser, address, name):
             show(tab, width=width)
             place = question.locator("h2").bounding_box()
             assert place["y"] + place["height"] < screens * 900
-        shown = tab.locator(".bd-article > section > :not(section):visible").all()
-        assert not [
-            one
-            for one in shown
-            if "cell" in one.get_attribute("class") and one.locator("pre:visible").count() > 1
-        ]
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
