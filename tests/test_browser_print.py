@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from browsing import built, needs_browser, opened, show
@@ -110,6 +112,10 @@ def test_pages_are_joined_with_their_links():
     assert not lost
     assert text.index("<h1>Solutions</h1>") > text.index('id="05-attention--"')
     assert not re.search(r'src="(?!file:)', text)
+    drawn = re.findall(r'<image[^>]*? href="([^"]+)"', text)
+    assert len(drawn) > 10 and all(each.startswith(("file:", "data:")) for each in drawn)
+    files = [Path(unquote(urlsplit(each).path)) for each in drawn if each.startswith("file:")]
+    assert files and all(file.is_file() for file in files)
 
 
 def test_the_pdf_has_an_outline_and_links(browser, tmp_path):

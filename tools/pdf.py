@@ -17,18 +17,24 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
 
+import vitlib
 from tools.build import BUILD, HTML, missing_pages, toc_pages
 
 PDF = BUILD / "patch-by-patch.pdf"
 BROWSERS = "chromium chromium-browser google-chrome google-chrome-stable chrome msedge".split()
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 LEAVE_OUT = ".headerlink, nav.vit-map-place.strip svg.tall, .only-dark, script, noscript, button"
+COVER = f"Vision Transformers you can run<br>vitlib {vitlib.__version__}"
 STYLE = """
 body { margin: 0 auto; max-width: 46rem; padding: 0 1rem; }
 section.page, section.contents { break-before: page; }
 section.cover { padding-top: 30mm; text-align: center; }
-section.contents li { margin: 0.3rem 0; }
+section.cover p:first-child { font-size: 3rem; font-weight: 750; }
+section.contents > ul { columns: 2; padding: 0; }
+section.contents > ul > li { break-inside: avoid; font-weight: 650; margin-bottom: 0.7rem; }
+section.contents ul ul { font-weight: 400; margin: 0; }
 section.contents ul { list-style: none; padding-left: 1.2rem; }
+h1, h2, h3 { padding-top: 0.15em; } /* letters above their box would be on two pages, and twice in the outline */
 """
 
 
@@ -54,6 +60,9 @@ def article(page: str, pages: list[str]) -> Tag:
     for each in found.select("[href]"):
         target, _, name = each["href"].partition("#")
         if re.match(r"[a-z]+:", target):
+            continue
+        if each.name == "image":  # in a drawing
+            each["href"] = (HTML / page).parent.joinpath(target).resolve().as_uri()
             continue
         if not target or target in files:
             each["href"] = "#" + place(files.get(target, page), name)
@@ -91,7 +100,8 @@ def gather_solutions(soup: BeautifulSoup, parts: list[Tag]) -> Tag | None:
 
 
 def contents(soup: BeautifulSoup, parts: list[Tag]) -> Tag:
-    """Returns the table of contents: pages and their sections, as links."""
+    """Returns the table of contents: pages and their sections, as links, but for those that every chapter has."""
+    everywhere = {"Summary", "Key terms", "Exercises", "References"}
 
     def entry(name: str, heading: Tag) -> Tag:
         item = soup.new_tag("li")
@@ -104,7 +114,8 @@ def contents(soup: BeautifulSoup, parts: list[Tag]) -> Tag:
     for part in parts:
         item, inner = entry(part["id"], part.h1), soup.new_tag("ul")
         for heading in part.select("h2"):
-            if heading.parent.get("id") and heading.parent is not part:
+            named = heading.parent.get("id") and heading.parent is not part
+            if named and heading.get_text().strip() not in everywhere:
                 inner.append(entry(heading.parent["id"], heading))
         if inner.contents:
             item.append(inner)
@@ -126,12 +137,12 @@ def join(pages: list[str], title: str = "Patch by Patch") -> str:
         parts.append(solutions)
     head = [f'<link rel="stylesheet" href="{sheet.as_uri()}">' for sheet in sheets]
     head += [f"<style>{STYLE}</style>", f"<title>{html.escape(title)}</title>"]
-    body = "\n".join(map(str, [contents(soup, parts), *parts]))
+    cover = f'<section class="cover"><p>{html.escape(title)}</p><p>{COVER}</p></section>'
+    body = "\n".join([cover, *map(str, [contents(soup, parts), *parts])])
     return (
         '<!DOCTYPE html>\n<html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">\n'
         + "\n".join(head)
-        + f'\n</head><body><section class="cover"><p style="font-size:3rem;font-weight:750">{html.escape(title)}</p>'
-        f"</section>\n{body}\n</body></html>\n"
+        + f"\n</head><body>{body}\n</body></html>\n"
     )
 
 
