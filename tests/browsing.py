@@ -9,23 +9,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
-import shutil
 import threading
 from urllib.parse import urlsplit
 
 import pytest
 
 from tools.build import HTML, toc_pages
+from tools.pdf import chromium
 
-NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"]
-PLACES = [
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "C:/Program Files/Google/Chrome/Application/chrome.exe",
-]
 FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync""".split()
-CHROMIUM = next(filter(None, map(shutil.which, [*NAMES, *PLACES])), None)
+CHROMIUM = chromium()
 PAGES = [*toc_pages(), "search", "genindex"]
 
 needs_browser = [

@@ -129,7 +129,7 @@ def test_the_pdf_has_an_outline_and_links(browser, tmp_path):
 
 
 def test_without_a_browser_there_is_a_sentence_and_no_file(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(pdf, "browser", lambda: None)
+    monkeypatch.setattr(pdf, "chromium", lambda: None)
     monkeypatch.setattr(pdf, "missing_pages", lambda: [])
     monkeypatch.setattr(pdf, "PDF", tmp_path / "none.pdf")
     assert pdf.main() == 1

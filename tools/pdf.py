@@ -21,8 +21,12 @@ import vitlib
 from tools.build import BUILD, HTML, missing_pages, toc_pages
 
 PDF = BUILD / "patch-by-patch.pdf"
-BROWSERS = "chromium chromium-browser google-chrome google-chrome-stable chrome msedge".split()
-MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+BROWSERS = [
+    *"chromium chromium-browser google-chrome google-chrome-stable chrome msedge".split(),
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+]
 LEAVE_OUT = ".headerlink, nav.vit-map-place.strip svg.tall, .only-dark, script, noscript, button"
 COVER = f"Vision Transformers you can run<br>vitlib {vitlib.__version__}"
 STYLE = """
@@ -38,9 +42,9 @@ h1, h2, h3 { padding-top: 0.15em; } /* letters above their box would be on two p
 """
 
 
-def browser() -> str | None:
+def chromium() -> str | None:
     """Returns where Chrome or Chromium is, None if there is neither."""
-    return next(filter(None, map(shutil.which, [*BROWSERS, MAC])), None)
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def place(page: str, name: str = "") -> str:
@@ -168,14 +172,14 @@ def main() -> int:
     if gone := missing_pages():
         print(f"The book is not built yet (no page for {gone[0]}): run `make book` first.")
         return 1
-    chromium = browser()
-    if chromium is None:
+    program = chromium()
+    if program is None:
         print("No PDF was written: it takes Chrome or Chromium to print the pages, and neither was found.")
         return 1
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        window = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        window = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         write(toc_pages(), PDF, window)
         window.close()
     print(f"Wrote {PDF}, {PDF.stat().st_size / 1e6:.1f} MB.")
