@@ -1,0 +1,236 @@
+/* The forward pass of a Vision Transformer, with vitlib's names: pixels in, logits, attention and tokens out.
+
+   `new VisionTransformer(config, weights)` takes a config as `ViTConfig` has it, and the weights of a `state_dict` as
+   Float32Arrays. A matrix is an array, row after row; T = 1 + N tokens (CLS first), D numbers a token, h heads of d.
+   Works in any browser and in Node, needs nothing else. */
+((root) => {
+  "use strict";
+
+  const EPS = 1e-6;
+
+  /* y = x Wᵀ + b: (T, I) -> (T, O). Two tokens times four outputs at once keep eight sums in registers. */
+  function linear(x, T, weight, bias, I, O) {
+    const y = new Float32Array(T * O);
+    for (let t = 0; t < T; t += 2) {
+      const x0 = t * I, x1 = (t + 1 < T ? t + 1 : t) * I, y0 = t * O, y1 = (t + 1 < T ? t + 1 : t) * O;
+      let o = 0;
+      for (; o + 3 < O; o += 4) {
+        const w0 = o * I, w1 = w0 + I, w2 = w1 + I, w3 = w2 + I;
+        let a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+        for (let i = 0; i < I; i++) {
+          const p = x[x0 + i], q = x[x1 + i];
+          const u0 = weight[w0 + i], u1 = weight[w1 + i], u2 = weight[w2 + i], u3 = weight[w3 + i];
+          a0 += p * u0; a1 += p * u1; a2 += p * u2; a3 += p * u3;
+          b0 += q * u0; b1 += q * u1; b2 += q * u2; b3 += q * u3;
+        }
+        const c0 = bias[o], c1 = bias[o + 1], c2 = bias[o + 2], c3 = bias[o + 3];
+        y[y1 + o] = b0 + c0; y[y1 + o + 1] = b1 + c1; y[y1 + o + 2] = b2 + c2; y[y1 + o + 3] = b3 + c3;
+        y[y0 + o] = a0 + c0; y[y0 + o + 1] = a1 + c1; y[y0 + o + 2] = a2 + c2; y[y0 + o + 3] = a3 + c3;
+      }
+      for (; o < O; o++) {
+        let a = bias[o], b = bias[o];
+        for (let i = 0; i < I; i++) {
+          a += x[x0 + i] * weight[o * I + i];
+          b += x[x1 + i] * weight[o * I + i];
+        }
+        y[y1 + o] = b;
+        y[y0 + o] = a;
+      }
+    }
+    return y;
+  }
+
+  /* Each token with mean 0 and variance 1, then times weight plus bias: (T, D) -> (T, D). */
+  function layerNorm(x, T, D, weight, bias) {
+    const y = new Float32Array(T * D);
+    for (let t = 0; t < T; t++) {
+      let mean = 0, variance = 0;
+      for (let i = t * D; i < (t + 1) * D; i++) mean += x[i];
+      mean /= D;
+      for (let i = t * D; i < (t + 1) * D; i++) variance += (x[i] - mean) ** 2;
+      const scale = 1 / Math.sqrt(variance / D + EPS);
+      for (let i = 0; i < D; i++) y[t * D + i] = (x[t * D + i] - mean) * scale * weight[i] + bias[i];
+    }
+    return y;
+  }
+
+  /* In place. erf as in Abramowitz and Stegun, 7.1.26: off by at most 1.5e-7. */
+  function gelu(x) {
+    for (let i = 0; i < x.length; i++) {
+      const z = Math.abs(x[i]) * Math.SQRT1_2, t = 1 / (1 + 0.3275911 * z);
+      const tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+      const erf = 1 - tail * Math.exp(-z * z);
+      x[i] *= 0.5 * (1 + (x[i] < 0 ? -erf : erf));
+    }
+    return x;
+  }
+
+  /* In place, of the n numbers from `start`; what is -Infinity becomes 0. */
+  function softmax(x, start = 0, n = x.length) {
+    let most = -Infinity, sum = 0;
+    for (let i = start; i < start + n; i++) most = Math.max(most, x[i]);
+    for (let i = start; i < start + n; i++) sum += x[i] = Math.exp(x[i] - most);
+    for (let i = start; i < start + n; i++) x[i] /= sum;
+    return x;
+  }
+
+  const add = (x, y) => x.map((value, i) => value + y[i]);
+
+  class VisionTransformer {
+    constructor(config, weights) {
+      const fits = config.patch_embed === "conv" && config.pos_embed === "learned" && config.norm_order === "pre"
+        && config.head === "linear" && config.act === "gelu" && config.layer_scale === null;
+      if (!fits) throw new Error("expected a ViT with conv patches, learned positions, pre-norm blocks and a linear head");
+      this.config = config;
+      this.weights = weights;
+      this.grid = config.img_size / config.patch_size;
+      this.N = this.grid ** 2;
+    }
+
+    /* The weight and the bias of a layer; a bias that it lacks is 0. */
+    layer(name) {
+      const weight = this.weights[`${name}.weight`];
+      return [weight, this.weights[`${name}.bias`] ?? new Float32Array(weight.length)];
+    }
+
+    /* Pixels (C, H, W), standardised, as rows of flattened patches: (N, C * P * P), channels first. */
+    patchify(pixels) {
+      const { in_chans: C, img_size: H, patch_size: P } = this.config, patches = new Float32Array(C * H * H);
+      let i = 0;
+      for (let n = 0; n < this.N; n++)
+        for (let c = 0; c < C; c++)
+          for (let p1 = 0; p1 < P; p1++)
+            for (let p2 = 0; p2 < P; p2++) {
+              const row = Math.floor(n / this.grid) * P + p1, col = (n % this.grid) * P + p2;
+              patches[i++] = pixels[(c * H + row) * H + col];
+            }
+      return patches;
+    }
+
+    /* The encoder's input (Equation 1): (C, H, W) -> (1 + N, D).
+       order[n]: the patch whose content stands in place n; positions: "none", or for place n whose position it gets. */
+    embed(pixels, { order, positions } = {}) {
+      const { embed_dim: D, in_chans: C, patch_size: P } = this.config, { N } = this;
+      const patches = linear(this.patchify(pixels), N, ...this.layer("patch_embed.proj"), C * P * P, D);
+      const { cls_token: cls, pos_embed: pos } = this.weights, x = new Float32Array((1 + N) * D);
+      for (let i = 0; i < D; i++) x[i] = cls[i] + pos[i];
+      for (let n = 0; n < N; n++) {
+        const from = (order ? order[n] : n) * D, place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D;
+        for (let i = 0; i < D; i++) x[(1 + n) * D + i] = patches[from + i] + (positions === "none" ? 0 : pos[place + i]);
+      }
+      return x;
+    }
+
+    /* Attention of one block (Equations 5 to 8), from normalised tokens; `maps` takes the weights, (h, T, T).
+       absent[t]: token t is not there; off[head]: the head's output is 0. */
+    attend(x, T, name, absent, off, maps) {
+      const { embed_dim: D, num_heads: h } = this.config, d = D / h, scale = 1 / Math.sqrt(d);
+      const qkv = linear(x, T, ...this.layer(`${name}.qkv`), D, 3 * D), out = new Float32Array(T * D);
+      for (let head = 0; head < h; head++) {
+        for (let t = 0; t < T; t++) {
+          if (absent[t]) continue;
+          const row = (head * T + t) * T, q = t * 3 * D + head * d;
+          for (let s = 0; s < T; s++) {
+            const k = s * 3 * D + D + head * d;
+            let dot = 0;
+            for (let i = 0; i < d; i++) dot += qkv[q + i] * qkv[k + i];
+            maps[row + s] = absent[s] ? -Infinity : dot * scale;
+          }
+          softmax(maps, row, T);
+          if (off[head]) continue;
+          const y = t * D + head * d;
+          for (let s = 0; s < T; s++) {
+            const weight = maps[row + s], v = s * 3 * D + 2 * D + head * d;
+            for (let i = 0; i < d; i++) out[y + i] += weight * qkv[v + i];
+          }
+        }
+      }
+      return linear(out, T, ...this.layer(`${name}.proj`), D, D);
+    }
+
+    /* Logits (K) of a token, or of any vector that stands where the encoder's output does: last norm, then head. */
+    readOut(token) {
+      const { embed_dim: D, num_classes: K } = this.config;
+      return linear(layerNorm(token, 1, D, ...this.layer("norm")), 1, ...this.layer("head"), D, K);
+    }
+
+    /* Pixels (C * H * W), standardised, channels first -> { logits (K), probs (K), attention (L * h * T * T),
+       tokens ((L + 1) * T * D): before the first block and after each }.
+
+       Interventions, all of them at once if wanted, in places counted from 0 row after row:
+         order      for each place the patch whose content stands there
+         positions  "none", or for each place the place whose position embedding it gets
+         remove     places whose tokens are left out, as if the picture had no such patches; their attention is 0
+         heads      [layer, head] pairs whose output is 0 */
+    run(pixels, { order, positions, remove = [], heads = [] } = {}) {
+      const { embed_dim: D, num_heads: h, depth: L, num_classes: K, mlp_ratio: ratio } = this.config;
+      const T = 1 + this.N, absent = new Uint8Array(T), hidden = Math.trunc(D * ratio);
+      this.check(pixels, order, positions, remove, heads);
+      for (const n of remove) absent[1 + n] = 1;
+      const attention = new Float32Array(L * h * T * T), tokens = new Float32Array((L + 1) * T * D);
+      let x = this.embed(pixels, { order, positions });
+      tokens.set(x);
+      for (let l = 0; l < L; l++) {
+        const name = `blocks.${l}`, maps = attention.subarray(l * h * T * T, (l + 1) * h * T * T);
+        const off = Array.from({ length: h }, (_, head) => heads.some(([layer, which]) => layer === l && which === head));
+        x = add(x, this.attend(layerNorm(x, T, D, ...this.layer(`${name}.norm1`)), T, `${name}.attn`, absent, off, maps));
+        const z = layerNorm(x, T, D, ...this.layer(`${name}.norm2`));
+        const middle = gelu(linear(z, T, ...this.layer(`${name}.mlp.fc1`), D, hidden));
+        x = add(x, linear(middle, T, ...this.layer(`${name}.mlp.fc2`), hidden, D));
+        tokens.set(x, (l + 1) * T * D);
+      }
+      const z = layerNorm(x, T, D, ...this.layer("norm"));
+      const logits = linear(this.pool(z, absent), 1, ...this.layer("head"), D, K);
+      return { logits, probs: softmax(logits.slice()), attention, tokens };
+    }
+
+    /* The picture's one vector (Equation 4): CLS, or the mean of the patch tokens that are there. */
+    pool(tokens, absent) {
+      const { embed_dim: D, global_pool } = this.config;
+      if (global_pool === "token") return tokens.slice(0, D);
+      const mean = new Float32Array(D);
+      let n = 0;
+      for (let t = 1; t <= this.N; t++)
+        if (!absent[t] && ++n) for (let i = 0; i < D; i++) mean[i] += tokens[t * D + i];
+      return mean.map((sum) => (n ? sum / n : 0));
+    }
+
+    check(pixels, order, positions, remove, heads) {
+      const { in_chans: C, img_size: H, num_heads: h, depth: L } = this.config, { N } = this;
+      const places = (list) => [...list].every((n) => Number.isInteger(n) && n >= 0 && n < N);
+      const expect = (right, wanted) => { if (!right) throw new RangeError(`expected ${wanted}`); };
+      expect(pixels.length === C * H * H, `${C * H * H} pixels, channels first; got ${pixels.length}`);
+      expect(!order || (order.length === N && places(order)), `an order of ${N} places from 0 to ${N - 1}`);
+      const given = Array.isArray(positions);
+      expect(!positions || positions === "none" || (given && positions.length === N && places(positions)),
+        `positions "none" or ${N} places from 0 to ${N - 1}`);
+      expect(places(remove), `places from 0 to ${N - 1} to remove`);
+      expect(heads.every(([l, head]) => l >= 0 && l < L && head >= 0 && head < h), `heads as [layer, head], ${L} x ${h}`);
+    }
+  }
+
+  /* float16, as little-endian bytes in base64 -> Float32Array. */
+  function decode(text) {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0)), values = new Float32Array(bytes.length / 2);
+    for (let i = 0; i < values.length; i++) {
+      const half = bytes[2 * i] | (bytes[2 * i + 1] << 8), exponent = (half >> 10) & 31, rest = half & 1023;
+      const size = exponent ? 2 ** (exponent - 15) * (1 + rest / 1024) : 2 ** -24 * rest;
+      values[i] = half >> 15 ? -size : size;
+    }
+    return values;
+  }
+
+  /* A model as `python -m vitlib export-web` writes it: { config, shapes: [[name, [...shape]], ...], data }. */
+  function build({ config, shapes, data }) {
+    const all = decode(data), weights = {};
+    let start = 0;
+    for (const [name, shape] of shapes) {
+      const size = shape.reduce((a, b) => a * b, 1);
+      weights[name] = all.subarray(start, start += size);
+    }
+    if (start !== all.length) throw new Error(`expected ${start} weights, got ${all.length}; export the model again`);
+    return new VisionTransformer(config, weights);
+  }
+
+  Object.assign(root, { VisionTransformer, buildViT: build, vitMath: { linear, layerNorm, gelu, softmax, decode } });
+})(typeof window === "undefined" ? globalThis : window);
