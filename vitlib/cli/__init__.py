@@ -1,4 +1,4 @@
-"""The command line: `python -m vitlib train | finetune | predict | study | data`, each with --help."""
+"""The command line: `python -m vitlib train | finetune | predict | study | data | export-web`, each with --help."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 import sys
 
 from vitlib import __version__
-from vitlib.cli import data, predict, study, train
+from vitlib.cli import data, export, predict, study, train
 from vitlib.evidence import COMMAND
 from vitlib.train.parallel import launcher
 
@@ -57,4 +57,5 @@ def _parser() -> argparse.ArgumentParser:
     predict.configure(commands)
     study.configure(commands)
     data.configure(commands)
+    export.configure(commands)
     return parser

@@ -8,14 +8,12 @@ from pathlib import Path
 import torch
 
 from vitlib.cli.options import Formatter, add_device
-from vitlib.data.cifar10 import CIFAR10_CLASSES
-from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.data.photos import load_image
 from vitlib.device import pick_device
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import predict
-from vitlib.weights.pretrained import list_pretrained, load_pretrained
+from vitlib.weights.pretrained import class_names, list_pretrained, load_pretrained
 
 __all__ = ["MODEL", "configure", "find_model"]
 
@@ -41,7 +39,7 @@ def configure(commands) -> None:
 
 def _predict(args: argparse.Namespace) -> int:
     model, card = find_model(args.model)
-    names = _class_names(card)
+    names = class_names(card)
     pictures = torch.stack([load_image(path, model.cfg.image_shape) for path in args.pictures])
     rows = predict(model.to(pick_device(args.device)), pictures)
     for path, row in zip(args.pictures, rows, strict=True):
@@ -73,11 +71,3 @@ def find_model(name: str) -> tuple[VisionTransformer | ResNet, dict]:
         fix = f"take one, as in {path / found[0]}" if found else "a run writes it when it has finished"
         raise ValueError(f"expected one model in {path}, got {', '.join(found) or 'none'}; {fix}")
     return load_pretrained(found[0], path)
-
-
-def _class_names(card: dict) -> list[str]:
-    """From the card; those of the book's own models are older than that."""
-    known = {"cifar10": CIFAR10_CLASSES, "drawn10": DRAWN10_CLASSES}
-    names = card.get("classes") or known.get(card.get("recipe", {}).get("data"), ())
-    count = card["config"]["num_classes"]
-    return list(names) if len(names) == count else [f"class {i}" for i in range(count)]

@@ -1,0 +1,51 @@
+/* `window.vit`: models and pictures for whatever on the page asks for them. Small; the rest loads when it is needed.
+
+     vit.models()                  names of the models that lie beside this script
+     await vit.load(name)          { name, config, classes, card, run, readOut }; see vit.js for `run`
+     await vit.pixels(source)      a picture as a model's pixels; see pictures.js
+
+   Where an explorer stands (`<vit-lab>`, ...), its file is loaded once it comes near the window. The script's
+   `data-models` and `data-explorers` name what there is. Plain scripts only, so that it works from a disk. */
+(() => {
+  "use strict";
+
+  if (window.vit) return;
+  const here = document.currentScript, base = here?.src ? new URL(".", here.src).href : "";
+  const list = (name) => (here?.dataset[name] ?? "").split(" ").filter(Boolean);
+  const loaded = {};
+
+  /* Loads a script beside this one, once; what is on the page already (in a notebook's frame) is not loaded. */
+  const script = (file) => (loaded[file] ??= new Promise((done, fail) => {
+    const tag = document.createElement("script");
+    tag.src = base + file;
+    tag.onload = done;
+    tag.onerror = () => { delete loaded[file]; tag.remove(); fail(new Error(`${file} could not be loaded`)); };
+    document.head.append(tag);
+  }));
+
+  const models = {};
+  const load = (name) => (models[name] ??= (async () => {
+    if (!vit.models().includes(name)) throw new Error(`no model called ${name}; there are: ${vit.models().join(", ")}`);
+    if (!window.buildViT) await script("vit.js");
+    if (!window.vitModels?.[name]) await script(`${name}.js`);
+    const made = window.vitModels[name], model = window.buildViT(made);
+    return { name, config: made.config, classes: made.classes, card: made.card,
+      run: (pixels, interventions) => model.run(pixels, interventions), readOut: (token) => model.readOut(token) };
+  })().catch((error) => { delete models[name]; throw error; }));
+
+  const pixels = async (source, size = 32) => {
+    if (!window.vitPictures) await script("pictures.js");
+    return window.vitPictures.pixels(source, size);
+  };
+
+  window.vit = { models: () => [...new Set([...list("models"), ...Object.keys(window.vitModels ?? {})])], load, pixels, script };
+
+  const explorers = list("explorers");
+  const near = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach(({ target }) => {
+    near.unobserve(target);
+    script("explorer.js").then(() => script(`${target.localName}.js`)).catch((error) => console.error(error.message));
+  }), { rootMargin: "400px" });
+  const watch = () => explorers.forEach((name) => document.querySelectorAll(name).forEach((one) => near.observe(one)));
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", watch);
+  else watch();
+})();

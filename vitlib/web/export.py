@@ -1,0 +1,101 @@
+"""A trained model as one script that a page can load, also from a disk."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from vitlib.evidence import write_atomic
+from vitlib.model.vit import VisionTransformer
+from vitlib.weights.pretrained import class_names
+
+__all__ = ["export_web", "web_script"]
+
+LIMIT = 1_300_000  # characters; about 480,000 weights
+CAN = {  # what `vit.js` computes
+    "patch_embed": "conv",
+    "pos_embed": "learned",
+    "pos_at": "stem",
+    "norm_order": "pre",
+    "attention": "full",
+    "head": "linear",
+    "act": "gelu",
+    "layer_scale": None,
+    "mask_token": False,
+}
+
+
+def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
+    """Write a model as a script for `vit.js`, atomically.
+
+    Args:
+        model: A `VisionTransformer` as the book's recipes make them, of at most some 480,000 parameters.
+        card: As `load_pretrained` gives it: its name, data set and final accuracy go along.
+        path: The script to write.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: If `vit.js` cannot compute the model, a weight does not fit into float16, or the script would be
+            larger than 1.3 MB.
+
+    Source: chapter 09.
+    """
+    text = web_script(model, card)
+    return write_atomic(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
+
+
+def web_script(model: nn.Module, card: dict) -> str:
+    """The script that `export_web` writes: `window.vitModels[name] = {config, classes, card, shapes, data}`.
+
+    Args:
+        model: As for `export_web`.
+        card: As for `export_web`.
+
+    Raises:
+        ValueError: As `export_web` does.
+
+    Source: chapter 09.
+    """
+    if not isinstance(model, VisionTransformer):
+        raise ValueError(f"expected a VisionTransformer, got {type(model).__name__}; only these run in a page")
+    config = asdict(model.cfg)
+    if other := {key: config[key] for key, value in CAN.items() if config[key] != value}:
+        wanted = ", ".join(f"{key}={CAN[key]!r}" for key in other)
+        got = ", ".join(f"{key}={value!r}" for key, value in other.items())
+        raise ValueError(f"expected a model with {wanted}, got {got}; train one of the book's presets")
+    if not isinstance(model.cfg.img_size, int):
+        raise ValueError(f"expected square images, got {model.cfg.image_shape}; use model.with_img_size(32)")
+    state = {name: value.detach().cpu().to(torch.float16) for name, value in model.state_dict().items()}
+    for name, value in state.items():
+        if not value.isfinite().all():
+            raise ValueError(f"{name} holds numbers beyond float16's 65504, or NaN; train the model again")
+    weights = torch.cat([value.flatten() for value in state.values()]).numpy().astype("<f2").tobytes()
+    final = card.get("final", {})
+    made = {
+        "config": config,
+        "classes": class_names(card),
+        "card": {
+            "name": card["name"],
+            "dataset": card.get("dataset"),
+            "parameters": sum(value.numel() for value in state.values()),
+            "epochs": len(card.get("epochs", [])),
+            "test_accuracy": final.get("test_accuracy"),
+            "n_test": final.get("n_test"),
+        },
+        "shapes": [[name, list(value.shape)] for name, value in state.items()],
+        "data": base64.b64encode(weights).decode(),
+    }
+    script = f"(window.vitModels ??= {{}})[{json.dumps(card['name'])}] = {json.dumps(made)};\n"
+    script = script.replace("</", "<\\/")  # it may stand inside a page
+    if len(script) > LIMIT:
+        raise ValueError(
+            f"expected a script of at most {LIMIT / 1e6} MB, got {len(script) / 1e6:.1f}; take a smaller model"
+        )
+    return script
