@@ -31,6 +31,7 @@
       user-select: none; }
     .grid > canvas { inset: 0; position: absolute; height: 100%; }
     .grid > button { background: none; border: 0; border-radius: 0; min-height: 0; min-width: 0; padding: 0; position: relative; }
+    .grid > button[aria-pressed="true"] { background: none; box-shadow: inset 0 0 0 2px var(--accent), inset 0 0 0 3.5px #fff; }
     .grid > button:focus-visible { outline-offset: -3px; z-index: 1; }
     .bars { display: grid; gap: 0.25rem 0.6rem; grid-template-columns: max-content 1fr 3.2em; margin: 0; }
     .bars dt { grid-column: 1; margin: 0; }
@@ -127,12 +128,12 @@
 
     /* Samples, a file, a paste, a drop: `take(bytes, name)` gets the bytes (3, 32, 32). */
     async chooser(names, take) {
-      await window.vit.script("samples.js");
+      if (!window.vitSamples) await window.vit.script("samples.js");
+      if (!window.vitPictures) await window.vit.script("pictures.js");
       const complain = (error) => { problem.textContent = error.message; };
       const own = async (file) => {
         problem.textContent = "";
         try {
-          if (!window.vitPictures) await window.vit.script("pictures.js");
           take(await window.vitPictures.bytes(file), "your picture");
           buttons.forEach((button) => button.setAttribute("aria-pressed", "false"));
         } catch (error) { complain(error); }

@@ -10,12 +10,15 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.data.photos import SAMPLES, sample_image
 from vitlib.evidence import write_atomic
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import class_names
 
-__all__ = ["export_web", "web_script"]
+__all__ = ["SCRIPTS", "export_web", "samples_script", "web_script"]
 
+SCRIPTS = Path(__file__).parent  # where the JavaScript lies
 LIMIT = 1_300_000  # characters; about 480,000 weights
 CAN = {  # what `vit.js` computes
     "patch_embed": "conv",
@@ -99,3 +102,20 @@ def web_script(model: nn.Module, card: dict) -> str:
             f"expected a script of at most {LIMIT / 1e6} MB, got {len(script) / 1e6:.1f}; take a smaller model"
         )
     return script
+
+
+def samples_script(img_size: int = 32) -> str:
+    """Pictures to try, as a script: `window.vitSamples[name]`, the bytes (3, img_size, img_size) in base64.
+
+    They are scikit-image's photographs, and one drawing of each class of Drawn-10, called "drawn bird" and so on.
+
+    Args:
+        img_size: Their side in pixels.
+
+    Source: chapter 01.
+    """
+    images, labels = load_drawn10("test", n=200)
+    drawn = {f"drawn {name}": images[(labels == k).nonzero()[0, 0]] for k, name in enumerate(DRAWN10_CLASSES)}
+    pictures = {**{name: sample_image(name, img_size) for name in SAMPLES}, **drawn}
+    coded = {name: base64.b64encode(image.numpy().tobytes()).decode() for name, image in pictures.items()}
+    return f"window.vitSamples = {json.dumps(coded)};\n"
