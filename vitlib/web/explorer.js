@@ -87,7 +87,7 @@
   function grid(n, label, press, hover = () => {}) {
     const canvas = h("canvas", { "aria-hidden": "true" }), node = h("div", { class: "grid", role: "group", "aria-label": label, style: `--n:${n}` }, canvas);
     const cells = Array.from({ length: n * n }, (_, i) => h("button", { type: "button", tabindex: i ? "-1" : "0", "aria-pressed": "false",
-      "aria-label": `row ${1 + Math.floor(i / n)}, column ${1 + (i % n)}`, onclick: () => press(i), onpointerenter: (event) => hover(i, event), onfocus: () => hover(i) }));
+      "aria-label": `row ${Math.floor(i / n)}, column ${i % n}`, onclick: () => press(i), onpointerenter: (event) => hover(i, event), onfocus: () => hover(i) }));
     node.append(...cells);
     const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     node.addEventListener("keydown", (event) => {

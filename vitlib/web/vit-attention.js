@@ -40,7 +40,7 @@
       const asks = h("p", { class: "note" }, "Who asks: hover, tap, or walk with the arrow keys"), reads = h("p", { class: "note" }, "What it reads: the larger a square, the more");
       this.view.append(picker, this.verdict,
         h("div", { class: "sides" }, h("div", {}, asks, this.grid.node, ...(global_pool === "token" ? [h("div", { class: "row cls" }, this.cls)] : [])), h("div", {}, reads, this.over)),
-        h("div", { class: "sides under" }, h("div", {}, h("p", { class: "note" }, "Layers and heads: choose a map"), this.table), h("div", {}, this.facts, this.answer.node)), knobs);
+        h("div", { class: "sides under" }, h("div", {}, h("p", { class: "note" }, "Layers and heads: choose a map (all counted from 0)"), this.table), h("div", {}, this.facts, this.answer.node)), knobs);
       const first = this.getAttribute("picture") ?? "cat";
       this.take(window.vitExplorer.sample(first));
     }
@@ -58,10 +58,10 @@
     /* A row a layer, a column a head; then their mean, and the rollout up to the layer. */
     selector() {
       this.columns = [...Array(this.heads).keys(), "mean", "rollout"];
-      const titles = this.columns.map((head) => (typeof head === "number" ? `head ${1 + head}` : head));
+      const titles = this.columns.map((head) => (typeof head === "number" ? `head ${head}` : head));
       this.small = [];
-      const rows = Array.from({ length: this.L }, (_, layer) => h("tr", {}, h("th", { scope: "row" }, `layer ${1 + layer}`), this.columns.map((head, i) => {
-        const canvas = h("canvas", {}), button = h("button", { type: "button", "aria-pressed": "false", "aria-label": `layer ${1 + layer}, ${titles[i]}`, onclick: () => { this.chosen = { layer, head }; this.draw(); } }, canvas);
+      const rows = Array.from({ length: this.L }, (_, layer) => h("tr", {}, h("th", { scope: "row" }, `layer ${layer}`), this.columns.map((head, i) => {
+        const canvas = h("canvas", {}), button = h("button", { type: "button", "aria-pressed": "false", "aria-label": `layer ${layer}, ${titles[i]}`, onclick: () => { this.chosen = { layer, head }; this.draw(); } }, canvas);
         this.small.push({ layer, head, canvas, button });
         return h("td", {}, button);
       })));
@@ -157,7 +157,7 @@
       }
       this.grid.cells.forEach((cell, i) => cell.setAttribute("aria-pressed", String(1 + i === query)));
       this.cls.setAttribute("aria-pressed", String(query === 0));
-      const name = query ? `row ${1 + Math.floor((query - 1) / n)}, column ${1 + ((query - 1) % n)}` : "CLS";
+      const name = query ? `row ${Math.floor((query - 1) / n)}, column ${(query - 1) % n}` : "CLS";
       const patches = [...row.subarray(1)].sort((a, b) => b - a), all = patches.reduce((a, b) => a + b, 0);
       let half = 0, k = 0;
       while (half < all / 2) half += patches[k++];
@@ -165,8 +165,8 @@
       let far = 0;
       for (let j = 0; j < n * n && query; j++)
         far += (row[1 + j] / all) * Math.hypot(Math.floor((query - 1) / n) - Math.floor(j / n), ((query - 1) % n) - (j % n));
-      const map = typeof chosen.head === "number" ? `head ${1 + chosen.head}` : chosen.head;
-      this.verdict.textContent = `Layer ${1 + chosen.layer}, ${map}: half of what ${query ? `the patch at ${name}` : name} reads comes from ${k} of ${n * n} patches.`;
+      const map = typeof chosen.head === "number" ? `head ${chosen.head}` : chosen.head;
+      this.verdict.textContent = `Layer ${chosen.layer}, ${map}: half of what ${query ? `the patch at ${name}` : name} reads comes from ${k} of ${n * n} patches.`;
       const facts = { "who asks": name, entropy: `${bits.toFixed(2)} of ${Math.log2(T).toFixed(2)} bits`, "mean distance": query ? `${(far * this.vit.config.patch_size).toFixed(1)} pixels` : "CLS has no place", "to CLS": percent(row[0]), "to itself": percent(row[query]) };
       this.facts.replaceChildren(...Object.entries(facts).flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]));
       this.over.setAttribute("aria-label", this.verdict.textContent);
