@@ -20,6 +20,7 @@ from vitlib.doctor.doctor import doctor
 from vitlib.evidence import load_results
 from vitlib.explain.attention import attention_distance, attention_entropy, attention_rollout
 from vitlib.explain.gradients import grad_cam
+from vitlib.explain.intervene import intervene
 from vitlib.model.attention import Attention, AxialAttention
 from vitlib.model.build import build_model
 from vitlib.model.costs import count_macs, count_parameters
@@ -47,6 +48,7 @@ from vitlib.train.randaugment import rand_augment
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.run import train_model
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
+from vitlib.web.export import export_web
 from vitlib.weights.foreign import load_weights
 from vitlib.weights.names import convert_state_dict
 from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pretrained

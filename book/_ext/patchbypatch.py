@@ -92,7 +92,7 @@ def setup(app):
         app.setup_extension("sphinx_sitemap")
     app.setup_extension("book._ext.vitmap")
     app.setup_extension("book._ext.computed")
-    names = "numbering names letters mathml icons drawings cards search opening access noscript typography"
+    names = "numbering names letters mathml icons drawings cards search opening access noscript typography explorers"
     for name in names.split():
         app.setup_extension(f"book._ext.{name}")
     app.connect("config-inited", use_public_address, priority=0)

@@ -18,8 +18,8 @@ def configure(commands) -> None:
         "export-web",
         help="write a model as one script for a web page",
         formatter_class=Formatter,
-        description="Write a model's weights (float16), sizes and class names as one script, which a page loads beside\n"
-        "vitlib/web/vit.js, also from a disk.",
+        description="Write a model's weights (float16), sizes and class names as one script, which a page loads\n"
+        "beside vitlib/web/vit.js, also from a disk.",
         epilog="example: python -m vitlib export-web cifar10-modern --out cifar10-modern.js",
     )
     p.add_argument("model", metavar="NAME", help=MODEL)

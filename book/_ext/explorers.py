@@ -1,0 +1,53 @@
+"""Explorers in the pages: custom elements around a ViT that runs in the reader's browser (`vitlib/web`).
+
+A page has one by writing its tag, with a paragraph or a figure in it for readers without scripts and for paper:
+
+    <vit-attention picture="cat">
+
+    Here stands the attention explorer, where scripts run.
+
+    </vit-attention>
+
+Every page gets `boot.js`, which is small and loads the rest when an explorer comes near the window. The models are written
+from `vitlib/results` when the book is built.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+MODELS = ("cifar10-modern", "drawn10-token")
+FOLDER = "vit"
+
+
+def scripts() -> list[Path]:
+    """The JavaScript of the package."""
+    from vitlib.web.export import SCRIPTS
+
+    return sorted(SCRIPTS.glob("*.js"))
+
+
+def write_scripts(app, error) -> None:
+    """Puts scripts, models and sample pictures beside the pages."""
+    if error or app.builder.name != "html":
+        return
+    from vitlib.weights.pretrained import load_pretrained
+    from vitlib.web.export import export_web, samples_script
+
+    folder = Path(app.outdir) / "_static" / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for script in scripts():
+        shutil.copy(script, folder)
+    for name in MODELS:
+        export_web(*load_pretrained(name), folder / f"{name}.js")
+    (folder / "samples.js").write_text(samples_script(), encoding="utf-8")
+
+
+def setup(app):
+    """Registers the scripts with Sphinx."""
+    names = " ".join(script.stem for script in scripts() if script.stem.startswith("vit-"))
+    known = {"data-models": " ".join(MODELS), "data-explorers": names}
+    app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
+    app.connect("build-finished", write_scripts)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
