@@ -14,6 +14,7 @@ from `vitlib/results` when the book is built.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def write_scripts(app, error) -> None:
     """Puts scripts, models and sample pictures beside the pages."""
     if error or app.builder.name != "html":
         return
+    from vitlib.evidence import load_results
     from vitlib.weights.pretrained import load_pretrained
     from vitlib.web.export import export_web, samples_script
 
@@ -42,6 +44,8 @@ def write_scripts(app, error) -> None:
     for name in MODELS:
         export_web(*load_pretrained(name), folder / f"{name}.js")
     (folder / "samples.js").write_text(samples_script(), encoding="utf-8")
+    lab = json.dumps({"models": load_results("lab")["models"]})
+    (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")
 
 
 def setup(app):

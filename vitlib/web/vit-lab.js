@@ -34,6 +34,7 @@
       .grid.removing > .out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
       .grid > .out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
       .grid > .first { box-shadow: inset 0 0 0 3px var(--warm); }
+      .tour p { background: var(--back); border-left: 4px solid var(--accent); border-radius: 0.3rem; padding: 0.6rem 0.8rem; }
       .part { margin-top: 1rem; } summary { cursor: pointer; }`;
 
     async build() {
@@ -45,11 +46,13 @@
       this.grid = grid(this.n, "The picture: 8 by 8 patches", (i) => this.press(i));
       this.rubbing();
       const picker = await this.chooser((this.getAttribute("pictures") ?? "cat astronaut coffee rocket").split(" "), (bytes, name) => this.take(bytes, name));
+      if (!window.vitTour) await window.vit.script("lab-tour.js");
+      if (!window.vitLab) await window.vit.script("lab-results.js");
       this.verdict = h("p", { class: "verdict" });
       this.change = h("p", {});
       this.hint = h("p", { class: "note" });
       this.bars = bars(this.model.classes);
-      this.view.append(this.verdict, this.change, h("div", { class: "sides" },
+      this.view.append(this.guide(), this.verdict, this.change, h("div", { class: "sides" },
         h("div", {}, this.grid.node, this.hint, this.toolbox()), h("div", {}, this.bars.node, this.lens(), this.rankings())), this.inside(), picker, this.foot());
       this.take(sample(this.getAttribute("picture") ?? "cat"), this.getAttribute("picture") ?? "cat", this.fromLink());
     }
@@ -199,6 +202,22 @@
         history.replaceState(null, "", link);
         try { await navigator.clipboard.writeText(location.href); done.textContent = "The link is copied."; } catch { done.textContent = "The address line holds the link."; }
       } }, "Link to this"), done, h("span", { class: "note" }, `${this.name}: ${parameters.toLocaleString("en")} parameters, trained on ${dataset}, ${percent(accuracy)} of its test images right. Your picture stays on this page.`));
+    }
+
+    /* The tour: a button, and once it is pressed a step at a time. */
+    guide() {
+      const steps = window.vitLab.models[this.name] ? window.vitTour(this) : [], node = h("div", { class: "tour" });
+      const show = (at) => {
+        if (at === null) return node.replaceChildren(...(steps.length ? [h("button", { type: "button", onclick: () => show(0) }, "Take the tour: five minutes")] : []));
+        const { title, text, state } = steps[at], turn = (label, to) => h("button", { type: "button", onclick: () => show(to) }, label);
+        node.replaceChildren(h("p", {}, h("b", {}, `${at + 1} of ${steps.length}: ${title}. `), text),
+          h("div", { class: "row" }, ...(at ? [turn("Back", at - 1)] : []), ...(at + 1 < steps.length ? [turn("Next", at + 1)] : []), turn("End the tour", null)));
+        this.set(state);
+        this.say(`${title}. ${text}`);
+        node.querySelector("button:nth-last-child(2), button").focus();
+      };
+      show(null);
+      return node;
     }
 
     // Links
