@@ -69,7 +69,7 @@
     return canvas;
   }
 
-  const percent = (share) => `${(100 * share).toFixed(share > 0.0995 && share < 0.9995 ? 0 : 1)} %`;
+  const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)} %`;
 
   /* The likeliest classes as bars, with a tick where each bar was before. */
   function bars(classes, most = 5) {

@@ -22,7 +22,7 @@
       { title: "Grey is not nothing", state: { ...fresh(), painted: half },
         text: `The same patches, painted grey instead. Grey is something to see: ${share("paint 32 at random")} of the answers change.` },
       { title: "A bag of patches", state: { ...fresh(), order: mixed },
-        text: `All patches are there, each in a wrong place. ${share("shuffle all")} of the answers change; so the others did not need the places.` },
+        text: `All patches are there, each in a wrong place. ${share("shuffle all")} of the answers change; the others are the same without any order.` },
       { title: "Large pieces, wrong places", state: { ...fresh(), order: quadrants },
         text: `Only the quadrants have changed places: almost every patch still has its neighbours. And yet ${share("swap quadrants")} of the answers change.` },
       { title: "Without places, no order", state: { ...fresh(), order: mixed, positions: "none" },

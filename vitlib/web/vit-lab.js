@@ -210,7 +210,7 @@
       const show = (at) => {
         if (at === null) return node.replaceChildren(...(steps.length ? [h("button", { type: "button", onclick: () => show(0) }, "Take the tour: five minutes")] : []));
         const { title, text, state } = steps[at], turn = (label, to) => h("button", { type: "button", onclick: () => show(to) }, label);
-        node.replaceChildren(h("p", {}, h("b", {}, `${at + 1} of ${steps.length}: ${title}. `), text),
+        node.replaceChildren(h("p", {}, h("b", {}, `${at + 1} of ${steps.length}: ${title}${/[.?]$/.test(title) ? "" : "."} `), text),
           h("div", { class: "row" }, ...(at ? [turn("Back", at - 1)] : []), ...(at + 1 < steps.length ? [turn("Next", at + 1)] : []), turn("End the tour", null)));
         this.set(state);
         this.say(`${title}. ${text}`);
