@@ -15,7 +15,7 @@
   const loaded = {};
 
   /* Loads a script beside this one, once; what is on the page already (in a notebook's frame) is not loaded. */
-  const script = (file) => (loaded[file] ??= new Promise((done, fail) => {
+  const script = (file) => (loaded[file] ??= window.vitHere?.includes(file) ? Promise.resolve() : new Promise((done, fail) => {
     const tag = document.createElement("script");
     tag.src = base + file;
     tag.onload = done;

@@ -126,6 +126,11 @@
       this.saying = setTimeout(() => { this.spoken.textContent = text; }, 400);
     }
 
+    /* The names of the samples to choose from, as the attribute `pictures` lists them, with commas. */
+    pictures() {
+      return (this.getAttribute("pictures") ?? "cat,astronaut,coffee,rocket").split(",").filter(Boolean);
+    }
+
     /* Samples, a file, a paste, a drop: `take(bytes, name)` gets the bytes (3, 32, 32). */
     async chooser(names, take) {
       if (!window.vitSamples) await window.vit.script("samples.js");
@@ -134,7 +139,7 @@
       const own = async (file) => {
         problem.textContent = "";
         try {
-          take(await window.vitPictures.bytes(file), "your picture");
+          take(await window.vitPictures.bytes(file, this.size ?? 32), "your picture");
           buttons.forEach((button) => button.setAttribute("aria-pressed", "false"));
         } catch (error) { complain(error); }
       };

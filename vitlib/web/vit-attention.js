@@ -21,7 +21,7 @@
       const name = this.getAttribute("model") ?? "cifar10-modern";
       this.vit = await window.vit.load(name);
       const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.vit.config;
-      Object.assign(this, { n: size / P, L, heads, T: 1 + (size / P) ** 2 });
+      Object.assign(this, { size, n: size / P, L, heads, T: 1 + (size / P) ** 2 });
       // a model that reads the mean of the patches has a CLS token too, but nothing ever reads it
       this.query = global_pool === "token" ? 0 : 1 + Math.floor(this.n / 2) * this.n + Math.floor(this.n / 2);
       this.chosen = { layer: L - 1, head: "mean" };
@@ -36,13 +36,13 @@
       const knobs = h("details", {}, h("summary", {}, "Knobs that change the picture, not the model"), h("div", { class: "knobs" },
         ...this.knob("gamma", "gamma", 0.25, 3, 0.25), ...this.knob("floor", "floor", 0, 0.5, 0.05), ...this.knob("smooth", "smoothing", 0, 2, 0.25)));
       this.verdict = h("p", { class: "verdict" });
-      const picker = await this.chooser((this.getAttribute("pictures") ?? "cat astronaut coffee rocket").split(" "), (bytes) => this.take(bytes));
+      const picker = await this.chooser(this.pictures(), (bytes) => this.take(bytes));
       const asks = h("p", { class: "note" }, "Who asks: hover, tap, or walk with the arrow keys"), reads = h("p", { class: "note" }, "What it reads: the larger a square, the more");
       this.view.append(picker, this.verdict,
         h("div", { class: "sides" }, h("div", {}, asks, this.grid.node, ...(global_pool === "token" ? [h("div", { class: "row cls" }, this.cls)] : [])), h("div", {}, reads, this.over)),
         h("div", { class: "sides under" }, h("div", {}, h("p", { class: "note" }, "Layers and heads: choose a map (all counted from 0)"), this.table), h("div", {}, this.facts, this.answer.node)), knobs);
       const first = this.getAttribute("picture") ?? "cat";
-      this.take(window.vitExplorer.sample(first));
+      this.take(window.vitExplorer.sample(first), first);
     }
 
     knob(key, label, min, max, step) {

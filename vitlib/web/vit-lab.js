@@ -45,7 +45,7 @@
       this.chance = shuffled([...Array(this.N).keys()]);
       this.grid = grid(this.n, "The picture: 8 by 8 patches", (i) => this.press(i));
       this.rubbing();
-      const picker = await this.chooser((this.getAttribute("pictures") ?? "cat astronaut coffee rocket").split(" "), (bytes, name) => this.take(bytes, name));
+      const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name));
       if (!window.vitTour) await window.vit.script("lab-tour.js");
       if (!window.vitLab) await window.vit.script("lab-results.js");
       this.verdict = h("p", { class: "verdict" });
@@ -54,7 +54,8 @@
       this.bars = bars(this.model.classes);
       this.view.append(this.guide(), this.verdict, this.change, h("div", { class: "sides" },
         h("div", {}, this.grid.node, this.hint, this.toolbox()), h("div", {}, this.bars.node, this.lens(), this.rankings())), this.inside(), picker, this.foot());
-      this.take(sample(this.getAttribute("picture") ?? "cat"), this.getAttribute("picture") ?? "cat", this.fromLink());
+      const state = this.fromLink(), first = this.getAttribute("picture") ?? "cat"; // a link may name another picture
+      this.take(sample(first), first, state);
     }
 
     fresh() {
@@ -201,7 +202,7 @@
         const link = this.link();
         history.replaceState(null, "", link);
         try { await navigator.clipboard.writeText(location.href); done.textContent = "The link is copied."; } catch { done.textContent = "The address line holds the link."; }
-      } }, "Link to this"), done, h("span", { class: "note" }, `${this.name}: ${parameters.toLocaleString("en")} parameters, trained on ${dataset}, ${percent(accuracy)} of its test images right. Your picture stays on this page.`));
+      } }, "Link to this"), done, h("span", { class: "note" }, [`${this.name}: ${parameters.toLocaleString("en")} parameters`, ...(accuracy === null ? [] : [`trained on ${dataset}`, `${percent(accuracy)} of its test images right`])].join(", ") + ". Your picture stays on this page."));
     }
 
     /* The tour: a button, and once it is pressed a step at a time. */
@@ -225,7 +226,7 @@
     link() {
       const { order, painted, removed, positions, heads } = this.state, plain = order.every((from, to) => from === to);
       const picture = window.vitSamples[this.picture] ? this.picture : null; // a picture of the reader's is in no link
-      return `#lab=${btoa(JSON.stringify({ picture, order: plain ? null : order, painted, removed, positions, heads }))}`;
+      return `#lab=${btoa(JSON.stringify({ model: this.name, picture, order: plain ? null : order, painted, removed, positions, heads }))}`;
     }
 
     /* The state of a link; whatever is not exactly right in it is as if it were not there. */
@@ -235,6 +236,7 @@
       try {
         const got = JSON.parse(atob(text)), { N } = this, all = (list, most) => Array.isArray(list) && list.every((i) => Number.isInteger(i) && i >= 0 && i < most);
         const permutes = (list) => all(list, N) && new Set(list).size === N;
+        if (got.model !== this.name) return fresh;
         if (Object.hasOwn(window.vitSamples, got.picture ?? "")) this.setAttribute("picture", got.picture);
         return { order: permutes(got.order) ? got.order : fresh.order, painted: all(got.painted, N) ? [...new Set(got.painted)] : [], removed: all(got.removed, N) ? [...new Set(got.removed)] : [],
           positions: got.positions === "none" || permutes(got.positions) ? got.positions : null,
