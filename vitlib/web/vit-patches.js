@@ -51,16 +51,13 @@
       Object.assign(this, { P: SIDES.includes(P) ? P : 16, row: 100, col: 120, c: 0, source: h("canvas") });
       const picker = await this.chooser(Object.keys(photos), (bytes) => this.take(bytes), SIZE, (name) => photos[name]);
       const side = h("input", { type: "range", min: "0", max: String(SIDES.length - 1), value: String(SIDES.indexOf(this.P)), class: "size", "aria-label": "Patch size", oninput: () => this.cut(SIDES[side.value]) });
-      this.side = side;
-      this.shownSide = h("output", {});
+      Object.assign(this, { side, shownSide: h("output", {}) });
       const again = h("button", { type: "button", onclick: () => this.fly() }, "Cut again");
-      this.model = h("select", { "aria-label": "Cost for which model" }, Object.keys(MODELS).map((name) => h("option", { selected: name === "ViT-B" }, name)));
-      this.model.addEventListener("change", () => this.count());
+      this.model = h("select", { "aria-label": "Cost for which model", onchange: () => this.count() }, Object.keys(MODELS).map((name) => h("option", { selected: name === "ViT-B" }, name)));
       this.verdict = h("p", { class: "verdict" });
       this.places();
       for (const name of ["near", "numbers"]) this[name] = h("div", { class: name, "aria-hidden": "true" });
-      this.address = h("dl", { class: "address" });
-      this.costs = h("dl", { class: "costs" });
+      for (const name of ["address", "costs"]) this[name] = h("dl", { class: name });
       this.many = [h("span", {}), h("span", {})];
       this.flying = h("canvas", { class: "flying", "aria-hidden": "true" });
       this.view.append(picker, h("div", { class: "row" }, h("span", {}, "Patch size P"), side, this.shownSide, again), this.verdict,
@@ -81,26 +78,23 @@
         key: (dy, dx, event) => this.look(this.row + dy * (event.shiftKey ? this.P : 1), this.col + dx * (event.shiftKey ? this.P : 1)) });
       this.picture = square("The picture: arrow keys go from pixel to pixel, with Shift from patch to patch", SIZE, (y, x) => this.look(Math.floor(y * SIZE), Math.floor(x * SIZE)));
       this.patch = square("The patch, enlarged: arrow keys go from pixel to pixel", 0, (y, x) => this.inside(Math.floor(y * this.P), Math.floor(x * this.P)));
-      const line = (label, count, now, go) => this.place({ label, role: "slider", name: "line", at: (x) => go(Math.floor(x * count())), key: (dy, dx) => go(between(now() + dx - dy, 0, count() - 1)),
-        ends: () => go(0), last: () => go(count() - 1) });
+      const line = (label, count, now, go) => this.place({ label, role: "slider", name: "line", at: (x) => go(Math.floor(x * count())), key: (dy, dx) => go(between(now() + dx - dy, 0, count() - 1)), ends: (last) => go(last ? count() - 1 : 0) });
       this.tokens = line("Token", () => this.N, () => this.token, (n) => this.toToken(n));
       this.numbered = line("Place in the token", () => this.K, () => this.k, (k) => this.inside(Math.floor(k / C / this.P), Math.floor(k / C) % this.P, k % C));
     }
 
-    place({ label, role, name, at, key, ends, last }) {
+    place({ label, role, name, at, key, ends }) {
       const canvas = h("canvas", {}), big = h("i", { class: "mark" }), small = h("i", { class: "mark pixel" });
-      const node = h("div", { class: `place ${name}`, role, tabindex: "0", "aria-label": label }, canvas, big, small);
+      const node = h("div", { class: `place ${name}`, role, tabindex: "0", "aria-label": label }, canvas, big, small), STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
       const point = (event) => {
         const box = node.getBoundingClientRect(), share = (value, from, length) => between((value - from) / length, 0, 0.999999);
         at(share(event.clientX, box.left, box.width), share(event.clientY, box.top, box.height));
       };
       node.addEventListener("pointermove", point);
       node.addEventListener("pointerdown", point);
-      const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
       node.addEventListener("keydown", (event) => {
         if (STEPS[event.key]) key(...STEPS[event.key], event);
-        else if (event.key === "Home" && ends) ends();
-        else if (event.key === "End" && last) last();
+        else if (ends && ["Home", "End"].includes(event.key)) ends(event.key === "End");
         else return;
         event.preventDefault();
       });
@@ -140,7 +134,9 @@
       this.shownSide.textContent = `${P} pixels`;
       this.side.setAttribute("aria-valuetext", `${P} pixels`);
       this.count();
-      if (fly) { this.link(); this.fly(); }
+      if (!fly) return;
+      this.link();
+      this.fly();
     }
 
     count() {
@@ -212,10 +208,8 @@
       const land = (m) => { if (at(m + 1) > at(m)) this.narrow(context, m, at(m), 0, at(m + 1) - at(m), 84); };
       const clear = () => { this.flying.width = this.flying.height = 0; };
       clear();
-      if (still) {
-        for (let m = 0; m < N; m++) land(m);
-        return;
-      }
+      for (let m = 0; m < N && still; m++) land(m);
+      if (still) return;
       const begun = performance.now(), each = FLIGHT * 0.55;
       let landed = 0;
       const step = (now) => {

@@ -5,17 +5,18 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, define, h, percent } = window.vitExplorer;
+  const { VitExplorer, define, h } = window.vitExplorer;
   const QUERY = [1, 2, 0, 1], D = QUERY.length, MOST = 4, STEP = 0.25;
   const TOKENS = [
     { name: "a", key: [2, 1, 1, 0], value: [10, 0] },
     { name: "b", key: [0, 1, 3, 0], value: [5, 10] },
     { name: "c", key: [0, 0, 2, 0], value: [0, 0] },
   ];
-  const MARKS = ["", "6 4", "2 3"]; // a token's line, also without its colour
+  const DASHES = ["none", "0.2 0.13", "none"];
   const between = (value, least, most) => Math.min(most, Math.max(least, value));
   const vector = (numbers) => `(${numbers.join(", ")})`;
   const tidy = (number) => String(Math.round(100 * number) / 100).replace("-", "−");
+  const share = (weight) => (weight < 0.005 ? "under 1 %" : weight > 0.995 ? "over 99 %" : `${Math.round(100 * weight)} %`);
   const power = (number) => (number >= 1e4 || number < 1e-3 ? number.toExponential(0).replace("e+", "e") : number.toFixed(2));
 
   /* A query of d numbers -> scores, what the softmax gets, weights, and their mean of the values. */
@@ -28,7 +29,7 @@
 
   class VitTriangle extends VitExplorer {
     static style = `
-      svg { display: block; width: 100%; font: inherit; } svg text { fill: var(--ink); font-size: 0.62px; } svg .soft { fill: var(--soft); }
+      svg { display: block; width: 100%; font: inherit; } svg text { fill: var(--ink); font-size: 0.62px; } .pad text { font-size: 0.42px; } svg .soft { fill: var(--soft); }
       .pad { border: 1px solid var(--rule); border-radius: 0.4rem; cursor: grab; touch-action: pan-y; user-select: none; } .pad.held { cursor: grabbing; } .pad .dot { touch-action: none; }
       .knobs { align-items: center; display: grid; gap: 0.3rem 0.7rem; grid-template-columns: max-content minmax(5rem, 1fr) 3.2rem; font-variant-numeric: tabular-nums; margin-top: 0.8rem; }
       table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; } th, td { font-weight: 400; padding: 0.25rem 0.4rem; text-align: right; border-bottom: 1px solid var(--rule); }
@@ -47,9 +48,10 @@
       this.sqrt = h("button", { type: "button", "aria-pressed": "true", onclick: () => this.set({ scaled: !this.scaled }) }, "divide by √d = 2");
       const reset = h("button", { type: "button", onclick: () => this.set({ query: [...QUERY], scaled: true, temperature: 1 }) }, "As in the chapter");
       const none = h("button", { type: "button", onclick: () => this.set({ query: [0, 0, 0, 0] }) }, "Ask nothing: all 0");
+      this.drawKeys();
       this.holding();
-      this.view.append(this.verdict, h("div", { class: "sides" }, h("div", {}, h("p", { class: "note" }, "The query among the keys: drag it"), this.pad, this.sliders()),
-        h("div", {}, h("p", { class: "note" }, "The output among the values"), this.plane, h("p", { class: "note" }, "Dashed: its way from the temperature ∞ to 0."))),
+      this.view.append(this.verdict, h("div", { class: "sides" }, h("div", {}, h("p", { class: "note" }, "The query among the keys, by their numbers 0 and 1: drag it"), this.pad, this.sliders()),
+        h("div", {}, h("p", { class: "note" }, "The output among the values"), this.plane, h("p", { class: "note" }, "Dashed: where it goes as the temperature falls from ∞ to 0."))),
         h("div", { class: "row", style: "margin-top:0.8rem" }, this.sqrt, none, reset), table);
       this.draw();
     }
@@ -81,7 +83,13 @@
         this.draw();
       };
       const held = (on) => () => this.pad.classList.toggle("held", on);
-      this.pad.addEventListener("pointerdown", (event) => { this.pad.setPointerCapture(event.pointerId); held(true)(); to(event); });
+      this.pad.addEventListener("click", to);
+      this.pad.addEventListener("pointerdown", (event) => {
+        if (event.pointerType === "touch" && !event.target.closest(".dot")) return; // it may be about to scroll
+        this.pad.setPointerCapture(event.pointerId);
+        held(true)();
+        to(event);
+      });
       this.pad.addEventListener("pointermove", (event) => { if (this.pad.classList.contains("held")) to(event); });
       for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) this.pad.addEventListener(end, held(false));
       const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -97,9 +105,9 @@
     draw() {
       const { query, scaled, temperature } = this, { scores, logits, weights, output } = this.result = attend(query, this);
       const shown = output.map((one) => one.toFixed(2));
-      this.verdict.textContent = `${TOKENS.map(({ name }, t) => `${percent(weights[t])} of ${name}`).join(", ")}: the output is (${shown.join(", ")}).`;
+      this.verdict.textContent = `${TOKENS.map(({ name }, t) => `${share(weights[t])} of ${name}`).join(", ")}: the output is (${shown.join(", ")}).`;
       this.sqrt.setAttribute("aria-pressed", String(scaled));
-      this.scaleHead.textContent = scaled ? "scaled" : "undivided";
+      this.scaleHead.replaceChildren(scaled ? "scaled" : "not scaled", h("small", {}, `÷ ${scaled ? "2" : "1"}${temperature === 1 ? "" : ` ÷ ${temperature.toFixed(2)}`}`));
       this.body.replaceChildren(...TOKENS.map(({ name, key, value }, t) => h("tr", {}, h("th", { scope: "row" }, h("b", {}, name), h("small", {}, `key ${vector(key)}`), h("small", {}, `value ${vector(value)}`)),
         h("td", {}, tidy(scores[t])), h("td", {}, tidy(logits[t])), h("td", {}, power(Math.exp(logits[t]))),
         h("td", {}, weights[t].toFixed(3), h("span", { class: "bar", "aria-hidden": "true" }, h("i", { style: `width:${100 * weights[t]}%` }))))));
@@ -116,18 +124,24 @@
       this.say(`Query ${vector(query)}. ${this.verdict.textContent}`);
     }
 
-    /* The plane of the first two numbers, y upwards; in sight are the keys, as arrows, and the query. */
-    drawPad() {
-      const side = MOST + 0.6, [x, y] = this.query, lines = [-4, -2, 2, 4];
-      const arrows = TOKENS.map(({ name, key: [kx, ky] }, t) => `<line x1="0" y1="0" x2="${kx}" y2="${-ky}" stroke="var(--ink)" stroke-width="0.09" stroke-dasharray="${MARKS[t].split(" ").filter(Boolean).map((one) => one / 30).join(" ")}"/>
-        <circle cx="${kx}" cy="${-ky}" r="0.14" fill="var(--ink)"/><text x="${kx + 0.25}" y="${-ky + (ky ? 0.1 : 0.65)}">key ${name}</text>`).join("");
+    /* The plane of the first two numbers, y upwards: the keys as arrows, and the query, which `draw` moves. */
+    drawKeys() {
+      const side = MOST + 0.6, ticks = [-4, -2, 2, 4], labels = ["x='2.25' y='-0.9'", "x='-0.25' y='-0.9' text-anchor='end'", "x='-0.25' y='0.55' text-anchor='end'"];
+      const arrows = TOKENS.map(({ name, key: [x, y] }, t) => `<path d="M0 0L${x} ${-y}" stroke="var(--ink)" stroke-width="0.09" stroke-dasharray="${DASHES[t]}"/>
+        <circle cx="${x}" cy="${-y}" r="0.14" fill="var(--ink)"/><text ${labels[t]}>key ${name}</text>`);
       this.pad.innerHTML = `<svg viewBox="${-side} ${-side} ${2 * side} ${2 * side}" aria-hidden="true">
-        ${lines.map((at) => `<path d="M${at} ${-side}V${side}M${-side} ${at}H${side}" stroke="var(--rule)" stroke-width="0.03" fill="none"/>`).join("")}
-        <path d="M0 ${-side}V${side}M${-side} 0H${side}" stroke="var(--soft)" stroke-width="0.04" fill="none"/>
-        ${lines.map((at) => `<text class="soft" font-size="0.4" x="${at}" y="0.6" text-anchor="middle" style="font-size:.45px">${tidy(at)}</text><text class="soft" x="-0.2" y="${-at + 0.15}" text-anchor="end" style="font-size:.45px">${tidy(at)}</text>`).join("")}
-        ${arrows}<line x1="0" y1="0" x2="${x}" y2="${-y}" stroke="var(--warm)" stroke-width="0.12"/>
-        <g class="dot"><circle cx="${x}" cy="${-y}" r="0.8" fill="transparent"/><circle cx="${x}" cy="${-y}" r="0.28" fill="var(--warm)" stroke="var(--ground)" stroke-width="0.08"/></g>
-        <text x="${between(x + 0.4, -side, side - 1.9)}" y="${-y - 0.4 < -side + 0.5 ? -y + 0.9 : -y - 0.4}" style="font-weight:600">query</text></svg>`;
+        ${ticks.map((at) => `<path d="M${at} ${-side}V${side}M${-side} ${at}H${side}" stroke="var(--rule)" stroke-width="0.03"/>`).join("")}
+        <path d="M0 ${-side}V${side}M${-side} 0H${side}" stroke="var(--soft)" stroke-width="0.04"/>
+        ${ticks.map((at) => `<text class="soft" x="${at}" y="0.5" text-anchor="middle">${tidy(at)}</text><text class="soft" x="-0.15" y="${0.15 - at}" text-anchor="end">${tidy(at)}</text>`).join("")}
+        ${arrows.join("")}<line class="query" stroke="var(--warm)" stroke-width="0.12"/>
+        <g class="dot"><circle r="0.8" fill="transparent"/><circle r="0.28" fill="var(--warm)" stroke="var(--ground)" stroke-width="0.08"/></g><text class="asks" style="font-weight:600">query</text></svg>`;
+    }
+
+    drawPad() {
+      const [x, y] = this.query, set = (name, attributes) => { for (const [key, value] of Object.entries(attributes)) this.pad.querySelector(name).setAttribute(key, value); };
+      set(".query", { x2: x, y2: -y });
+      set(".dot", { transform: `translate(${x} ${-y})` });
+      set(".asks", { x: x > 3 ? x - 0.4 : x + 0.4, y: -y - 0.3, "text-anchor": x > 3 ? "end" : "start" });
     }
 
     /* The plane of the values: their triangle, how much of each, and the output. */
