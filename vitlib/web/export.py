@@ -69,7 +69,9 @@ def web_script(model: nn.Module, card: dict) -> str:
     Source: chapter 09.
     """
     if not isinstance(model, VisionTransformer):
-        raise ValueError(f"expected a VisionTransformer, got {type(model).__name__}; only these run in a page")
+        raise ValueError(
+            f"expected a VisionTransformer, got {type(model).__name__}; only these run in a page"
+        )
     config = asdict(model.cfg)
     if other := {key: config[key] for key, value in CAN.items() if config[key] != value}:
         wanted = ", ".join(f"{key}={CAN[key]!r}" for key in other)
