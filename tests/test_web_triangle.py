@@ -150,7 +150,8 @@ def test_narrow_and_by_touch(browser, address):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     tab.touchscreen.tap(*place(tab, 3, -1))
     assert query(tab) == [3, -1, 0, 1]
-    touch = "(t, p) => t.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, pointerType: 'touch', clientX: p[0], clientY: p[1] }))"
+    event = "{ bubbles: true, pointerType: 'touch', clientX: at[0], clientY: at[1] }"
+    touch = f"(target, at) => target.dispatchEvent(new PointerEvent('pointerdown', {event}))"
     tab.locator(f"{NAME} .pad svg").evaluate(touch, place(tab, 0, 3))  # a finger that may be about to scroll
     assert query(tab) == [3, -1, 0, 1]
     context.close()
