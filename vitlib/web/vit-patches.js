@@ -38,7 +38,7 @@
       .numbers .now { outline: 2px solid var(--warm); outline-offset: -2px; } .numbers small { color: var(--soft); display: block; font-size: 0.7rem; font-weight: 400; }
       .numbers .red { border-color: #d62f2f; } .numbers .green { border-color: #2e9e44; } .numbers .blue { border-color: #3a6fe0; }
       dl { display: grid; gap: 0.15rem 0.9rem; grid-template-columns: max-content 1fr; margin: 0; font-variant-numeric: tabular-nums; } dt { color: var(--soft); } dd { margin: 0; }
-      .size { flex: 1 1 10rem; } h4 { font-size: 0.95rem; margin: 1rem 0 0.3rem; }
+      .size { flex: 1 1 10rem; } h3 { font-size: 0.95rem; margin: 1rem 0 0.3rem; }
       @container (max-width: 460px) { .numbers span:is(:first-child, :last-child, :nth-child(2), :nth-last-child(2)) { display: none; } dl.costs { grid-template-columns: 1fr; } dl.costs dd { margin-bottom: 0.3rem; } }`;
 
     async build() {
@@ -62,9 +62,9 @@
       this.flying = h("canvas", { class: "flying", "aria-hidden": "true" });
       this.view.append(picker, h("div", { class: "row" }, h("span", {}, "Patch size P"), side, this.shownSide, again), this.verdict,
         h("div", { class: "stage" }, h("div", { class: "sides" }, this.picture.node, h("div", {}, h("p", { class: "note" }, "The patch, enlarged"), this.patch.node, this.address)),
-          h("h4", {}, "The sequence"), h("p", { class: "note" }, "Its tokens side by side, made narrow to fit. ", this.many[0]), this.tokens.node, this.near, this.flying),
-        h("h4", {}, "The token: one row of numbers"), h("p", { class: "note" }, "Pixel after pixel of the patch; of each, red, green and blue. ", this.many[1]), this.numbered.node, this.numbers,
-        h("h4", {}, "What it costs"), h("div", { class: "row" }, h("label", {}, "in ", this.model)), this.costs);
+          h("h3", {}, "The sequence"), h("p", { class: "note" }, "Its tokens side by side, made narrow to fit. ", this.many[0]), this.tokens.node, this.near, this.flying),
+        h("h3", {}, "The token: one row of numbers"), h("p", { class: "note" }, "Pixel after pixel of the patch; of each, red, green and blue. ", this.many[1]), this.numbered.node, this.numbers,
+        h("h3", {}, "What it costs"), h("div", { class: "row" }, h("label", {}, "in ", this.model)), this.costs);
       this.cut(this.P, false);
       this.take(photos[first] ?? photos.astronaut, false);
       picker.querySelector(`[aria-label="${first}"]`)?.setAttribute("aria-pressed", "true");
@@ -134,9 +134,7 @@
       this.shownSide.textContent = `${P} pixels`;
       this.side.setAttribute("aria-valuetext", `${P} pixels`);
       this.count();
-      if (!fly) return;
-      this.link();
-      this.fly();
+      if (fly) this.take(this.bytes);
     }
 
     count() {
@@ -203,15 +201,15 @@
       const { N } = this, still = !wanted || N > MOST_FLYING || matchMedia("(prefers-reduced-motion: reduce)").matches;
       this.many[0].textContent = N > WIDE ? `Too many to draw them all: about one in ${Math.round(N / WIDE)} is.` : "";
       this.sheet();
+      let landed = 0;
       const { canvas } = this.tokens, context = canvas.getContext("2d"), at = (m) => Math.round((m * WIDE) / N);
       [canvas.width, canvas.height] = [WIDE, 84];
       const land = (m) => { if (at(m + 1) > at(m)) this.narrow(context, m, at(m), 0, at(m + 1) - at(m), 84); };
       const clear = () => { this.flying.width = this.flying.height = 0; };
-      clear();
+      clear(); // what may still be in the air
       for (let m = 0; m < N && still; m++) land(m);
       if (still) return;
-      const begun = performance.now(), each = FLIGHT * 0.55;
-      let landed = 0;
+      const begun = performance.now(), each = FLIGHT * 0.55; // milliseconds
       const step = (now) => {
         const stage = this.flying.getBoundingClientRect(), from = this.picture.node.getBoundingClientRect(), to = this.tokens.node.getBoundingClientRect(), time = now - begun;
         [this.flying.width, this.flying.height] = [stage.width, stage.height];
