@@ -131,22 +131,23 @@
       return (this.getAttribute("pictures") ?? "cat,astronaut,coffee,rocket").split(",").filter(Boolean);
     }
 
-    /* Samples, a file, a paste, a drop: `take(bytes, name)` gets the bytes (3, 32, 32). */
-    async chooser(names, take) {
-      if (!window.vitSamples) await window.vit.script("samples.js");
+    /* Samples, a file, a paste, a drop: `take(bytes, name)` gets the bytes (3, size, size).
+       Samples of another size than 32 come from `from`: a name -> its bytes. */
+    async chooser(names, take, size = 32, from = sample) {
+      if (from === sample && !window.vitSamples) await window.vit.script("samples.js");
       if (!window.vitPictures) await window.vit.script("pictures.js");
       const complain = (error) => { problem.textContent = error.message; };
       const own = async (file) => {
         problem.textContent = "";
         try {
-          take(await window.vitPictures.bytes(file, this.size ?? 32), "your picture");
+          take(await window.vitPictures.bytes(file, size), "your picture");
           buttons.forEach((button) => button.setAttribute("aria-pressed", "false"));
         } catch (error) { complain(error); }
       };
       const buttons = names.map((name) => h("button", { type: "button", "aria-pressed": "false", "aria-label": name, title: name, onclick: (event) => {
         buttons.forEach((button) => button.setAttribute("aria-pressed", String(button === event.currentTarget)));
-        take(sample(name), name);
-      } }, paint(sample(name))));
+        take(from(name), name);
+      } }, paint(from(name))));
       const input = h("input", { type: "file", accept: "image/*", class: "silent", tabindex: "-1", "aria-hidden": "true", onchange: () => { if (input.files[0]) own(input.files[0]); input.value = ""; } });
       const problem = h("span", { role: "alert", class: "note" });
       const fileOf = (transfer) => [...(transfer?.files ?? [])][0];

@@ -36,7 +36,7 @@
       const knobs = h("details", {}, h("summary", {}, "Knobs that change the picture, not the model"), h("div", { class: "knobs" },
         ...this.knob("gamma", "gamma", 0.25, 3, 0.25), ...this.knob("floor", "floor", 0, 0.5, 0.05), ...this.knob("smooth", "smoothing", 0, 2, 0.25)));
       this.verdict = h("p", { class: "verdict" });
-      const picker = await this.chooser(this.pictures(), (bytes) => this.take(bytes));
+      const picker = await this.chooser(this.pictures(), (bytes) => this.take(bytes), size);
       const asks = h("p", { class: "note" }, "Who asks: hover, tap, or walk with the arrow keys"), reads = h("p", { class: "note" }, "What it reads: the larger a square, the more");
       this.view.append(picker, this.verdict,
         h("div", { class: "sides" }, h("div", {}, asks, this.grid.node, ...(global_pool === "token" ? [h("div", { class: "row cls" }, this.cls)] : [])), h("div", {}, reads, this.over)),

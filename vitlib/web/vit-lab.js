@@ -45,7 +45,7 @@
       this.chance = shuffled([...Array(this.N).keys()]);
       this.grid = grid(this.n, "The picture: 8 by 8 patches", (i) => this.press(i));
       this.rubbing();
-      const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name));
+      const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name), img_size);
       if (!window.vitTour) await window.vit.script("lab-tour.js");
       if (!window.vitLab) await window.vit.script("lab-results.js");
       this.verdict = h("p", { class: "verdict" });
