@@ -143,9 +143,9 @@ def test_the_books_models(shapes, name):
 
 
 def test_random_configs(shapes):
-    """Forty of them, equal to the last digit; and the line below the table makes the same config in Python."""
+    """Equal to the last digit; and the line below the table makes the same config in Python."""
     draw = random.Random(0)
-    for _ in range(40):
+    for _ in range(32):
         patch, heads = draw.randint(1, 9), draw.randint(1, 9)
         cfg = vl.ViTConfig(
             img_size=patch * draw.randint(1, 30),
@@ -153,7 +153,7 @@ def test_random_configs(shapes):
             in_chans=draw.randint(1, 5),
             num_classes=draw.choice([0, 1, 10, 1000, draw.randint(2, 30000)]),
             embed_dim=heads * draw.randint(1, 300),
-            depth=draw.randint(1, 30),
+            depth=draw.randint(1, 12),
             num_heads=heads,
             mlp_ratio=draw.choice([4.0, 2, 1, 8 / 3, 0.7, round(draw.uniform(1, 6), 3)]),
             global_pool=draw.choice(["token", "avg"]),
