@@ -80,11 +80,13 @@
       const row = unit.subarray(n * D, (n + 1) * D), length = Math.max(1e-12, Math.hypot(...row));
       row.forEach((value, k) => { row[k] = value / length; });
     }
-    return Array.from({ length: N }, (_, i) => Float64Array.from({ length: N }, (_, j) => {
+    const alike = Array.from({ length: N }, () => new Float64Array(N));
+    for (let i = 0; i < N; i++) for (let j = 0; j <= i; j++) {
       let dot = 0;
       for (let k = 0; k < D; k++) dot += unit[i * D + k] * unit[j * D + k];
-      return dot;
-    }));
+      alike[i][j] = alike[j][i] = dot;
+    }
+    return alike;
   }
 
   window.vitResample = { sincos2d, untrained, centres, METHODS, LAYOUTS, apply, cosines };

@@ -8,13 +8,14 @@
   "use strict";
 
   const { VitExplorer, define, grid, h } = window.vitExplorer;
-  const DIVERGING = ["#053061", "#2065ab", "#4393c3", "#90c4dd", "#d1e5f0", "#f7f6f6", "#fddbc7", "#f3a481", "#d6604d", "#b1182b", "#67001f"]; // RdBu_r, as in `viz.heat_maps`
-  const GROWING = ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"]; // cividis
+  const rgbs = (hexes) => hexes.map((hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16)));
+  const DIVERGING = rgbs(["#053061", "#2065ab", "#4393c3", "#90c4dd", "#d1e5f0", "#f7f6f6", "#fddbc7", "#f3a481", "#d6604d", "#b1182b", "#67001f"]); // RdBu_r, as in `viz.heat_maps`
+  const GROWING = rgbs(["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"]); // cividis
 
   /* The colour at a share from 0 to 1 of a scale, as [r, g, b]. */
   function colour(scale, share) {
     const at = Math.min(1, Math.max(0, share)) * (scale.length - 1), i = Math.min(scale.length - 2, Math.floor(at));
-    const [a, b] = [scale[i], scale[i + 1]].map((hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16)));
+    const a = scale[i], b = scale[i + 1];
     return a.map((value, k) => Math.round(value + (at - i) * (b[k] - value)));
   }
   /* Black or white letters, whichever stand out more from it (WCAG's luminance). */
@@ -66,7 +67,7 @@
     }
 
     scale(colours, low, label, high) {
-      return h("div", { class: "scale note" }, low, h("i", { style: `background:linear-gradient(to right, ${colours.join(", ")})` }), high, h("span", {}, label));
+      return h("div", { class: "scale note" }, low, h("i", { style: `background:linear-gradient(to right, ${colours.map((rgb) => `rgb(${rgb})`).join(", ")})` }), high, h("span", {}, label));
     }
 
     /* The second part: its controls, the new grid, and what one of its places takes from the old one. */
