@@ -1,4 +1,4 @@
-"""The position explorer in a page: its tables, similarities and resampled grids are vitlib's, in every way of looking."""
+"""The position explorer in a page: its tables, similarities and resampled grids are vitlib's."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def positions(browser, tmp_path_factory):
 
 
 def get(tab, what):
-    return torch.tensor(tab.evaluate(f"Array.from({ELEMENT}.{what}, one => one.length ? Array.from(one) : one)"))
+    return torch.tensor(
+        tab.evaluate(f"Array.from({ELEMENT}.{what}, one => one.length ? Array.from(one) : one)")
+    )
 
 
 def kind(tab, name, centred=False):
@@ -113,9 +115,12 @@ def test_numbers_and_colours_of_the_places(positions):
 
     def shown(chosen):
         cells = positions.evaluate(
-            f"{ELEMENT}.places.cells.map(one => [one.textContent, one.style.background, one.getAttribute('aria-pressed')])"
+            f"{ELEMENT}.places.cells"
+            ".map(one => [one.textContent, one.style.background, one.getAttribute('aria-pressed')])"
         )
-        for value, (text, background, pressed), i in zip(want[chosen].tolist(), cells, range(64), strict=True):
+        for value, (text, background, pressed), i in zip(
+            want[chosen].tolist(), cells, range(64), strict=True
+        ):
             assert abs(float(text.replace("−", "-")) - value) < 0.00501
             rgb = [int(part) for part in background.removeprefix("rgb(").rstrip(")").split(",")]
             book = [255 * part for part in colours((value + 1) / 2)[:3]]
@@ -126,13 +131,19 @@ def test_numbers_and_colours_of_the_places(positions):
     cells.nth(18).hover()
     shown(18)
     verdict = positions.locator("vit-positions .verdict").first.text_content()
-    assert verdict == "Row 2, column 2 is most like row 2, column 5 (0.77), least like row 5, column 0 (−0.59)."
+    assert (
+        verdict == "Row 2, column 2 is most like row 2, column 5 (0.77), least like row 5, column 0 (−0.59)."
+    )
     cells.nth(18).focus()
     positions.keyboard.press("ArrowDown")
     positions.keyboard.press("ArrowRight")
     shown(27)
     positions.wait_for_timeout(500)
-    assert positions.locator("vit-positions .silent[role=status]").text_content().startswith("Row 3, column 3 is most")
+    assert (
+        positions.locator("vit-positions .silent[role=status]")
+        .text_content()
+        .startswith("Row 3, column 3 is most")
+    )
     box = positions.locator("vit-positions .all canvas").bounding_box()
     positions.mouse.move(box["x"] + box["width"] * 7.5 / 8, box["y"] + box["height"] * 0.5 / 8)
     shown(7)
@@ -158,7 +169,8 @@ def test_resampled_as_in_torch(positions, method):
         assert torch.allclose(get(positions, "alike2"), cosines(got), atol=1e-5)
     pairs = [(draw.randint(1, 20), draw.randint(1, 24)) for _ in range(60)]
     lines = positions.evaluate(
-        """([method, pairs]) => pairs.map(([old, now]) => vitResample.METHODS[method](old, now).map(row => Array.from(row)))""",
+        """([method, pairs]) => pairs.map(([old, now]) =>
+            vitResample.METHODS[method](old, now).map(row => Array.from(row)))""",
         [method, pairs],
     )
     for (old, now), line in zip(pairs, lines, strict=True):

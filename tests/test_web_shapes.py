@@ -15,9 +15,7 @@ from vitlib.web.export import SCRIPTS
 
 pytestmark = needs_browser
 
-FIELDS = (
-    "img_size patch_size in_chans num_classes embed_dim depth num_heads mlp_ratio global_pool qkv_bias".split()
-)
+FIELDS = "img_size patch_size in_chans num_classes embed_dim depth num_heads mlp_ratio global_pool qkv_bias".split()
 BOOKS = ("cifar10-plain", "cifar10-modern", "cifar10-laptop", "drawn10-token", "drawn10-small")
 # Fills the form as a reader does, and tells what stands there afterwards.
 FILL = """config => {
@@ -33,11 +31,13 @@ READ = """() => {
     const root = document.querySelector('vit-shapes').shadowRoot, rows = {};
     for (const row of root.querySelectorAll('tr[data-part]'))
         rows[row.dataset.part] = Object.fromEntries([...row.querySelectorAll('td')].map(
-            cell => [cell.dataset.what, cell.querySelector('span').textContent.replaceAll(',', cell.dataset.what === 'shape' ? ',' : '')]));
+            cell => [cell.dataset.what, cell.querySelector('span').textContent.replaceAll(
+                ',', cell.dataset.what === 'shape' ? ',' : '')]));
     const text = selector => root.querySelector(selector).textContent;
     return { rows, problem: text('.problem'), said: text('.said'), verdict: text('.verdict'), line: text('.line'),
         faults: [...root.querySelectorAll('[aria-invalid]')].map(field => field.name),
-        changed: [...root.querySelectorAll('.changed')].map(cell => `${cell.closest('tr').dataset.part} ${cell.dataset.what}`) };
+        changed: [...root.querySelectorAll('.changed')].map(
+            cell => `${cell.closest('tr').dataset.part} ${cell.dataset.what}`) };
 }"""
 
 
@@ -128,7 +128,9 @@ def compare(shown, cfg):
     block.attn.register_forward_hook(hook("scores", lambda m, args, _out: m.attention_weights(args[0])))
     block.attn.register_forward_hook(hook("average", lambda m, args, _out: m.project(args[0])[0]))
     model(torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta"))
-    assert {part: row["shape"] for part, row in rows.items()} == {part: str(shape) for part, shape in seen.items()}
+    assert {part: row["shape"] for part, row in rows.items()} == {
+        part: str(shape) for part, shape in seen.items()
+    }
 
 
 @pytest.mark.parametrize("name", vl.PRESETS)
@@ -198,7 +200,10 @@ def test_refused_in_vitlibs_words(shapes, change, faults):
     assert shown["problem"].startswith(f"{error.value}. ")
     assert shown["faults"] == faults
     assert shown["rows"] == before, "the table keeps the last good one"
-    assert fill(shapes, **{name: getattr(vl.ViTConfig.preset("vit-b/16"), name) for name in change})["problem"] == ""
+    assert (
+        fill(shapes, **{name: getattr(vl.ViTConfig.preset("vit-b/16"), name) for name in change})["problem"]
+        == ""
+    )
 
 
 @pytest.mark.parametrize("change", [{"depth": ""}, {"embed_dim": 10**9}], ids=str)
@@ -217,7 +222,8 @@ def test_what_changed_is_marked_and_said(shapes):
     shown = shapes.evaluate(READ)
     small, large = (vl.ViTConfig.preset("vit-b/16", img_size=side) for side in (224, 384))
     compare(shown, large)
-    assert {one for one in shown["changed"] if one.endswith("parameters")} == {"pos_embed parameters", "total parameters"}
+    marked = {one for one in shown["changed"] if one.endswith("parameters")}
+    assert marked == {"pos_embed parameters", "total parameters"}
     times = vl.count_macs(large) / vl.count_macs(small)
     assert shown["said"].startswith("img_size 224 → 384: parameters ×")
     assert f", in positions; MACs × {times:.4g}." in shown["said"]
@@ -240,5 +246,6 @@ def test_nothing_sticks_out(shapes, width):
     assert shapes.evaluate(
         """() => { const view = document.querySelector('vit-shapes').shadowRoot.querySelector('.view'),
             right = view.getBoundingClientRect().right;
-            return [...view.querySelectorAll('td span, th, input')].every(one => one.getBoundingClientRect().right <= right); }"""
+            return [...view.querySelectorAll('td span, th, input')].every(
+                one => one.getBoundingClientRect().right <= right); }"""
     )
