@@ -1,7 +1,7 @@
 /* `window.vit`: models and pictures for whatever on the page asks for them. Small; the rest loads when it is needed.
 
      vit.models()                  names of the models that lie beside this script
-     await vit.load(name)          { name, config, classes, card, run, readOut }; see vit.js for `run`
+     await vit.load(name)          { name, config, classes, card, weights, run, readOut }; see vit.js for `run`
      await vit.pixels(source)      a picture as a model's pixels; see pictures.js
 
    Where an explorer stands (`<vit-lab>`, ...), its file is loaded once it comes near the window. The script's
@@ -29,7 +29,7 @@
     if (!window.buildViT) await script("vit.js");
     if (!window.vitModels?.[name]) await script(`${name}.js`);
     const made = window.vitModels[name], model = window.buildViT(made);
-    return { name, config: made.config, classes: made.classes, card: made.card,
+    return { name, config: made.config, classes: made.classes, card: made.card, weights: model.weights,
       run: (pixels, interventions) => model.run(pixels, interventions), readOut: (token) => model.readOut(token) };
   })().catch((error) => { delete models[name]; throw error; }));
 

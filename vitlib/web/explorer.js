@@ -27,7 +27,7 @@
     .samples { display: flex; flex-wrap: wrap; gap: 0.35rem; }
     .samples button { line-height: 0; min-height: 0; padding: 2px; }
     .samples canvas { height: 40px; width: 40px; }
-    .grid { aspect-ratio: 1; display: grid; grid-template: repeat(var(--n), 1fr) / repeat(var(--n), 1fr); position: relative; touch-action: pan-y;
+    .grid { aspect-ratio: var(--m, var(--n)) / var(--n); display: grid; grid-template: repeat(var(--n), 1fr) / repeat(var(--m, var(--n)), 1fr); position: relative; touch-action: pan-y;
       user-select: none; }
     .grid > canvas { inset: 0; position: absolute; height: 100%; }
     .grid > button { background: none; border: 0; border-radius: 0; min-height: 0; min-width: 0; padding: 0; position: relative; }
@@ -83,22 +83,22 @@
     } };
   }
 
-  /* n x n buttons over a picture, one tab stop: arrows move, Space and Enter press. */
-  function grid(n, label, press, hover = () => {}) {
-    const canvas = h("canvas", { "aria-hidden": "true" }), node = h("div", { class: "grid", role: "group", "aria-label": label, style: `--n:${n}` }, canvas);
-    const cells = Array.from({ length: n * n }, (_, i) => h("button", { type: "button", tabindex: i ? "-1" : "0", "aria-pressed": "false",
-      "aria-label": `row ${Math.floor(i / n)}, column ${i % n}`, onclick: () => press(i), onpointerenter: (event) => hover(i, event), onfocus: () => hover(i) }));
+  /* n x m buttons over a picture, one tab stop: arrows move, Space and Enter press. */
+  function grid(n, label, press, hover = () => {}, m = n) {
+    const canvas = h("canvas", { "aria-hidden": "true" }), node = h("div", { class: "grid", role: "group", "aria-label": label, style: `--n:${n};--m:${m}` }, canvas);
+    const cells = Array.from({ length: n * m }, (_, i) => h("button", { type: "button", tabindex: i ? "-1" : "0", "aria-pressed": "false",
+      "aria-label": `row ${Math.floor(i / m)}, column ${i % m}`, onclick: () => press(i), onpointerenter: (event) => hover(i, event), onfocus: () => hover(i) }));
     node.append(...cells);
     const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     node.addEventListener("keydown", (event) => {
       const at = cells.indexOf(event.target), step = STEPS[event.key];
       if (at < 0 || !step) return;
       event.preventDefault();
-      const row = Math.floor(at / n) + step[0], col = (at % n) + step[1];
-      if (row < 0 || col < 0 || row >= n || col >= n) return;
+      const row = Math.floor(at / m) + step[0], col = (at % m) + step[1];
+      if (row < 0 || col < 0 || row >= n || col >= m) return;
       cells[at].tabIndex = -1;
-      cells[row * n + col].tabIndex = 0;
-      cells[row * n + col].focus();
+      cells[row * m + col].tabIndex = 0;
+      cells[row * m + col].focus();
     });
     return { node, canvas, cells };
   }

@@ -1,0 +1,232 @@
+"""The position explorer in a page: its tables, similarities and resampled grids are vitlib's."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import matplotlib
+import pytest
+import torch
+import torch.nn.functional as F
+from browsing import needs_browser, opened
+
+import vitlib as vl
+from vitlib.web.export import SCRIPTS, export_web
+
+pytestmark = needs_browser
+
+MODELS = ("cifar10-plain", "drawn10-token")
+ELEMENT = "document.querySelector('vit-positions')"
+METHODS = {
+    "bicubic, antialiased": {"mode": "bicubic", "antialias": True},
+    "bicubic": {"mode": "bicubic"},
+    "bilinear": {"mode": "bilinear"},
+    "nearest": {"mode": "nearest-exact"},
+}
+TRAPS = {"one line": "6.2", "(columns, rows), swapped": "6.1", "the first N, then again": "6.3"}  # chapter 04
+
+
+def page(tmp_path, body, models=()):
+    for script in SCRIPTS.glob("*.js"):
+        shutil.copy(script, tmp_path)
+    for name in models:
+        export_web(*vl.load_pretrained(name), tmp_path / f"{name}.js")
+    (tmp_path / "page.html").write_text(
+        f"""<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>A page</title>
+<script defer src="boot.js" data-models="{" ".join(models)}" data-explorers="vit-positions"></script>
+<body style="max-width: 688px">{body}</body></html>""",
+        encoding="utf-8",
+    )
+    return (tmp_path / "page.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def positions(browser, tmp_path_factory):
+    body = '<vit-positions model="cifar10-plain" resample="6x10"><p>A figure</p></vit-positions>'
+    address = page(tmp_path_factory.mktemp("positions"), body, MODELS)
+    with opened(browser, address, 760) as (tab, wrong):
+        tab.wait_for_selector("vit-positions[data-ready=yes]")
+        yield tab
+        assert wrong == []
+
+
+def get(tab, what):
+    return torch.tensor(
+        tab.evaluate(f"Array.from({ELEMENT}.{what}, one => one.length ? Array.from(one) : one)")
+    )
+
+
+def kind(tab, name, centred=False):
+    tab.get_by_label("Positions", exact=True).select_option(name)
+    tab.get_by_label("minus the mean").set_checked(centred)
+    tab.wait_for_function(f"!{ELEMENT}.again.hidden === {str(name == 'random').lower()}")
+
+
+def size(tab, rows, cols, method="bicubic, antialiased", layout="rows and columns", look="similarity"):
+    for label, value in (("rows", rows), ("columns", cols)):
+        tab.get_by_role("slider", name=label).fill(str(value))
+    tab.get_by_label("Method").select_option(method)
+    tab.get_by_label("The table is taken as").select_option(layout)
+    tab.get_by_label("The new grid shows").select_option(look)
+
+
+def cosines(table, centred=False):
+    unit = F.normalize(table - table.mean(dim=0) if centred else table, dim=1)
+    return unit @ unit.T
+
+
+def learned(name):
+    return vl.load_pretrained(name)[0].pos_embed.table().detach()
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("centred", [False, True])
+def test_learned(positions, name, centred):
+    kind(positions, name, centred)
+    table = learned(name)[0, 1:]
+    assert torch.equal(get(positions, "table").reshape(64, 96), table)
+    assert torch.allclose(get(positions, "alike"), cosines(table, centred), atol=1e-6)
+
+
+def test_sines_and_cosines(positions):
+    """Also on grids that no model at hand has."""
+    kind(positions, "sincos2d")
+    assert (get(positions, "table").reshape(64, 96) - vl.sincos_2d((8, 8), 96)).abs().max() < 1e-6
+    for grid, width in [((3, 4), 8), ((14, 14), 384), ((5, 16), 12), ((24, 7), 768)]:
+        got = positions.evaluate(f"Array.from(vitResample.sincos2d({list(grid)}, {width}))")
+        assert (torch.tensor(got).reshape(-1, width) - vl.sincos_2d(grid, width)).abs().max() < 2e-6
+
+
+def test_random_vectors_are_not_alike(positions):
+    kind(positions, "random")
+    table = get(positions, "table")
+    assert abs(table.std().item() - 0.02) < 1e-3 and abs(table.mean().item()) < 2e-3
+    alike = get(positions, "alike")[~torch.eye(64, dtype=torch.bool)]
+    assert abs(alike.mean()) < 0.01 and abs(alike.std() - 96**-0.5) < 0.01
+    positions.get_by_role("button", name="Draw again").click()
+    assert not torch.equal(table, get(positions, "table"))
+
+
+def test_numbers_and_colours_of_the_places(positions):
+    """Each place's number and colour, by mouse, keyboard and the small maps."""
+    kind(positions, "cifar10-plain")
+    want, colours = cosines(learned("cifar10-plain")[0, 1:]), matplotlib.colormaps["RdBu_r"]
+
+    def shown(chosen):
+        cells = positions.evaluate(
+            f"{ELEMENT}.places.cells"
+            ".map(one => [one.textContent, one.style.background, one.getAttribute('aria-pressed')])"
+        )
+        for value, (text, background, pressed), i in zip(
+            want[chosen].tolist(), cells, range(64), strict=True
+        ):
+            assert abs(float(text.replace("−", "-")) - value) < 0.00501
+            rgb = [int(part) for part in background.removeprefix("rgb(").rstrip(")").split(",")]
+            book = [255 * part for part in colours((value + 1) / 2)[:3]]
+            assert max(abs(a - b) for a, b in zip(rgb, book, strict=True)) < 5
+            assert pressed == str(i == chosen).lower()
+
+    cells = positions.get_by_role("group", name="A place of the grid").get_by_role("button")
+    cells.nth(18).hover()
+    shown(18)
+    verdict = positions.locator("vit-positions .verdict").first.text_content()
+    assert (
+        verdict == "Row 2, column 2 is most like row 2, column 5 (0.77), least like row 5, column 0 (−0.59)."
+    )
+    cells.nth(18).focus()
+    positions.keyboard.press("ArrowDown")
+    positions.keyboard.press("ArrowRight")
+    shown(27)
+    positions.wait_for_timeout(500)
+    assert (
+        positions.locator("vit-positions .silent[role=status]")
+        .text_content()
+        .startswith("Row 3, column 3 is most")
+    )
+    box = positions.locator("vit-positions .all canvas").bounding_box()
+    positions.mouse.move(box["x"] + box["width"] * 7.5 / 8, box["y"] + box["height"] * 0.5 / 8)
+    shown(7)
+    facts = positions.locator("vit-positions dl.facts dd").all_text_contents()
+    assert facts == ["0.69", "0.66", "0.77"], "as in chapter 03"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_resampled_as_in_torch(positions, method):
+    """To the sides of the element, and the antialiased one is vitlib's, for many pairs of sizes and tables."""
+    kind(positions, "drawn10-token")
+    table, draw = learned("drawn10-token"), random.Random(0)
+    sides = [(6, 10), (12, 12), (8, 8), (1, 1), (16, 1), (1, 16), (3, 16), (4, 4)]
+    for rows, cols in sides if method == "bicubic, antialiased" else sides[:3]:
+        size(positions, rows, cols, method)
+        got = get(positions, "resampled").reshape(-1, 96)
+        if method == "bicubic, antialiased":
+            expected = vl.resample_pos_embed(table, (rows, cols), (8, 8))[0, 1:]
+        else:
+            grid = table[:, 1:].mT.unflatten(2, (8, 8))
+            expected = F.interpolate(grid, size=(rows, cols), **METHODS[method]).flatten(2).mT[0]
+        assert (got - expected).abs().max() < 1e-5
+        assert torch.allclose(get(positions, "alike2"), cosines(got), atol=1e-5)
+    pairs = [(draw.randint(1, 20), draw.randint(1, 24)) for _ in range(60)]
+    lines = positions.evaluate(
+        """([method, pairs]) => pairs.map(([old, now]) =>
+            vitResample.METHODS[method](old, now).map(row => Array.from(row)))""",
+        [method, pairs],
+    )
+    for (old, now), line in zip(pairs, lines, strict=True):
+        ones = torch.eye(old)[None, :, None]  # (1, old, 1, old)
+        expected = F.interpolate(ones, size=(1, now), **METHODS[method])[0, :, 0].T
+        assert (torch.tensor(line, dtype=torch.float32) - expected).abs().max() < 1e-5, (old, now)
+
+
+def test_weights_of_a_new_place(positions):
+    """The weights shown are those that an old grid with a 1 in one place would give; with the keyboard."""
+    kind(positions, "cifar10-plain")
+    size(positions, 6, 10)
+    ones = torch.eye(64).reshape(1, 64, 8, 8)  # (1, D, rows, columns): each place in turn
+    expected = F.interpolate(ones, size=(6, 10), mode="bicubic", antialias=True).flatten(2)[0].T  # (60, 64)
+    cells = positions.get_by_role("group", name="A place of the new grid").get_by_role("button")
+    assert cells.count() == 60
+    cells.nth(0).focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        positions.keyboard.press(key)
+    got = positions.locator("vit-positions .map span").all_text_contents()
+    for text, value in zip(got, expected[12].tolist(), strict=True):
+        assert abs(float(text.replace("−", "-") or 0) - value) < 0.00501
+    verdict = positions.locator("vit-positions .map").get_attribute("aria-label")
+    assert verdict.startswith("New row 1, column 2 is at old row 1.50, column 1.50. It takes from ")
+    least, most = expected[12].min(), expected[12].max()
+    assert f"from −{-least:.2f} to {most:.2f}." in verdict
+
+
+def test_the_table_as_one_line(positions):
+    """Chapter 04's ways to get it wrong are as far off as they are there, and so says the page."""
+    kind(positions, "cifar10-plain")
+    size(positions, 6, 10)
+    said = positions.locator("vit-positions details > p").first
+    assert "Every new place is taken for where it is" in said.text_content()
+    for layout, off in TRAPS.items():
+        size(positions, 6, 10, layout=layout)
+        assert f"up to {off} patches away" in said.text_content()
+    size(positions, 6, 10, layout="one line", look="the column it thinks it is in")
+    address = torch.cat([-torch.ones(1, 2), torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))])
+    line = address[None, 1:].mT  # (1, 2, 64)
+    ones = F.interpolate(line[:, :, None], size=(1, 60), mode="bicubic", antialias=True)[0, 1, 0]
+    cells = positions.get_by_role("group", name="A place of the new grid").get_by_role("button")
+    for text, value in zip(cells.all_text_contents(), ones.tolist(), strict=True):
+        assert abs(float(text.replace("−", "-")) - value) < 0.0501
+    size(positions, 6, 10)
+
+
+@pytest.mark.parametrize("width", [360, 760])
+def test_nothing_sticks_out_and_a_tap_asks(browser, positions, width):
+    context = browser.new_context(viewport={"width": width, "height": 900}, has_touch=True)
+    tab = context.new_page()
+    tab.goto(positions.url)
+    tab.wait_for_selector("vit-positions[data-ready=yes]")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.get_by_role("group", name="A place of the grid").get_by_role("button").nth(9).tap()
+    assert tab.locator("vit-positions .verdict").first.text_content().startswith("Row 1, column 1 is")
+    tab.get_by_role("group", name="A place of the new grid").get_by_role("button").nth(13).tap()
+    assert tab.locator("vit-positions .verdict").last.text_content().startswith("New row 1, column 3 is")
+    context.close()
