@@ -70,7 +70,10 @@ PAGES = {
 
            The answer is secret.
 
-        .. note:: Mind this.
+        .. admonition:: Mind
+           :class: tip
+
+           This box stays.
 
         Costs
         -----
@@ -271,7 +274,7 @@ def test_the_glance_is_a_line_with_its_minutes(read):
     line = re.search(r'<summary class="admonition-title">(.*?)</summary>', page)[1]
     assert line == 'At a glance<span class="minutes">45 minutes to read</span>'
     assert "You learn to split." in re.search(r"glance admonition.*?</details>", page, re.S)[0]
-    assert page.count("data-minutes") == 1 and '<div class="admonition note">' in page, "other boxes stay"
+    assert page.count("data-minutes") == 1 and '<div class="tip admonition">' in page, "other boxes stay"
 
 
 def test_a_solution_is_a_line_that_names_its_exercise(read):
