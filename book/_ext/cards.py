@@ -134,8 +134,8 @@ def link_page(app, doctree, here: str) -> None:
 
 def first_sentence(text: str) -> str:
     """The first sentence, without the works it cites."""
-    text = re.sub(r" ?\([A-Z][^()]*\d{4}\w?\)", "", text)
-    return re.split(r"(?<=[.!?]) (?=[A-Z\"“])", text, maxsplit=1)[0]
+    text = re.sub(r" ?[(\[][A-Z][^()\[\]]*\d{4}\w?[)\]]", "", text)
+    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z\"“])", text, maxsplit=1)[0]
 
 
 def write_cards(app, error) -> None:

@@ -33,5 +33,5 @@ def set_page(app, doctree, docname: str) -> None:
 
 def setup(app):
     """Runs on the finished page, so that labels and files keep what was typed."""
-    app.connect("doctree-resolved", set_page, priority=950)
+    app.connect("doctree-resolved", set_page, priority=850)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
