@@ -1,7 +1,7 @@
 """One way to write numbers on the page: 69.8 % with a narrow space that does not break, and a real minus.
 
 Notebooks print tables in Markdown with Python's own marks ("69.8%", "-0.4"). Prose and tables are set here; code,
-printed text and equations stay as they are.
+printed text and equations stay as they are. No line begins with the comma behind a formula or a name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,30 @@ def set_page(app, doctree, docname: str) -> None:
             text.parent.replace(text, nodes.Text(written))
 
 
+def keep_marks(app, doctree, docname: str) -> None:
+    """Ties a bracket before a formula or a name, and marks behind it, to it: browsers break lines at its sides."""
+    for node in [*doctree.findall(nodes.math), *doctree.findall(nodes.literal)]:
+        while isinstance(node.parent, nodes.reference) and len(node.parent) == 1:
+            node = node.parent
+        row = node.parent
+        if not isinstance(row, nodes.TextElement) or isinstance(row, AS_IT_IS):
+            continue
+        i = row.index(node)
+        before = str(row[i - 1]) if i and isinstance(row[i - 1], nodes.Text) else ""
+        behind = str(row[i + 1]) if i + 1 < len(row) and isinstance(row[i + 1], nodes.Text) else ""
+        opening = re.search(r"[(\[“‘]*$", before)[0]
+        closing = re.match(r"[^\w\s(–—]*", behind)[0]
+        if not opening + closing:
+            continue
+        kept = nodes.inline("", "", nodes.Text(opening), node.deepcopy(), nodes.Text(closing), classes=["kept"])
+        around = [before.removesuffix(opening), kept, behind.removeprefix(closing)]
+        row[i - bool(before) : i + 1 + bool(behind)] = [
+            nodes.Text(each) if isinstance(each, str) else each for each in around if each
+        ]
+
+
 def setup(app):
     """Runs on the finished page, so that labels and files keep what was typed."""
+    app.connect("doctree-resolved", keep_marks, priority=960)
     app.connect("doctree-resolved", set_page, priority=950)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
