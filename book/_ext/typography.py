@@ -64,11 +64,7 @@ def keep_marks(app, doctree, docname: str) -> None:
 
 
 def setup(app):
-    """Runs on the finished page, so that labels and files keep what was typed."""
-<<<<<<< HEAD
+    """Numbers are set when links are made and before the search reads; what stays on a line is tied at the very end."""
     app.connect("doctree-resolved", set_page, priority=850)
-=======
     app.connect("doctree-resolved", keep_marks, priority=960)
-    app.connect("doctree-resolved", set_page, priority=950)
->>>>>>> w10-look
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
