@@ -135,9 +135,9 @@ def test_a_card_says_the_first_sentence_without_its_sources(text, first):
 
 def test_long_terms_come_first_and_each_once_in_a_section():
     found = linked(
-        paragraph("The patch embedding cuts."), paragraph("Two patchs, a patch; MLPs, an mlp, an MLP.")
+        paragraph("The patch embedding cuts."), paragraph("Two patches, a patch; MLPs, an mlp, an MLP.")
     )
-    assert [word for word, _ in found] == ["patch embedding", "patchs", "MLPs"]
+    assert [word for word, _ in found] == ["patch embedding", "patches", "MLPs"]
     assert found[0][1] == "key-concepts#term-Patch embedding"
 
 
