@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import re
 import threading
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,6 +20,7 @@ from tools.pdf import chromium
 FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync""".split()
 CHROMIUM = chromium()
+ELSEWHERE = re.compile(r"^(?!https?://127\.0\.0\.1[:/]|(?:about|blob|data|file):)")
 PAGES = [*toc_pages(), "search", "genindex"]
 
 needs_browser = [
@@ -65,21 +66,28 @@ def opened(browser, url, width=1280):
     tab = context.new_page()
     wrong = []
 
-    def allow_local(route):
-        parts = urlsplit(route.request.url)
-        if parts.hostname in {None, "127.0.0.1"} or parts.scheme in {"data", "blob", "file"}:
-            route.continue_()
-        else:
-            wrong.append(f"request to {route.request.url}")
-            route.abort()
+    def refuse(route):
+        wrong.append(f"request to {route.request.url}")
+        route.abort()
 
-    tab.route("**/*", allow_local)
+    tab.route(ELSEWHERE, refuse)
     tab.on("console", lambda message: message.type == "error" and wrong.append(f"console: {message.text}"))
     tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
     tab.on("response", lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}"))
     tab.goto(url, wait_until="load")
     tab.wait_for_function("document.fonts.status === 'loaded'")
     yield tab, wrong
+    context.close()
+
+
+@contextlib.contextmanager
+def unscripted(browser, url, width=1280):
+    """Opens a page without scripts."""
+    context = browser.new_context(java_script_enabled=False, viewport={"width": width, "height": 900})
+    context.set_default_timeout(120_000)
+    tab = context.new_page()
+    tab.goto(url)
+    yield tab
     context.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browsing import built, needs_browser, opened
+from browsing import built, needs_browser, opened, unscripted
 
 from tools.build import HTML
 
@@ -50,12 +50,9 @@ def test_a_search_goes_on_by_keyboard(browser, address):
 
 
 def test_search_without_scripts_leads_on(browser, address):
-    context = browser.new_context(java_script_enabled=False)
-    tab = context.new_page()
-    tab.goto(f"{address}/{built('search')}")
-    links = tab.locator("noscript a")
-    assert links.count() == 3 and all(link.is_visible() for link in links.all())
-    context.close()
+    with unscripted(browser, f"{address}/{built('search')}") as tab:
+        links = tab.locator("noscript a")
+        assert links.count() == 3 and all(link.is_visible() for link in links.all())
 
 
 def test_cards_explain_terms_and_names(browser, root):

@@ -74,8 +74,17 @@ def patterns(env) -> dict[str, tuple[re.Pattern, str]]:
     for (kind, name), (docname, anchor) in env.get_domain("std").objects.items():
         if kind == "term" and docname == GLOSSARY and name not in AMBIGUOUS:
             case = re.NOFLAG if name.isupper() else re.IGNORECASE
-            known[name] = (re.compile(rf"(?<![\w-]){re.escape(name)}s?(?![\w-])", case), anchor)
+            word = re.escape(name) + ("(?:es)?" if name.endswith("ch") else "s?")
+            known[name] = (re.compile(rf"(?<![\w-]){word}(?![\w”-])", case), anchor)  # “patch” is no patch
     return dict(sorted(known.items(), key=lambda item: -len(item[0])))
+
+
+def first_use(text: str, name: str, known: dict) -> re.Match | None:
+    """Where a text first uses a key term by itself: the patch of "patch size" is none."""
+    longer = [other for other in known if name.lower() in other.lower() and other != name]
+    taken = [found.span() for other in longer for found in known[other][0].finditer(text)]
+    words = known[name][0].finditer(text)
+    return next((w for w in words if not any(a <= w.start() and w.end() <= b for a, b in taken)), None)
 
 
 def link_terms(app, part: nodes.Node, here: str, known: dict) -> None:
@@ -89,8 +98,8 @@ def link_terms(app, part: nodes.Node, here: str, known: dict) -> None:
     todo = list(walk(part, nodes.Text))
     while todo:
         text = todo.pop(0)
-        for name, (pattern, anchor) in known.items():
-            found = None if name in used else pattern.search(text.astext())
+        for name, (_, anchor) in known.items():
+            found = None if name in used else first_use(text.astext(), name, known)
             if found:
                 used.add(name)
                 whole, (start, end) = text.astext(), found.span()
@@ -134,8 +143,8 @@ def link_page(app, doctree, here: str) -> None:
 
 def first_sentence(text: str) -> str:
     """The first sentence, without the works it cites."""
-    text = re.sub(r" ?\([A-Z][^()]*\d{4}\w?\)", "", text)
-    return re.split(r"(?<=[.!?]) (?=[A-Z\"“])", text, maxsplit=1)[0]
+    text = re.sub(r" ?[(\[][A-Z][^()\[\]]*\d{4}\w?[)\]]", "", text)
+    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z\"“])", text, maxsplit=1)[0]
 
 
 def write_cards(app, error) -> None:

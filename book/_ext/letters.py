@@ -21,6 +21,6 @@ def put_letters(app, doctree, docname: str) -> None:
 
 
 def setup(app):
-    """Registers with Sphinx."""
-    app.connect("doctree-resolved", put_letters)
+    """Runs after the search has read the page: letters are nothing to find."""
+    app.connect("doctree-resolved", put_letters, priority=910)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

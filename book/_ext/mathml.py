@@ -18,6 +18,7 @@ from sphinx.util.math import get_node_equation_number
 from tools.site.fonts import CHARACTERS
 
 convert = cache(LatexToMathML(fancy_error=False).convert_with_local_state)
+LEANING = set("FHJKMNPTUVWXYZf")  # whose italics reach far beyond their width
 log = logging.getLogger(__name__)
 
 
@@ -33,6 +34,8 @@ def mathml(tex: str, display: bool) -> str:
         raise ValueError(f"{' '.join(foreign)} is not in the font: add it to tools/site/fonts.py")
     row = ElementTree.Element("mrow")
     row.extend(root)
+    if len(row) and row[-1].tag == "mi" and row[-1].text in LEANING:
+        root.set("class", "leans")
     root[:] = [ElementTree.Element("semantics")]
     note = ElementTree.Element("annotation", encoding="application/x-tex")
     note.text = tex

@@ -41,7 +41,8 @@ def entries(doctree) -> list[dict]:
         title = next((child for child in section if isinstance(child, nodes.title)), None)
         body = [child for child in section if not isinstance(child, APART)]
         if title is not None:
-            text = " ".join(filter(None, (text_of(child, APART) for child in body)))
+            # A section within an admonition, without a title, is the text of an exercise
+            text = " ".join(filter(None, (text_of(child, APART[1:]) for child in body)))
             add(text_of(title), section["ids"], text, "".join(map(code_of, body)))
     for item in doctree.findall(nodes.definition_list_item):
         term = next((child for child in item if isinstance(child, nodes.term)), None)

@@ -70,6 +70,18 @@ def fit_delimiters(font) -> None:
                 metrics[glyph] = (right - left + 100, metrics[glyph][1] + 50 - left)
 
 
+def fit_roots(font) -> None:
+    """Makes tall root signs as narrow as the plain one: browsers leave room for the widest behind every root."""
+    variants, metrics = font["MATH"].table.MathVariants, font["hmtx"].metrics
+    plain = font.getBestCmap()[0x221A]
+    construction = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(plain)]
+    tall = {record.VariantGlyph for record in construction.MathGlyphVariantRecord} - {plain}
+    for glyph in sorted(tall | {part.glyph for part in construction.GlyphAssembly.PartRecords}):
+        share = metrics[plain][0] / metrics[glyph][0]
+        redraw(font, glyph, (share, 0, 0, 1, 0, 0))
+        metrics[glyph] = (metrics[plain][0], round(share * metrics[glyph][1]))
+
+
 def bounds(font, glyph: str) -> tuple[int, int, int, int]:
     """The box of a glyph's ink."""
     from fontTools.pens.boundsPen import BoundsPen
@@ -118,6 +130,7 @@ def main(math: str, icons: str) -> None:
 
     font = TTFont(math)
     fit_delimiters(font)
+    fit_roots(font)
     prime = font.getBestCmap()[0x2032]  # browsers make it small and raise it, which this glyph is already
     low = bounds(font, prime)[1]
     redraw(font, prime, (1.3, 0, 0, 1.3, 0, 90 - 1.3 * low))

@@ -84,7 +84,7 @@ class Card(Figure):
         """Whether nothing reaches beyond the card, and no tick's label into the next one's."""
         rows = [[label.get_window_extent() for label in ax.get_xticklabels()] for ax in self.axes]
         apart = all(a.x1 < b.x0 for row in rows for a, b in itertools.pairwise(row))
-        return apart and self.get_tightbbox().width <= self.get_figwidth()
+        return apart and bool(self.get_tightbbox().width <= self.get_figwidth())
 
 
 def text_size(texts: Iterable[str], **font) -> np.ndarray:
