@@ -11,7 +11,9 @@ import vitlib as vl
 @pytest.fixture(scope="module", params=["token", "avg"])
 def model(request):
     torch.manual_seed(0)
-    cfg = vl.ViTConfig(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=3, global_pool=request.param)
+    cfg = vl.ViTConfig(
+        img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=3, global_pool=request.param
+    )
     model = vl.VisionTransformer(cfg).eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.2)

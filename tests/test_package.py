@@ -32,7 +32,8 @@ ARROWS = {
     "viz": (*BASE, "data", "model", "explain"),
     "studies": (*BASE, "data", "model", "weights", "explain", "train"),
     "doctor": (*BASE, "data", "model", "train"),
-    "cli": (*BASE, "data", "model", "weights", "train", "studies"),
+    "web": (*BASE, "data", "model"),
+    "cli": (*BASE, "data", "model", "weights", "train", "studies", "web"),
     "__main__": ("cli",),
 }
 FILES = {

@@ -8,8 +8,8 @@ A page has one by writing its tag, with a paragraph or a figure in it for reader
 
     </vit-attention>
 
-Every page gets `boot.js`, which is small and loads the rest when an explorer comes near the window. The models are written
-from `vitlib/results` when the book is built.
+Every page gets `boot.js`, which is small and loads the rest when an explorer comes near the window. The models are
+written from `vitlib/results` when the book is built.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import json
 import shutil
 from pathlib import Path
 
-MODELS = ("cifar10-modern", "drawn10-token")
+MODELS = ("cifar10-modern", "cifar10-plain", "drawn10-token")
 FOLDER = "vit"
 
 
@@ -34,8 +34,8 @@ def write_scripts(app, error) -> None:
     if error or app.builder.name != "html":
         return
     from vitlib.evidence import load_results
+    from vitlib.web.export import export_web, photos_script, samples_script
     from vitlib.weights.pretrained import load_pretrained
-    from vitlib.web.export import export_web, samples_script
 
     folder = Path(app.outdir) / "_static" / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,6 +44,7 @@ def write_scripts(app, error) -> None:
     for name in MODELS:
         export_web(*load_pretrained(name), folder / f"{name}.js")
     (folder / "samples.js").write_text(samples_script(), encoding="utf-8")
+    (folder / "photos.js").write_text(photos_script(), encoding="utf-8")
     lab = json.dumps({"models": load_results("lab")["models"]})
     (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")
 

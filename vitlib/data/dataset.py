@@ -232,3 +232,11 @@ def check_batch(images: Tensor, shape: str = "B C H W") -> None:
     """Refuse `images` that are not of this `shape`, uint8 or float."""
     check_images(images, shape)
     check_dtype(images, "uint8 or float", "convert integers in [0, 255] with images.to(torch.uint8)")
+
+
+def class_names(card: dict) -> list[str]:
+    """The names of a model's classes, from its card; those of the book's own models are older than that entry."""
+    known = {"cifar10": CIFAR10_CLASSES, "drawn10": DRAWN10_CLASSES}
+    names = card.get("classes") or known.get(card.get("recipe", {}).get("data"), ())
+    count = card["config"]["num_classes"]
+    return list(names) if len(names) == count else [f"class {i}" for i in range(count)]

@@ -48,9 +48,10 @@ def intervene(
 
     Source: Naseer et al. 2021 (arXiv 2105.10497) drop and shuffle patches in this way; chapter 15.
 
-    >>> model = VisionTransformer(ViTConfig(depth=1)).eval()
+    >>> import vitlib as vl
+    >>> model = vl.VisionTransformer(vl.ViTConfig(depth=1)).eval()
     >>> image = torch.rand(1, 3, 32, 32)
-    >>> torch.equal(intervene(model, image), model(image))
+    >>> torch.allclose(intervene(model, image), model(image))
     True
     """
     cfg, N = model.cfg, model.cfg.num_patches

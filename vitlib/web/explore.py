@@ -15,7 +15,11 @@ from vitlib.web.export import SCRIPTS, web_script
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
-EXPLORERS = {"lab": ["lab-tour.js"], "attention": []}  # and what each needs beside what all do
+EXPLORERS = {
+    "lab": ["lab-tour.js"],
+    "attention": [],
+    "positions": ["resample.js"],
+}  # and what each needs beside what all do
 MOST = 24  # pictures to choose from
 
 
@@ -50,7 +54,7 @@ def explore(
         model: A `VisionTransformer` as the book's recipes make them, of at most some 480,000 parameters.
         images: uint8 (n, 3, H, W) of the model's size, to choose from; the first 24 are taken.
         classes: The names of the model's classes; by default "class 0" and so on.
-        kind: "lab" or "attention".
+        kind: "lab", "attention" or "positions".
 
     Returns:
         What a notebook shows when it is the last line of a cell.
@@ -62,14 +66,20 @@ def explore(
     Source: chapter 09.
     """
     check_choice("explorer", kind, EXPLORERS)
-    card = {"name": "your model", "config": {"num_classes": getattr(model, "cfg", None) and model.cfg.num_classes}}
+    card = {
+        "name": "your model",
+        "config": {"num_classes": getattr(model, "cfg", None) and model.cfg.num_classes},
+    }
     script = web_script(model, card if classes is None else {**card, "classes": list(classes)})
     size = model.cfg.image_shape[0]
     check_images(images, f"n 3 {size} {size}", "load them with vl.load_image(path, size)")
     check_dtype(images, "uint8", "do not normalise them")
     if classes is not None and len(classes) != model.cfg.num_classes:
         raise ValueError(f"expected {model.cfg.num_classes} names of classes, got {len(classes)}")
-    coded = {f"picture {i}": base64.b64encode(image.numpy().tobytes()).decode() for i, image in enumerate(images[:MOST])}
+    coded = {
+        f"picture {i}": base64.b64encode(image.numpy().tobytes()).decode()
+        for i, image in enumerate(images[:MOST])
+    }
     files = ["boot.js", "vit.js", "pictures.js", "explorer.js", *EXPLORERS[kind], f"vit-{kind}.js"]
     here = json.dumps([*files, "samples.js", "lab-results.js"])
     head = f"window.vitHere = {here}; window.vitSamples = {json.dumps(coded)}; window.vitLab = {{ models: {{}} }};"

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from vitlib.data.dataset import class_names
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
 from vitlib.evidence import write_atomic
 from vitlib.model.vit import VisionTransformer
-from vitlib.weights.pretrained import class_names
 
 __all__ = ["SCRIPTS", "export_web", "photos_script", "samples_script", "web_script"]
 
