@@ -1,7 +1,8 @@
-/* <vit-lab model="cifar10-modern" picture="cat">: a Vision Transformer to take apart, and to watch while it happens.
+/* <vit-lab model="cifar10-modern" picture="cat" brief>: a Vision Transformer to take apart, and to watch while it happens.
 
    All that was done to the picture and to the model is one small object, `state`; every change makes a new one, so that
-   undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass. */
+   undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass.
+   With `brief`, only the picture, the answer and the eraser are shown. */
 (() => {
   "use strict";
 
@@ -16,14 +17,6 @@
   };
   const TOOLS = { remove: "Rub out", paint: "Paint grey", swap: "Swap two" };
   const HINTS = { remove: "The token is left out, as if the picture had no such patch.", paint: "The patch stays and becomes grey; the model sees grey.", swap: "Press two patches: their contents change places." };
-
-  /* Ways to rank the patches, most important first; three of them know nothing of the model. */
-  const RANKINGS = {
-    "attention": (lab) => lab.attended(),
-    "pixel variance": (lab) => lab.variances(),
-    "centre first": (lab) => Array.from({ length: lab.N }, (_, i) => -Math.hypot(Math.floor(i / lab.n) - (lab.n - 1) / 2, (i % lab.n) - (lab.n - 1) / 2)),
-    "random": (lab) => lab.chance,
-  };
 
   class VitLab extends VitExplorer {
     static style = `
@@ -46,15 +39,15 @@
       this.grid = grid(this.n, "The picture: 8 by 8 patches", (i) => this.press(i));
       this.rubbing();
       const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name), img_size);
-      if (!window.vitTour) await window.vit.script("lab-tour.js");
-      if (!window.vitLab) await window.vit.script("lab-results.js");
+      await Promise.all(["lab-parts.js", "lab-tour.js", "lab-results.js"].map((file) => window.vit.script(file)));
       this.verdict = h("p", { class: "verdict" });
       this.change = h("p", {});
       this.hint = h("p", { class: "note" });
       this.bars = bars(this.model.classes);
-      this.view.append(this.guide(), this.verdict, this.change, h("div", { class: "sides" },
-        h("div", {}, this.grid.node, this.hint, this.toolbox()), h("div", {}, this.bars.node, this.lens(), this.rankings())), this.inside(), picker, this.foot());
-      const state = this.fromLink(), first = this.getAttribute("picture") ?? "cat"; // a link may name another picture
+      const tools = this.toolbox(), parts = [this.lens(), this.rankings()], inside = this.inside(), brief = this.hasAttribute("brief");
+      this.view.append(...(brief ? [] : [this.guide()]), this.verdict, this.change, h("div", { class: "sides" },
+        h("div", {}, this.grid.node, this.hint, ...(brief ? [] : [tools])), h("div", {}, this.bars.node, ...(brief ? [picker] : parts))), ...(brief ? [] : [inside, picker, this.foot()]));
+      const state = window.vitLabParts.fromLink(this), first = this.getAttribute("picture") ?? "cat"; // a link may name another picture
       this.take(sample(first), first, state);
     }
 
@@ -161,11 +154,11 @@
 
     rankings() {
       this.slider = h("input", { type: "range", min: "0", max: String(this.N), value: "0", "aria-label": "How many patches" });
-      this.ranking = h("select", { "aria-label": "Ranked by" }, Object.keys(RANKINGS).map((name) => h("option", {}, name)));
+      this.ranking = h("select", { "aria-label": "Ranked by" }, Object.keys(window.vitLabParts.RANKINGS).map((name) => h("option", {}, name)));
       this.mode = h("select", { "aria-label": "Remove or keep" }, h("option", { value: "delete" }, "remove the first"), h("option", { value: "insert" }, "keep only the first"));
       this.count = h("output", {}, "0");
       const apply = () => {
-        const scores = RANKINGS[this.ranking.value](this), order = [...scores.keys()].sort((a, b) => scores[b] - scores[a]), k = Number(this.slider.value);
+        const scores = window.vitLabParts.RANKINGS[this.ranking.value](this), order = [...scores.keys()].sort((a, b) => scores[b] - scores[a]), k = Number(this.slider.value);
         this.count.textContent = `${k} patches`;
         const removed = this.mode.value === "delete" ? order.slice(0, k) : order.slice(k);
         if (!this.sliding) this.past.push(this.state);
@@ -199,7 +192,7 @@
       const done = h("span", { role: "status", class: "note" });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       return h("div", { class: "row part" }, h("button", { type: "button", onclick: async () => {
-        const link = this.link();
+        const link = window.vitLabParts.link(this);
         history.replaceState(null, "", link);
         try { await navigator.clipboard.writeText(location.href); done.textContent = "The link is copied."; } catch { done.textContent = "The address line holds the link."; }
       } }, "Link to this"), done, h("span", { class: "note" }, [`${this.name}: ${parameters.toLocaleString("en")} parameters`, ...(accuracy === null ? [] : [`trained on ${dataset}`, `${percent(accuracy)} of its test images right`])].join(", ") + ". Your picture stays on this page."));
@@ -219,67 +212,6 @@
       };
       show(null);
       return node;
-    }
-
-    // Links
-
-    link() {
-      const { order, painted, removed, positions, heads } = this.state, plain = order.every((from, to) => from === to);
-      const picture = window.vitSamples[this.picture] ? this.picture : null; // a picture of the reader's is in no link
-      return `#lab=${btoa(JSON.stringify({ model: this.name, picture, order: plain ? null : order, painted, removed, positions, heads }))}`;
-    }
-
-    /* The state of a link; whatever is not exactly right in it is as if it were not there. */
-    fromLink() {
-      const text = location.hash.match(/^#lab=([A-Za-z0-9+/=]{1,8000})$/)?.[1], fresh = this.fresh();
-      if (!text) return fresh;
-      try {
-        const got = JSON.parse(atob(text)), { N } = this, all = (list, most) => Array.isArray(list) && list.every((i) => Number.isInteger(i) && i >= 0 && i < most);
-        const permutes = (list) => all(list, N) && new Set(list).size === N;
-        if (got.model !== this.name) return fresh;
-        if (Object.hasOwn(window.vitSamples, got.picture ?? "")) this.setAttribute("picture", got.picture);
-        return { order: permutes(got.order) ? got.order : fresh.order, painted: all(got.painted, N) ? [...new Set(got.painted)] : [], removed: all(got.removed, N) ? [...new Set(got.removed)] : [],
-          positions: got.positions === "none" || permutes(got.positions) ? got.positions : null,
-          heads: Array.isArray(got.heads) ? got.heads.filter((one) => all(one, Math.max(this.L, this.heads)) && one.length === 2 && one[0] < this.L && one[1] < this.heads) : [] };
-      } catch { return fresh; }
-    }
-
-    // What is computed from the last forward pass
-
-    /* What the head would say of each token after `layer` blocks: (N, K) probabilities of patches, and the picture's. */
-    answers(layer) {
-      const { N, model } = this, { embed_dim: D, num_classes: K, global_pool } = model.config, start = layer * (1 + N) * D;
-      const token = (t) => model.readOut(this.result.tokens.subarray(start + t * D, start + (t + 1) * D));
-      const probs = (logits) => { const most = Math.max(...logits), e = [...logits].map((x) => Math.exp(x - most)), sum = e.reduce((a, b) => a + b); return e.map((x) => x / sum); };
-      const there = [...Array(N).keys()].filter((i) => !this.state.removed.includes(i)), each = new Map(there.map((i) => [i, token(1 + i)]));
-      const whole = global_pool === "token" || !there.length ? token(0) : Array.from({ length: K }, (_, k) => there.reduce((sum, i) => sum + each.get(i)[k], 0) / there.length);
-      return { patches: new Map([...each].map(([i, logits]) => [i, probs(logits)])), whole: probs(whole) };
-    }
-
-    /* Attention that each patch gets in the last layer, heads averaged: from CLS, or from all patches where none reads CLS. */
-    attended() {
-      const { N, L, heads } = this, T = 1 + N, { attention } = this.full(), sums = new Float32Array(N), queries = this.model.config.global_pool === "token" ? [0] : [...Array(N).keys()].map((i) => 1 + i);
-      for (let head = 0; head < heads; head++) for (const q of queries) for (let i = 0; i < N; i++) sums[i] += attention[(((L - 1) * heads + head) * T + q) * T + 1 + i];
-      return sums;
-    }
-
-    /* The result with every patch there: a ranking must not change while it is followed. */
-    full() {
-      const { positions, heads } = this.state;
-      return this.model.run(window.vitPictures.standardise(this.picturesque()), { positions, heads });
-    }
-
-    variances() {
-      const { size, P, n, shown } = this;
-      return Array.from({ length: this.N }, (_, i) => {
-        let sum = 0, squares = 0;
-        for (let c = 0; c < 3; c++) for (let p1 = 0; p1 < P; p1++) for (let p2 = 0; p2 < P; p2++) {
-          const value = shown[(c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P + p2];
-          sum += value;
-          squares += value * value;
-        }
-        return squares / (3 * P * P) - (sum / (3 * P * P)) ** 2;
-      });
     }
 
     // The view
@@ -307,18 +239,18 @@
         button.setAttribute("aria-pressed", String(!off));
         button.textContent = off ? "–" : "✓";
       });
-      this.drawLens();
+      if (!this.hasAttribute("brief")) this.drawLens();
       this.say(`${this.verdict.textContent}. ${this.change.textContent}`);
     }
 
     drawLens() {
       const { classes } = this.model, best = (list) => list.indexOf(Math.max(...list));
       this.steps.forEach((button, layer) => {
-        const { whole } = this.answers(layer), k = best(whole);
+        const { whole } = window.vitLabParts.answers(this, layer), k = best(whole);
         button.replaceChildren(layer ? `block ${layer - 1}` : "patches", h("br"), h("b", {}, classes[k]), h("br"), percent(whole[k]));
         button.setAttribute("aria-pressed", String(layer === this.layer));
       });
-      const { patches } = this.answers(this.layer), counts = new Map();
+      const { patches } = window.vitLabParts.answers(this, this.layer), counts = new Map();
       this.says.replaceChildren(...Array.from({ length: this.N }, (_, i) => {
         const probs = patches.get(i);
         if (!probs) return h("span", {});
