@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 
 import numpy as np
@@ -49,7 +48,9 @@ RUN = """async ([name, cases]) => {
 def test_logits_are_pytorchs(browser, tmp_path, pool):
     """200 pictures, each with another intervention, on weights that do something."""
     torch.manual_seed(0)
-    cfg = vl.ViTConfig(img_size=16, patch_size=4, embed_dim=24, depth=3, num_heads=3, mlp_ratio=1.5, global_pool=pool)
+    cfg = vl.ViTConfig(
+        img_size=16, patch_size=4, embed_dim=24, depth=3, num_heads=3, mlp_ratio=1.5, global_pool=pool
+    )
     model = vl.VisionTransformer(cfg).eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.15)
@@ -57,7 +58,9 @@ def test_logits_are_pytorchs(browser, tmp_path, pool):
     draw = torch.Generator().manual_seed(1)
     images = torch.randn(200, 3, 16, 16, generator=draw)
     done = [random_intervention(draw, cfg) for _ in images]
-    wanted = torch.cat([vl.intervene(model, image[None], **what) for image, what in zip(images, done, strict=True)])
+    wanted = torch.cat(
+        [vl.intervene(model, image[None], **what) for image, what in zip(images, done, strict=True)]
+    )
     address = page(tmp_path, "<p>nothing</p>", [(model, {"name": "tiny", "config": {"num_classes": 10}})])
     tab = browser.new_page()
     tab.goto(address)
@@ -67,3 +70,106 @@ def test_logits_are_pytorchs(browser, tmp_path, pool):
     assert (found[:, :-1] - wanted).abs().max() < 1e-3
     assert (found[:, -1] - 1).abs().max() < 1e-5
     assert wanted.std() > 0.1, "the model says the same of everything"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, str]:
+    """One picture in many forms, as readers have them."""
+    folder = tmp_path_factory.mktemp("pictures")
+    photo = Image.fromarray(vl.sample_image("astronaut").permute(1, 2, 0).numpy())
+    wide = photo.crop((0, 40, 512, 400))
+    turned = Image.Exif()
+    turned[0x0112] = 6  # the camera was held upright
+    clear = photo.convert("RGBA")
+    clear.putalpha(Image.linear_gradient("L").resize(photo.size))
+    forms = {
+        "photo.png": (photo, {}),
+        "wide.jpg": (wide, {"quality": 90}),
+        "photo.webp": (wide, {"quality": 80}),
+        "grey.png": (wide.convert("L"), {}),
+        "turned.jpg": (wide, {"exif": turned}),
+        "clear.png": (clear, {}),
+        "small.png": (photo.resize((20, 31)), {}),
+        "panorama.jpg": (photo.resize((12000, 300)), {}),
+    }
+    for name, (picture, options) in forms.items():
+        picture.save(folder / name, **options)
+    (folder / "empty.png").write_bytes(b"")
+    (folder / "text.png").write_text("no picture")
+    return {path.name: str(path) for path in folder.iterdir()}
+
+
+def test_own_pictures_get_the_packages_answer(browser, tmp_path, files):
+    """Within 0.01 of `vl.predict`; what is no picture is refused in a sentence, and the last one stays."""
+    model, card = vl.load_pretrained("drawn10-token")
+    address = page(tmp_path, '<vit-lab model="drawn10-token" picture="cat"></vit-lab>', [(model, card)])
+    with explorer(browser, address, "vit-lab") as tab:
+        choose, lab = tab.locator("vit-lab input[type=file]"), "document.querySelector('vit-lab')"
+        for name in (name for name in files if name not in ("empty.png", "text.png")):
+            tab.evaluate(f"{lab}.picture = null")
+            choose.set_input_files(files[name])
+            tab.wait_for_function(f"{lab}.picture === 'your picture'")
+            found = torch.tensor(tab.evaluate(f"[...{lab}.result.probs]"))
+            wanted = vl.predict(model, vl.load_image(files[name], 32)[None])[0]
+            assert (found - wanted).abs().max() < 0.01, name
+        for name, says in (("empty.png", "is empty"), ("text.png", "no picture that the browser can read")):
+            choose.set_input_files(files[name])
+            tab.get_by_text(says).wait_for()
+            assert tab.evaluate(f"[...{lab}.result.probs]") == found.tolist()
+
+
+@pytest.mark.parametrize("kind", ["lab", "attention", "positions"])
+def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
+    """`vl.explore` shows the reader's own model and pictures in a frame of its own, without a file or a request."""
+    model, card = tiny_model("mine", global_pool="avg")
+    images = torch.stack([vl.sample_image(name, 32) for name in ("coffee", "cat")])
+    shown = vl.explore(model, images, [f"thing {i}" for i in range(10)], kind)
+    (tmp_path / "notebook.html").write_text(f'<meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
+    asked = []
+    tab = browser.new_page()
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto((tmp_path / "notebook.html").as_uri())
+    frame = tab.frame_locator("iframe")
+    frame.locator(f"vit-{kind}[data-ready=yes]").wait_for(timeout=60_000)
+    if kind == "lab":
+        assert frame.get_by_text("thing").count() >= 5
+        found = frame.locator("vit-lab").evaluate("lab => [...lab.result.probs]")
+        wanted = vl.predict(model.half().float(), images[:1])[0]
+        assert (torch.tensor(found) - wanted).abs().max() < 1e-3
+    assert [url for url in asked if not url.startswith(("data:", "about:", "blob:"))] == [tab.url]
+    tab.close()
+
+
+@pytest.mark.errors
+def test_other_models_are_refused():
+    """In a sentence, with what to do: kind, size, names, pictures."""
+    images = torch.zeros(1, 3, 32, 32, dtype=torch.uint8)
+    for changes, says in (
+        ({"pos_embed": "relative"}, "expected a model with pos_embed='learned'"),
+        ({"embed_dim": 192, "depth": 12}, "at most 1.3 MB"),
+    ):
+        model = vl.VisionTransformer(vl.ViTConfig(**changes))
+        with pytest.raises(ValueError, match=says):
+            vl.explore(model, images)
+    model, _ = tiny_model("mine")
+    with pytest.raises(ValueError, match="expected 10 names of classes, got 2"):
+        vl.explore(model, images, ["cat", "dog"])
+    with pytest.raises(ValueError, match="uint8"):
+        vl.explore(model, images.float())
+    with pytest.raises(ValueError, match="explorer"):
+        vl.explore(model, images, kind="movie")
+    with pytest.raises(ValueError, match="expected a VisionTransformer"):
+        vl.explore(torch.nn.Linear(2, 2), images)
+
+
+def test_export_web_is_one_script(tmp_path):
+    """float16 in base64, sizes in the order of the weights; written whole, and safe inside a page."""
+    model, card = tiny_model("a</script>b")
+    path = vl.export_web(model, card, tmp_path / "model.js")
+    text = path.read_text(encoding="utf-8")
+    assert "</script>" not in text and list(tmp_path.iterdir()) == [path]
+    made = json.loads(text[text.index("] = ") + 4 : text.rindex(";")].replace("<\\/", "</"))
+    weights = np.frombuffer(base64.b64decode(made["data"]), "<f2")
+    assert len(weights) == sum(np.prod(shape) for _, shape in made["shapes"]) == vl.count_parameters(model)
+    assert made["classes"] == list(vl.CIFAR10_CLASSES) and made["config"]["embed_dim"] == 12
+    assert torch.equal(torch.from_numpy(weights[:12].copy()), model.cls_token.detach().flatten().half())

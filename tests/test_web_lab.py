@@ -1,0 +1,160 @@
+"""The lab by mouse, keyboard and link, in headless Chromium; what it shows is what `vl.intervene` says."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+import torch
+from browsing import needs_browser
+from web_pages import explorer, page, tiny_model
+
+import vitlib as vl
+
+pytestmark = needs_browser
+MODEL, CARD = tiny_model("tiny")
+PICTURE = vl.normalize(vl.sample_image("cat", 32)[None])
+
+
+@pytest.fixture
+def lab(browser, tmp_path):
+    with explorer(
+        browser, page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"]), "vit-lab"
+    ) as tab:
+        yield tab
+
+
+def shares(tab) -> list[float]:
+    """The probabilities that the lab has computed last."""
+    return tab.evaluate("[...document.querySelector('vit-lab').result.probs]")
+
+
+def expected(**what) -> list[float]:
+    return vl.intervene(MODEL.half().float(), PICTURE, **what).softmax(-1)[0].tolist()
+
+
+def test_rubbing_out_is_removing(lab):
+    """By pointer and by keyboard; a second press brings the patch back; undo and reset."""
+    cells = lab.locator("vit-lab .grid > button")
+    assert shares(lab) == pytest.approx(expected(), abs=1e-4)
+    cells.nth(3).click()
+    cells.nth(3).press("ArrowDown")
+    lab.keyboard.press("Enter")
+    assert shares(lab) == pytest.approx(expected(remove=[3, 11]), abs=1e-4)
+    assert lab.get_by_text("2 of 64 patches rubbed out").is_visible()
+    assert "rubbed out" in cells.nth(11).get_attribute("aria-label")
+    lab.get_by_role("button", name="Undo").click()
+    assert shares(lab) == pytest.approx(expected(remove=[3]), abs=1e-4)
+    cells.nth(3).click()
+    assert shares(lab) == pytest.approx(expected(), abs=1e-4)
+
+
+def test_rubbing_over_many_is_one_step(lab):
+    cells = lab.locator("vit-lab .grid > button")
+    first, last = cells.nth(16).bounding_box(), cells.nth(20).bounding_box()
+    lab.mouse.move(first["x"] + 5, first["y"] + 5)
+    lab.mouse.down()
+    lab.mouse.move(last["x"] + 5, last["y"] + 5, steps=20)
+    lab.mouse.up()
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed.sort((a, b) => a - b)") == [
+        16,
+        17,
+        18,
+        19,
+        20,
+    ]
+    lab.get_by_role("button", name="Undo").click()
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed") == []
+
+
+def test_moves_positions_and_heads_are_vitlibs(lab):
+    lab.get_by_role("button", name="Swap quadrants").click()
+    places = torch.arange(64).view(8, 8)
+    quadrants = places.roll((4, 4), (0, 1)).flatten().tolist()
+    assert shares(lab) == pytest.approx(expected(order=quadrants), abs=1e-4)
+    lab.get_by_text("Inside the model").click()
+    lab.get_by_label("Positions").select_option("none")
+    lab.get_by_role("button", name="layer 1, head 0").click()
+    wanted = expected(order=quadrants, positions="none", heads=[(1, 0)])
+    assert shares(lab) == pytest.approx(wanted, abs=1e-4)
+    assert lab.get_by_text("64 moved, positions set to zero, 1 head off").is_visible()
+    lab.get_by_role("button", name="Start again").click()
+    assert shares(lab) == pytest.approx(expected(), abs=1e-4)
+
+
+def test_grey_is_painted_into_the_picture(lab):
+    lab.get_by_role("button", name="Paint grey").click()
+    lab.locator("vit-lab .grid > button").nth(9).click()
+    grey = vl.sample_image("cat", 32)
+    grey[:, 4:8, 4:8] = 128
+    wanted = MODEL.half().float()(vl.normalize(grey[None])).softmax(-1)[0].tolist()
+    assert shares(lab) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_a_ranking_removes_its_first(lab):
+    lab.get_by_text("Rub out by a ranking").click()
+    lab.get_by_label("Ranked by").select_option("centre first")
+    slider = lab.get_by_label("How many patches")
+    slider.focus()
+    for _ in range(4):
+        slider.press("ArrowRight")
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed.sort((a, b) => a - b)") == [
+        27,
+        28,
+        35,
+        36,
+    ]
+    lab.get_by_label("Remove or keep").select_option("insert")
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed.length") == 60
+
+
+def test_the_lens_ends_with_the_answer(lab):
+    """After the last block the lens says what the model says; before it, what the head makes of those tokens."""
+    steps = lab.evaluate(
+        "[0, 1, 2].map(layer => window.vitLabParts.answers(document.querySelector('vit-lab'), layer).whole)"
+    )
+    model = MODEL.half().float()
+    with torch.no_grad():
+        x = model.embed(PICTURE)
+        wanted = [x, x := model.blocks[0](x), model.blocks[1](x)]
+        wanted = [model.head(model.pool(model.norm(each))).softmax(-1)[0].tolist() for each in wanted]
+    for got, right in zip(steps, wanted, strict=True):
+        assert got == pytest.approx(right, abs=1e-4)
+    assert steps[-1] == pytest.approx(shares(lab), abs=1e-5)
+
+
+def state_link(state) -> str:
+    return "#lab=" + base64.b64encode(json.dumps(state).encode()).decode()
+
+
+def test_a_link_brings_the_state_back(browser, tmp_path):
+    address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"])
+    state = {"model": "tiny", "picture": "coffee", "removed": [1, 2], "heads": [[0, 1]], "positions": "none"}
+    with explorer(browser, address + state_link(state), "vit-lab") as tab:
+        coffee = vl.normalize(vl.sample_image("coffee", 32)[None])
+        wanted = vl.intervene(MODEL.half().float(), coffee, remove=[1, 2], heads=[(0, 1)], positions="none")
+        assert shares(tab) == pytest.approx(wanted.softmax(-1)[0].tolist(), abs=1e-4)
+        tab.get_by_role("button", name="Link to this").click()
+        tab.wait_for_function("location.hash.length > 10")
+        again = json.loads(base64.b64decode(tab.evaluate("location.hash").removeprefix("#lab=")))
+        assert {key: again[key] for key in state} == state
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"model": "tiny", "removed": [64, -1, "x", 1.5], "order": [0] * 64},
+        {"model": "tiny", "heads": [[9, 9], [0], "x"], "positions": [1]},
+        {"model": "tiny", "picture": "<img src=x onerror=alert(1)>", "removed": {"length": 9}},
+        {"model": "tiny", "picture": "__proto__", "heads": [[0, 1e99]]},
+        {"model": "another", "removed": [1]},
+        [],
+        None,
+    ],
+)  # fmt: skip
+def test_a_hostile_link_does_nothing(browser, tmp_path, state):
+    address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"])
+    with explorer(browser, address + state_link(state), "vit-lab") as tab:
+        assert shares(tab) == pytest.approx(expected(), abs=1e-4)
+        assert tab.get_by_text("Rub out patches until it changes its mind.").is_visible()
