@@ -36,6 +36,7 @@ def page(tmp_path: Path, body: str, models=()) -> str:
         shutil.copy(script, tmp_path)
     (tmp_path / "samples.js").write_text(samples(), encoding="utf-8")
     (tmp_path / "photos.js").write_text(photos(), encoding="utf-8")
+    (tmp_path / "lab-results.js").write_text("window.vitLab = { models: {} };", encoding="utf-8")
     pairs = [tiny_model(one) if isinstance(one, str) else one for one in models]
     for model, card in pairs:
         export_web(model, card, tmp_path / f"{card['name']}.js")
@@ -57,7 +58,7 @@ def explorer(browser, address: str, name: str, width: int = 760, calm: bool = Tr
     with opened(browser, "about:blank", width) as (tab, wrong):
         tab.emulate_media(reduced_motion="reduce" if calm else "no-preference")
         tab.goto(address)
-        tab.wait_for_selector(f"{name}[data-ready]")
+        tab.wait_for_selector(f"{name}[data-ready]", state="attached")
         assert tab.get_attribute(name, "data-ready") == "yes", wrong
         yield tab
         assert wrong == []
