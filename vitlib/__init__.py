@@ -48,7 +48,7 @@ from vitlib.train.randaugment import rand_augment
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.run import train_model
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
-from vitlib.web.explore import explore
+from vitlib.web.explore import Explorer, explore
 from vitlib.web.export import export_web
 from vitlib.weights.foreign import load_weights
 from vitlib.weights.names import convert_state_dict
