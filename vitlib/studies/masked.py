@@ -11,7 +11,16 @@ Small beside the paper: 32 pixels and patches of 8 (16 an image, not 196), 321k 
 steps of 128 (not JFT for up to a million of 4,096). There targets and rates of corruption were compared by few-shot
 accuracy, here after fine-tuning.
 
-Not run yet: `python -m vitlib study run masked`
+- masked pre-training is ahead of as much fine-tuning from scratch (the paper: by 2 points): open.
+- it is ahead of training from scratch with the whole budget, too: open.
+- pre-training with labels is ahead of masked pre-training (the paper: by 4 points): open.
+- telling the mean colour or the 4 x 4 colours helps equally: open.
+- telling the mean colour is ahead of telling pixels (the paper: slightly): open.
+- corrupting 50 % is ahead of corrupting 15 % (the paper: slightly): open.
+- mean colours are told better than by a guess from the patches that are shown: open.
+
+8 runs on CIFAR-10 (JPEG q75) with 2 seeds took 285 minutes: `python -m vitlib study run masked --data
+cifar10 --threads 1`
 """
 
 from __future__ import annotations
