@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browsing import built, needs_browser, opened, show
+from browsing import built, needs_browser, opened, show, unscripted
 
 from tools.build import HTML, toc_pages
 
@@ -188,24 +188,18 @@ def test_solutions_are_folded_and_open_on_a_click(browser, address):
 
 
 def test_answers_unfold_without_scripts(browser, address):
-    context = browser.new_context(java_script_enabled=False)
-    tab = context.new_page()
-    tab.goto(f"{address}/{built('book/questions')}")
-    answer = tab.locator("details").first
-    text = answer.locator("p:has(em)").first
-    assert not text.is_visible()
-    answer.locator("summary").click()
-    text.wait_for(state="visible")
-    context.close()
+    with unscripted(browser, f"{address}/{built('book/questions')}") as tab:
+        answer = tab.locator("details").first
+        text = answer.locator("p:has(em)").first
+        assert not text.is_visible()
+        answer.locator("summary").click()
+        text.wait_for(state="visible")
 
 
 def test_the_map_is_there_without_scripts(browser, address):
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 900})
-    tab = context.new_page()
-    tab.goto(f"{address}/{built('book/01-patchify')}")
-    tab.locator("svg.vit-map.tall a[data-part='09']").click()
-    tab.wait_for_url("**/09-training.html")
-    context.close()
+    with unscripted(browser, f"{address}/{built('book/01-patchify')}", 390) as tab:
+        tab.locator("svg.vit-map.tall a[data-part='09']").click()
+        tab.wait_for_url("**/09-training.html")
 
 
 def test_the_book_opens_as_plain_files(browser):

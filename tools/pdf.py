@@ -79,8 +79,6 @@ def article(page: str, pages: list[str]) -> Tag:
         for key in ("for", "aria-labelledby", "aria-describedby"):
             if each.get(key):
                 each[key] = " ".join(place(page, name) for name in str(each[key]).split())
-    for each in found.select("svg use"):  # drawings use their own shapes
-        each["href"] = each.get("href") or each.get("xlink:href")
     found.name, found["id"], found["class"] = "section", place(page), ["bd-article", "page"]
     return found
 

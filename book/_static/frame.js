@@ -1,7 +1,7 @@
 /* Four small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
    theme switch, and the page is light on paper by its style sheet.
 
-   1. What scrolls sideways, and only that, is a tab stop with a name: code, tables, equations.
+   1. What scrolls sideways, and only that, is a tab stop with a name: code, tables, equations, figures.
    2. The theme's buttons keep the focus when keys pressed them (its scripts take it away).
    3. Its theme switch says which mode is on, and its search button is named by what it shows.
    4. Paper is light, whatever the screen is. */
@@ -12,6 +12,7 @@
     const heading = box.closest("section")?.querySelector(":is(h1, h2, h3, h4)")?.firstChild?.textContent?.trim();
     if (box.tagName === "PRE") return box.closest(".cell_output") ? "Printed text" : "Code";
     if (box.classList.contains("math")) return "Equation";
+    if (box.classList.contains("drawing")) return "Figure";
     const caption = box.querySelector("caption .caption-text, caption")?.textContent.trim();
     return caption || `Table in “${heading}”`;
   };
@@ -23,7 +24,7 @@
       box.tabIndex = 0;
       if (marked) return;
       box.dataset.scrolls = "yes";
-      box.setAttribute("role", box.tagName === "PRE" ? "group" : "region");
+      box.setAttribute("role", box.matches("pre, .drawing") ? "group" : "region");
       box.setAttribute("aria-label", `${nameOf(box)}, scrolls sideways`);
     } else {
       box.removeAttribute("tabindex");
@@ -32,7 +33,7 @@
     }
   };
 
-  const BOXES = ".bd-article pre, .bd-article .pst-scrollable-table-container, .bd-article div.math";
+  const BOXES = ".bd-article :is(pre, .pst-scrollable-table-container, div.math, .drawing)";
   const sizes = new ResizeObserver((changes) => changes.forEach((change) => mark(change.target)));
   document.querySelectorAll(BOXES).forEach((box) => sizes.observe(box));
   // The theme writes tabindex on these again, a while after each resize; what it writes on the rest is undone here
