@@ -79,7 +79,7 @@ def test_moves_positions_and_heads_are_vitlibs(lab):
     quadrants = places.roll((4, 4), (0, 1)).flatten().tolist()
     assert shares(lab) == pytest.approx(expected(order=quadrants), abs=1e-4)
     lab.get_by_text("Inside the model").click()
-    lab.get_by_label("Positions").select_option("none")
+    lab.get_by_label("Position embeddings").select_option("set to zero")
     lab.get_by_role("button", name="layer 1, head 0").click()
     wanted = expected(order=quadrants, positions="none", heads=[(1, 0)])
     assert shares(lab) == pytest.approx(wanted, abs=1e-4)
@@ -110,7 +110,7 @@ def test_a_ranking_removes_its_first(lab):
         35,
         36,
     ]
-    lab.get_by_label("Remove or keep").select_option("insert")
+    lab.get_by_label("Remove or keep").select_option("keep only the first")
     assert lab.evaluate("document.querySelector('vit-lab').state.removed.length") == 60
 
 

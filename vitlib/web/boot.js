@@ -18,6 +18,7 @@
   const script = (file) => (loaded[file] ??= window.vitHere?.includes(file) ? Promise.resolve() : new Promise((done, fail) => {
     const tag = document.createElement("script");
     tag.src = base + file;
+    tag.async = false; // they run in the order of the calls
     tag.onload = done;
     tag.onerror = () => { delete loaded[file]; tag.remove(); fail(new Error(`${file} could not be loaded`)); };
     document.head.append(tag);

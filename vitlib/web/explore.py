@@ -16,7 +16,7 @@ from vitlib.web.export import SCRIPTS, web_script
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
 EXPLORERS = {
-    "lab": ["lab-parts.js", "lab-tour.js"],
+    "lab": ["lab-parts.js", "lab-panels.js", "lab-tour.js"],
     "attention": [],
     "positions": ["resample.js"],
 }  # and what each needs beside what all do

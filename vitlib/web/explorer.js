@@ -8,17 +8,19 @@
   if (window.vitExplorer) return;
 
   const STYLE = `
-    :host { display: block; margin: 1.5rem 0; --ink: var(--pst-color-text-base, #23272e); --soft: var(--pst-color-text-muted, #48566b);
-      --ground: var(--pst-color-background, #fff); --back: var(--pst-color-surface, #f5f7f9); --rule: var(--pbp-rule, #dfe4ea);
-      --accent: var(--pbp-ring, #0072b2); --warm: var(--pbp-wrong, #a34700); color: var(--ink); container-type: inline-size;
+    :host {
+      --accent: var(--pbp-ring, #0072b2); --back: var(--pst-color-surface, #f5f7f9);
+      --ground: var(--pst-color-background, #fff); --ink: var(--pst-color-text-base, #23272e);
+      --rule: var(--pbp-rule, #dfe4ea); --soft: var(--pst-color-text-muted, #48566b); --warm: var(--pbp-wrong, #a34700);
+      color: var(--ink); container-type: inline-size; display: block; margin: 1.5rem 0;
       font: 0.95rem/1.45 var(--pst-font-family-base, system-ui, sans-serif); }
     .view { border: 1px solid var(--rule); border-radius: 0.6rem; padding: 1rem; }
     h3 { font-size: 1.05rem; margin: 0 0 0.6rem; }
     p { margin: 0 0 0.6rem; }
     .row { align-items: center; display: flex; flex-wrap: wrap; gap: 0.5rem 0.8rem; margin-bottom: 0.8rem; }
     .sides { display: grid; gap: 1rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); }
-    button, select, .file { background: var(--back); border: 1px solid var(--rule); border-radius: 0.4rem; color: inherit; cursor: pointer;
-      font: inherit; min-height: 2rem; padding: 0.2rem 0.7rem; }
+    button, select { background: var(--back); border: 1px solid var(--rule); border-radius: 0.4rem; color: inherit;
+      cursor: pointer; font: inherit; min-height: 2rem; padding: 0.2rem 0.7rem; }
     button[aria-pressed="true"] { background: var(--accent); border-color: var(--accent); color: var(--ground); }
     button:disabled { cursor: default; opacity: 0.5; }
     input[type="range"] { accent-color: var(--accent); min-width: 6rem; }
@@ -27,22 +29,28 @@
     .samples { display: flex; flex-wrap: wrap; gap: 0.35rem; }
     .samples button { line-height: 0; min-height: 0; padding: 2px; }
     .samples canvas { height: 40px; width: 40px; }
-    .grid { aspect-ratio: var(--m, var(--n)) / var(--n); display: grid; grid-template: repeat(var(--n), 1fr) / repeat(var(--m, var(--n)), 1fr); position: relative; touch-action: pan-y;
-      user-select: none; }
+    .grid { aspect-ratio: var(--m) / var(--n); display: grid; position: relative; touch-action: pan-y;
+      grid-template: repeat(var(--n), 1fr) / repeat(var(--m), 1fr); user-select: none; }
     .grid > canvas { inset: 0; position: absolute; height: 100%; }
-    .grid > button { background: none; border: 0; border-radius: 0; min-height: 0; min-width: 0; padding: 0; position: relative; }
-    .grid > button[aria-pressed="true"] { background: none; box-shadow: inset 0 0 0 2px var(--accent), inset 0 0 0 3.5px #fff; }
+    .grid > button { background: none; border: 0; border-radius: 0; min-height: 0; min-width: 0; padding: 0;
+      position: relative; }
+    .grid > button[aria-pressed="true"] { background: none;
+      box-shadow: inset 0 0 0 2px var(--accent), inset 0 0 0 3.5px #fff; }
     .grid > button:focus-visible { outline-offset: -3px; z-index: 1; }
     .bars { display: grid; gap: 0.25rem 0.6rem; grid-template-columns: max-content 1fr 3.2em; margin: 0; }
     .bars dt { grid-column: 1; margin: 0; }
     .bars dd { margin: 0; }
-    .bars .bar { align-self: center; background: var(--back); border-radius: 0.2rem; height: 0.8rem; position: relative; }
-    .bars .bar i { background: var(--accent); border-radius: 0.2rem; display: block; height: 100%; transition: width 0.15s; }
+    .bars .bar { align-self: center; background: var(--back); border-radius: 0.2rem; height: 0.8rem;
+      position: relative; }
+    .bars .bar i { background: var(--accent); border-radius: 0.2rem; display: block; height: 100%;
+      transition: width 0.15s; }
     .bars .bar b { border-left: 2px solid var(--ink); height: 130%; position: absolute; top: -15%; }
     .bars .value { font-variant-numeric: tabular-nums; text-align: right; }
     .verdict { font-size: 1.15rem; font-weight: 600; min-height: 1.5em; }
     .note { color: var(--soft); font-size: 0.88rem; }
-    .silent { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; white-space: nowrap; width: 1px; }
+    [hidden] { display: none !important; }
+    .silent { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; white-space: nowrap;
+      width: 1px; }
     .view.dropping { outline: 3px dashed var(--accent); }
     slot { display: none; }
     @media print { .view { display: none; } slot { display: block; } }
@@ -63,10 +71,31 @@
   /* Bytes (3, size, size), channels first, on a canvas. */
   function paint(bytes, canvas = h("canvas")) {
     const size = Math.sqrt(bytes.length / 3), data = new ImageData(size, size);
-    for (let i = 0; i < size * size; i++) data.data.set([bytes[i], bytes[size * size + i], bytes[2 * size * size + i], 255], 4 * i);
+    for (let i = 0; i < size * size; i++)
+      data.data.set([bytes[i], bytes[size * size + i], bytes[2 * size * size + i], 255], 4 * i);
     canvas.width = canvas.height = size;
     canvas.getContext("2d").putImageData(data, 0, 0);
     return canvas;
+  }
+
+  /* Weights of n x n places as squares on a picture: the area of a square is its weight, the largest fills its place.
+     `picture` is a canvas, drawn dimmed with the opacity `dim`; `host` has the page's colours. */
+  function squares(canvas, host, weights, { side, picture, dim = 0 }) {
+    const n = Math.sqrt(weights.length), cell = side / n, css = getComputedStyle(host);
+    const context = canvas.getContext("2d");
+    canvas.width = canvas.height = side;
+    context.imageSmoothingEnabled = false;
+    context.globalAlpha = dim;
+    if (dim) context.drawImage(picture, 0, 0, side, side);
+    context.globalAlpha = 1;
+    context.fillStyle = css.getPropertyValue("--accent");
+    context.strokeStyle = css.getPropertyValue("--ground");
+    weights.forEach((weight, i) => {
+      const width = cell * 0.92 * Math.sqrt(weight);
+      const x = ((i % n) + 0.5) * cell - width / 2, y = (Math.floor(i / n) + 0.5) * cell - width / 2;
+      context.fillRect(x, y, width, width);
+      context.strokeRect(x, y, width, width);
+    });
   }
 
   const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)} %`;
@@ -77,18 +106,27 @@
     return { node: list, show(probs, before) {
       const best = [...probs.keys()].sort((a, b) => probs[b] - probs[a]).slice(0, most);
       list.replaceChildren(...best.flatMap((k) => [h("dt", {}, classes[k]),
-        h("dd", { class: "bar", "aria-hidden": "true" }, h("i", { style: `width:${100 * probs[k]}%` }),
-          ...(before ? [h("b", { style: `left:${100 * before[k]}%` })] : [])),
+        h("dd", { class: "bar", "aria-hidden": "true" },
+          h("i", { style: `width:${100 * probs[k]}%` }),
+          before ? h("b", { style: `left:${100 * before[k]}%` }) : []),
         h("dd", { class: "value" }, percent(probs[k]))]));
     } };
   }
 
   /* n x m buttons over a picture, one tab stop: arrows move, Space and Enter press. */
   function grid(n, label, press, hover = () => {}, m = n) {
-    const canvas = h("canvas", { "aria-hidden": "true" }), node = h("div", { class: "grid", role: "group", "aria-label": label, style: `--n:${n};--m:${m}` }, canvas);
-    const cells = Array.from({ length: n * m }, (_, i) => h("button", { type: "button", tabindex: i ? "-1" : "0", "aria-pressed": "false",
-      "aria-label": `row ${Math.floor(i / m)}, column ${i % m}`, onclick: () => press(i), onpointerenter: (event) => hover(i, event), onfocus: () => hover(i) }));
-    node.append(...cells);
+    const canvas = h("canvas", { "aria-hidden": "true" });
+    const cells = Array.from({ length: n * m }, (_, i) => h("button", {
+      type: "button",
+      tabindex: i ? "-1" : "0",
+      "aria-pressed": "false",
+      "aria-label": `row ${Math.floor(i / m)}, column ${i % m}`,
+      onclick: () => press(i),
+      onpointerenter: (event) => hover(i, event),
+      onfocus: () => hover(i),
+    }));
+    const looks = { class: "grid", style: `--n:${n};--m:${m}` };
+    const node = h("div", { ...looks, role: "group", "aria-label": label }, canvas, cells);
     const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     node.addEventListener("keydown", (event) => {
       const at = cells.indexOf(event.target), step = STEPS[event.key];
@@ -106,13 +144,17 @@
   class VitExplorer extends HTMLElement {
     connectedCallback() {
       if (this.shadowRoot) return;
-      this.attachShadow({ mode: "open" }).innerHTML = `<style>${STYLE}${this.constructor.style ?? ""}</style><slot></slot>`;
+      const style = `${STYLE}${this.constructor.style ?? ""}`;
+      this.attachShadow({ mode: "open" }).innerHTML = `<style>${style}</style><slot></slot>`;
       this.view = h("div", { class: "view" });
       this.spoken = h("div", { class: "silent", role: "status" });
       this.view.append(this.spoken);
       this.build().then(() => {
         this.shadowRoot.append(this.view);
         this.dataset.ready = "yes";
+        // canvases do not take their colours from the page by themselves
+        const theme = new MutationObserver(() => this.draw?.());
+        theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
       }).catch((error) => {
         this.shadowRoot.querySelector("slot").style.display = "block"; // the figure stays
         this.dataset.ready = "no";
@@ -136,31 +178,53 @@
     async chooser(names, take, size = 32, from = sample) {
       if (from === sample && !window.vitSamples) await window.vit.script("samples.js");
       if (!window.vitPictures) await window.vit.script("pictures.js");
-      const complain = (error) => { problem.textContent = error.message; };
+      const problem = h("span", { role: "alert", class: "note" });
+      const press = (name) => buttons.forEach((one) => one.setAttribute("aria-pressed", String(one.title === name)));
       const own = async (file) => {
         problem.textContent = "";
         try {
           take(await window.vitPictures.bytes(file, size), "your picture");
-          buttons.forEach((button) => button.setAttribute("aria-pressed", "false"));
-        } catch (error) { complain(error); }
+          press(null);
+        } catch (error) {
+          problem.textContent = error.message;
+        }
       };
-      const buttons = names.map((name) => h("button", { type: "button", "aria-pressed": "false", "aria-label": name, title: name, onclick: (event) => {
-        buttons.forEach((button) => button.setAttribute("aria-pressed", String(button === event.currentTarget)));
+      const choose = (name) => {
+        problem.textContent = "";
+        press(name);
         take(from(name), name);
-      } }, paint(from(name))));
-      const input = h("input", { type: "file", accept: "image/*", class: "silent", tabindex: "-1", "aria-hidden": "true", onchange: () => { if (input.files[0]) own(input.files[0]); input.value = ""; } });
-      const problem = h("span", { role: "alert", class: "note" });
-      const fileOf = (transfer) => [...(transfer?.files ?? [])][0];
-      this.view.addEventListener("dragover", (event) => { event.preventDefault(); this.view.classList.add("dropping"); });
+      };
+      const buttons = names.map((name) => h("button", {
+        type: "button", "aria-pressed": "false", "aria-label": name, title: name, onclick: () => choose(name),
+      }, paint(from(name))));
+      const input = h("input", {
+        type: "file", accept: "image/*", class: "silent", tabindex: "-1", "aria-hidden": "true", onchange: () => {
+          if (input.files[0]) own(input.files[0]);
+          input.value = "";
+        },
+      });
+      this.whenGiven(own);
+      return h("div", { class: "row" },
+        h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" }, buttons),
+        h("button", { type: "button", onclick: () => input.click() }, "Your picture …"), input, problem);
+    }
+
+    /* A file dropped on the view, or pasted while the pointer or the focus is in it. */
+    whenGiven(own) {
+      const given = (transfer) => { if (transfer?.files.length) own(transfer.files[0]); };
+      this.view.addEventListener("dragover", (event) => {
+        event.preventDefault();
+        this.view.classList.add("dropping");
+      });
       this.view.addEventListener("dragleave", () => this.view.classList.remove("dropping"));
       this.view.addEventListener("drop", (event) => {
         event.preventDefault();
         this.view.classList.remove("dropping");
-        if (fileOf(event.dataTransfer)) own(fileOf(event.dataTransfer));
+        given(event.dataTransfer);
       });
-      document.addEventListener("paste", (event) => { if (this.matches(":hover, :focus-within") && fileOf(event.clipboardData)) own(fileOf(event.clipboardData)); });
-      return h("div", { class: "row" }, h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" }, buttons),
-        h("button", { type: "button", onclick: () => input.click() }, "Your picture …"), input, problem);
+      document.addEventListener("paste", (event) => {
+        if (this.matches(":hover, :focus-within")) given(event.clipboardData);
+      });
     }
   }
 
@@ -169,5 +233,5 @@
 
   const define = (name, element) => { if (!customElements.get(name)) customElements.define(name, element); };
 
-  window.vitExplorer = { VitExplorer, bars, define, grid, h, paint, percent, sample };
+  window.vitExplorer = { VitExplorer, bars, define, grid, h, paint, percent, sample, squares };
 })();

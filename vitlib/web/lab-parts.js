@@ -1,55 +1,78 @@
 /* What the lab computes and keeps beside its view: rankings of patches, what each layer would answer, links.
 
-   All of it in `window.vitLabParts`, as functions of the lab: `lab.result` is the last forward pass, `lab.state` what was
-   done to the picture and the model. */
+   All of it in `window.vitLabParts`, as functions of the lab: `lab.result` is the last forward pass, `lab.state` what
+   was done to the picture and the model. */
 (() => {
   "use strict";
 
+  const { softmax } = window.vitMath;
   const all = (n) => [...Array(n).keys()];
+
+  /* 0 to n - 1 in a random order (Fisher and Yates). */
+  function shuffled(n) {
+    const out = all(n);
+    for (let i = n - 1; i > 0; i--) {
+      const j = Math.floor(Math.random() * (i + 1));
+      [out[i], out[j]] = [out[j], out[i]];
+    }
+    return out;
+  }
 
   /* Ways to rank the patches, most important first; three of them know nothing of the model. */
   const RANKINGS = {
-    "attention": attended,
+    attention: attended,
     "pixel variance": variances,
-    "centre first": (lab) => all(lab.N).map((i) => -Math.hypot(Math.floor(i / lab.n) - (lab.n - 1) / 2, (i % lab.n) - (lab.n - 1) / 2)),
-    "random": (lab) => lab.chance,
+    "centre first": (lab) => all(lab.N).map((i) => {
+      const middle = (lab.n - 1) / 2;
+      return -Math.hypot(Math.floor(i / lab.n) - middle, (i % lab.n) - middle);
+    }),
+    random: (lab) => lab.chance,
   };
 
-  /* Attention that each patch gets in the last layer, heads averaged: from CLS, or from all patches where none reads CLS.
-     With every patch there: a ranking must not change while it is followed. */
-  function attended(lab) {
-    const { N, L, heads } = lab, { positions, heads: off } = lab.state, T = 1 + N, sums = new Float32Array(N);
-    const { attention } = lab.model.run(window.vitPictures.standardise(lab.picturesque()), { positions, heads: off });
-    const queries = lab.model.config.global_pool === "token" ? [0] : all(N).map((i) => 1 + i);
+  /* Attention that each patch gets after `layer` blocks from the last of them, heads averaged: from CLS, or the mean
+     over the patches where the head does not read CLS. */
+  function received({ N, heads, model, result, state }, layer, { attention } = result, removed = state.removed) {
+    const T = 1 + N, got = new Float32Array(N);
+    const queries = model.config.global_pool === "token" ? [0] : all(T).slice(1);
+    const there = queries.filter((q) => !q || !removed.includes(q - 1));
     for (let head = 0; head < heads; head++)
-      for (const q of queries)
-        for (let i = 0; i < N; i++) sums[i] += attention[(((L - 1) * heads + head) * T + q) * T + 1 + i];
-    return sums;
+      for (const q of there) {
+        const row = (((layer - 1) * heads + head) * T + q) * T;
+        for (let i = 0; i < N; i++) got[i] += attention[row + 1 + i] / heads / there.length;
+      }
+    return got;
   }
 
+  /* The same of the last block, with every patch there: a ranking must not change while it is followed. */
+  function attended(lab) {
+    const { positions, heads } = lab.state;
+    const result = lab.model.run(window.vitPictures.standardise(lab.picturesque()), { positions, heads });
+    return received(lab, lab.L, result, []);
+  }
+
+  /* Of the pixels of each patch, all channels together. */
   function variances({ N, size, P, n, shown }) {
     return all(N).map((i) => {
       const values = [];
       for (let c = 0; c < 3; c++)
-        for (let p1 = 0; p1 < P; p1++)
-          for (let p2 = 0; p2 < P; p2++) values.push(shown[(c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P + p2]);
+        for (let p1 = 0; p1 < P; p1++) {
+          const start = (c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P;
+          values.push(...shown.subarray(start, start + P));
+        }
       const mean = values.reduce((a, b) => a + b) / values.length;
       return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
     });
   }
 
-  function softmax(logits) {
-    const most = Math.max(...logits), powers = [...logits].map((x) => Math.exp(x - most)), sum = powers.reduce((a, b) => a + b);
-    return powers.map((x) => x / sum);
-  }
-
   /* What the head says if it reads the tokens after `layer` blocks: of each patch that is there, and of the picture. */
-  function answers(lab, layer) {
-    const { N, model } = lab, { embed_dim: D, num_classes: K, global_pool } = model.config, start = layer * (1 + N) * D;
-    const read = (t) => model.readOut(lab.result.tokens.subarray(start + t * D, start + (t + 1) * D));
-    const logits = new Map(all(N).filter((i) => !lab.state.removed.includes(i)).map((i) => [i, read(1 + i)]));
-    const mean = () => all(K).map((k) => [...logits.values()].reduce((sum, one) => sum + one[k], 0) / logits.size);
-    const whole = global_pool === "token" || !logits.size ? read(0) : mean();
+  function answers({ N, model, result, state }, layer) {
+    const { embed_dim: D, num_classes: K, global_pool } = model.config, start = layer * (1 + N) * D;
+    const read = (t) => model.readOut(result.tokens.subarray(start + t * D, start + (t + 1) * D));
+    const logits = new Map(all(N).filter((i) => !state.removed.includes(i)).map((i) => [i, read(1 + i)]));
+    // the head is linear, so the mean of the patches' logits is what it says of their mean
+    const sum = (k) => [...logits.values()].reduce((total, one) => total + one[k], 0);
+    const mean = Float32Array.from(all(K), (k) => sum(k) / logits.size);
+    const whole = global_pool === "token" ? read(0) : logits.size ? mean : model.weights["head.bias"].slice();
     return { patches: new Map([...logits].map(([i, one]) => [i, softmax(one)])), whole: softmax(whole) };
   }
 
@@ -57,7 +80,8 @@
   function link(lab) {
     const { order, painted, removed, positions, heads } = lab.state, moved = order.some((from, to) => from !== to);
     const picture = window.vitSamples[lab.picture] ? lab.picture : null;
-    return `#lab=${btoa(JSON.stringify({ model: lab.name, picture, order: moved ? order : null, painted, removed, positions, heads }))}`;
+    const state = { model: lab.name, picture, order: moved ? order : null, painted, removed, positions, heads };
+    return `#lab=${btoa(JSON.stringify(state))}`;
   }
 
   /* The state of the page's link; whatever is not exactly right in it is as if it were not there. */
@@ -66,22 +90,23 @@
     const below = (list, most) => Array.isArray(list) && list.every((i) => Number.isInteger(i) && i >= 0 && i < most);
     const places = (list) => (below(list, lab.N) ? [...new Set(list)] : []);
     const permutes = (list) => below(list, lab.N) && list.length === lab.N && new Set(list).size === lab.N;
-    const head = (one) => below(one, Infinity) && one.length === 2 && one[0] < lab.L && one[1] < lab.heads;
+    const isHead = (one) => below(one, Infinity) && one.length === 2 && one[0] < lab.L && one[1] < lab.heads;
+    const isSample = (name) => typeof name === "string" && Object.hasOwn(window.vitSamples, name);
     try {
       const got = JSON.parse(atob(text));
       if (got.model !== lab.name) return fresh;
-      if (typeof got.picture === "string" && Object.hasOwn(window.vitSamples, got.picture)) lab.setAttribute("picture", got.picture);
+      if (isSample(got.picture)) lab.setAttribute("picture", got.picture);
       return {
         order: permutes(got.order) ? got.order : fresh.order,
         painted: places(got.painted),
         removed: places(got.removed),
         positions: got.positions === "none" || permutes(got.positions) ? got.positions : null,
-        heads: Array.isArray(got.heads) ? got.heads.filter(head) : [],
+        heads: Array.isArray(got.heads) ? got.heads.filter(isHead) : [],
       };
     } catch {
       return fresh;
     }
   }
 
-  window.vitLabParts = { RANKINGS, answers, fromLink, link };
+  window.vitLabParts = { RANKINGS, answers, fromLink, link, received, shuffled };
 })();

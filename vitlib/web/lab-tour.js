@@ -1,36 +1,74 @@
 /* The guided tour of the lab: eight steps, each something to see on this picture and how often it happens on many.
 
-   `vitTour(lab)` gives the steps: a title, a text, and what is done to the state. The shares come from
-   `window.vitLab`, which is vitlib/results/lab.json (python -m tools.measure_lab). */
+   The shares come from `window.vitLab`, which is vitlib/results/lab.json (python -m tools.measure_lab). */
 (() => {
   "use strict";
 
-  window.vitTour = (lab) => {
-    const { percent } = window.vitExplorer, measured = window.vitLab.models[lab.name], all = [...Array(lab.N).keys()];
-    const share = (what) => percent(measured.interventions[what].changed.mean), many = `Of ${measured.n.toLocaleString("en")} pictures`;
-    const half = all.filter((i) => (Math.floor(i / lab.n) + (i % lab.n)) % 2), fresh = () => lab.fresh();
-    const quadrants = all.map((i) => ((Math.floor(i / lab.n) + lab.n / 2) % lab.n) * lab.n + (((i % lab.n) + lab.n / 2) % lab.n));
-    const mixed = all.map((i) => (i * 37 + 11) % lab.N); // 37 and 64 have no common factor, so every patch has a place
-    const heads = Object.entries(measured.interventions).filter(([what]) => what.startsWith("head ")).sort((a, b) => b[1].changed.mean - a[1].changed.mean);
-    const [worst, head, layer] = heads[0][0].match(/head (\d+) of layer (\d+)/);
-    const agree = measured.lens.map(percent);
+  const { h, percent } = window.vitExplorer;
+
+  /* Of each step: a title, a text, and what is done to the state. */
+  function steps(lab) {
+    const { accuracy, interventions, lens, n } = window.vitLab.models[lab.name], { N } = lab, half = lab.n / 2;
+    const changed = (what) => percent(interventions[what].changed.mean);
+    const all = [...Array(N).keys()], row = (i) => Math.floor(i / lab.n), col = (i) => i % lab.n;
+    const removed = all.filter((i) => (row(i) + col(i)) % 2);
+    const quadrants = all.map((i) => ((row(i) + half) % lab.n) * lab.n + ((col(i) + half) % lab.n));
+    const mixed = all.map((i) => (i * 37 + 11) % N); // 37 and 64 have no common factor: each patch stands somewhere
+    const heads = Object.keys(interventions).filter((what) => what.startsWith("head "));
+    heads.sort((a, b) => interventions[b].changed.mean - interventions[a].changed.mean);
+    const [most, head, layer] = heads[0].match(/head (\d+) of layer (\d+)/);
     return [
-      { title: "A picture, 64 patches, an answer", state: fresh(),
-        text: `The model sees no cat: it reads 64 patches and says how likely each of ten classes is. It names ${percent(measured.accuracy)} of pictures like these rightly.` },
-      { title: "Half is enough, often", state: { ...fresh(), removed: half },
-        text: `Every second token is left out. A ViT reads whatever tokens there are. ${many}, ${share("remove 32 at random")} change their answer when 32 random patches are removed.` },
-      { title: "Grey is not nothing", state: { ...fresh(), painted: half },
-        text: `The same patches, painted grey instead. Grey is something to see: ${share("paint 32 at random")} of the answers change.` },
-      { title: "A bag of patches", state: { ...fresh(), order: mixed },
-        text: `All patches are there, each in a wrong place. ${share("shuffle all")} of the answers change; the others are the same without any order.` },
-      { title: "Large pieces, wrong places", state: { ...fresh(), order: quadrants },
-        text: `Only the quadrants have changed places: almost every patch still has its neighbours. And yet ${share("swap quadrants")} of the answers change.` },
-      { title: "Without places, no order", state: { ...fresh(), order: mixed, positions: "none" },
-        text: `Position embeddings set to zero: ${share("positions to zero")} change. Shuffling on top of that changes nothing more, to the last digit: press Undo and Shuffle, and watch the bars.` },
-      { title: "One head", state: { ...fresh(), heads: [[Number(layer), Number(head)]] },
-        text: `Of the ${heads.length} heads, this one matters most: without ${worst}, ${share(heads[0][0])} of the answers change; without the one that matters least, ${share(heads.at(-1)[0])}.` },
-      { title: "When does it know?", state: fresh(),
-        text: `Below the bars: what the head would say if it read an earlier layer. How many answers are final already, before the first block and after each: ${agree.join(", ")}.` },
+      ["A picture, 64 patches, an answer", {},
+        `The model reads 64 patches and says how likely each of its ten classes is. Of ${n.toLocaleString("en")} test
+        images, it names ${percent(accuracy)} rightly. The shares on this tour are of these images: of how many the
+        answer changes, right or wrong.`],
+      ["Half is enough, often", { removed },
+        `Every second token is left out; a ViT reads whatever tokens there are. When 32 random patches are removed,
+        ${changed("remove 32 at random")} of the answers change.`],
+      ["Grey is not nothing", { painted: removed },
+        `The same patches, painted grey instead. Grey is something to see: when 32 random patches are painted,
+        ${changed("paint 32 at random")} of the answers change.`],
+      ["A bag of patches", { order: mixed },
+        `All patches are there, each in a wrong place. In random orders, ${changed("shuffle all")} of the answers
+        change; the rest do without the order.`],
+      ["Large pieces, wrong places", { order: quadrants },
+        `Only the quadrants have changed places: almost every patch still has its neighbours. Of the answers,
+        ${changed("swap quadrants")} change.`],
+      ["Without places, no order", { order: mixed, positions: "none" },
+        `Position embeddings set to zero: ${changed("positions to zero")} of the answers change. Shuffling on top of
+        that changes nothing more: press “Shuffle all”, and watch the bars.`],
+      ["One head", { heads: [[Number(layer), Number(head)]] },
+        `Of ${heads.length} heads, this one matters most here: without ${most}, ${changed(heads[0])} of the answers
+        change; without the one that matters least, ${changed(heads.at(-1))}.`],
+      ["When does it know?", {},
+        `What the head would say if it read an earlier layer. So many answers are the final ones already, before the
+        first block and after each: ${lens.map(percent).join(", ")}.`],
     ];
+  }
+
+  /* { start, node }: the button that begins the tour, and where its steps stand. */
+  window.vitTour = (lab) => {
+    const tour = window.vitLab.models[lab.name] ? steps(lab) : [], node = h("div", { class: "tour" });
+    const button = (label, to) => h("button", { type: "button", onclick: () => show(to) }, label);
+    const start = tour.length ? button("Take the tour: five minutes", 0) : [];
+
+    function show(at) {
+      start.hidden = at !== null;
+      if (at === null) {
+        node.replaceChildren();
+        start.focus();
+        return;
+      }
+      const [title, state, text] = tour[at], plain = text.replace(/\s+/g, " ");
+      const last = at + 1 === tour.length, next = last ? button("Finish", null) : button("Next", at + 1);
+      node.replaceChildren(
+        h("p", {}, h("b", {}, `${at + 1} of ${tour.length}: ${title}${/[.?]$/.test(title) ? "" : "."} `), plain),
+        h("div", { class: "row" }, at ? button("Back", at - 1) : [], next, last ? [] : button("End the tour", null)));
+      lab.set({ ...lab.fresh(), ...state });
+      lab.say(`${title}. ${plain}`);
+      next.focus();
+    }
+
+    return { start, node };
   };
 })();

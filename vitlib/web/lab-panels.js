@@ -1,0 +1,149 @@
+/* The lab's panels: what happens in each layer, rubbing out by a ranking, what can be switched inside the model.
+
+   `window.vitLabPanels.NAME(lab)` gives { node, draw }; `draw` shows `lab.state` and `lab.result`. */
+(() => {
+  "use strict";
+
+  const { h, percent, squares } = window.vitExplorer, { RANKINGS, answers, received, shuffled } = window.vitLabParts;
+  const best = (list) => list.indexOf(Math.max(...list));
+  const short = (name) => (name.length > 6 ? `${name.slice(0, 4)}.` : name); // for narrow places
+  const pressed = (button, yes) => button.setAttribute("aria-pressed", String(yes));
+  const panel = (title, open, ...children) => h("details", { class: "part", open }, h("summary", {}, title), children);
+
+  /* The logit lens, and attention: of the picture after every block, of each patch after the chosen one. */
+  function layers(lab) {
+    const { classes } = lab.model;
+    let chosen = lab.L, shown = "answers";
+    const name = (layer) => (layer ? `after block ${layer - 1}` : "before the first block");
+    const button = (onclick, ...what) => h("button", { type: "button", "aria-pressed": "false", onclick }, what);
+    const steps = Array.from({ length: lab.L + 1 }, (_, layer) => button(() => {
+      chosen = layer;
+      draw();
+    }));
+    const views = ["answers", "attention"].map((view) => button(() => {
+      shown = view;
+      draw();
+    }, view === "answers" ? "Each patch's answer" : "Attention it gets"));
+    const says = h("div", { class: "says", style: `--n:${lab.n}`, role: "img" });
+    const map = h("canvas", { role: "img", style: "max-width: 24rem" }), note = h("p", { class: "note" });
+
+    const cell = (probs) => {
+      if (!probs) return h("span");
+      const k = best(probs), ink = Math.round(10 + 60 * probs[k]);
+      const style = `background: color-mix(in srgb, var(--accent) ${ink}%, transparent)`;
+      return h("span", { style, title: `${classes[k]} ${percent(probs[k])}` }, short(classes[k]));
+    };
+
+    function drawAnswers() {
+      const { patches } = answers(lab, chosen), counts = classes.map(() => 0);
+      for (const probs of patches.values()) counts[best(probs)]++;
+      says.replaceChildren(...Array.from({ length: lab.N }, (_, i) => cell(patches.get(i))));
+      const most = best(counts), whose = `Each patch by itself, ${name(chosen)}`;
+      note.textContent = `${whose}: ${counts[most]} of ${patches.size}${patches.size ? ` say ${classes[most]}` : ""}.`;
+      says.setAttribute("aria-label", note.textContent);
+    }
+
+    function drawAttention() {
+      const got = received(lab, Math.max(chosen, 1)), all = got.reduce((a, b) => a + b, 0), most = Math.max(...got);
+      squares(map, lab, got.map((one) => one / (most || 1)), { side: 320, picture: lab.grid.canvas, dim: 0.45 });
+      const sorted = [...got].sort((a, b) => b - a);
+      let sum = 0, k = 0;
+      while (sum < all / 2) sum += sorted[k++];
+      const whose = lab.model.config.global_pool === "token" ? "CLS's" : "the patches'";
+      const where = `In block ${Math.max(chosen, 1) - 1}, heads averaged`;
+      note.textContent = `${where}: half of ${whose} attention to patches goes to ${k} of ${lab.N}.`;
+      map.setAttribute("aria-label", note.textContent);
+    }
+
+    function draw() {
+      steps.forEach((step, layer) => {
+        const { whole } = answers(lab, layer), k = best(whole);
+        step.replaceChildren(h("small", {}, layer ? String(layer - 1) : "start"), h("br"),
+          h("b", {}, short(classes[k])), h("br"), percent(whole[k]));
+        step.setAttribute("aria-label", `${name(layer)}: ${classes[k]}, ${percent(whole[k])}`);
+        pressed(step, layer === chosen);
+      });
+      views.forEach((view, i) => pressed(view, (shown === "answers") === !i));
+      says.hidden = shown !== "answers";
+      map.hidden = shown !== "attention";
+      (shown === "answers" ? drawAnswers : drawAttention)();
+    }
+
+    const node = panel("What the head would say after each block", true,
+      h("div", { class: "layers part", role: "group", "aria-label": "After which block" }, steps),
+      h("div", { class: "row part", role: "group", "aria-label": "What is shown of each patch" }, views),
+      note, says, map);
+    return { node, draw };
+  }
+
+  /* Deletion and insertion: a slider over a ranking of the patches. */
+  function rankings(lab) {
+    const range = { type: "range", min: "0", max: String(lab.N), value: "0" };
+    const slider = h("input", { ...range, "aria-label": "How many patches" });
+    const options = (list) => list.map((value) => h("option", {}, value));
+    const ranking = h("select", { "aria-label": "Ranked by" }, options(Object.keys(RANKINGS)));
+    const mode = h("select", { "aria-label": "Remove or keep" }, options(["remove the first", "keep only the first"]));
+    const count = h("output", {}, "0 patches");
+    let order = null; // of the patches, while the slider moves
+    const apply = () => {
+      const begins = !order;
+      if (begins) {
+        const scores = RANKINGS[ranking.value](lab);
+        order = [...scores.keys()].sort((a, b) => scores[b] - scores[a]);
+      }
+      const k = Number(slider.value);
+      count.textContent = `${k} patches`;
+      lab.set({ removed: mode.selectedIndex ? order.slice(k) : order.slice(0, k) }, { keep: begins });
+    };
+    const end = () => { order = null; };
+    slider.addEventListener("input", apply);
+    slider.addEventListener("change", end);
+    [ranking, mode].forEach((one) => one.addEventListener("change", () => {
+      end();
+      apply();
+      end();
+    }));
+    const row = h("div", { class: "row part" }, mode, slider, count, h("span", {}, "by"), ranking);
+    return { node: panel("Rub out by a ranking", false, row), draw: () => {} };
+  }
+
+  /* Position embeddings and heads. */
+  function inside(lab) {
+    const set = { "as trained": () => null, "set to zero": () => "none", shuffled: () => shuffled(lab.N) };
+    const change = () => lab.set({ positions: set[places.value]() });
+    const places = h("select", { "aria-label": "Position embeddings", onchange: change },
+      Object.keys(set).map((value) => h("option", {}, value)));
+    const isOff = (layer, head) => lab.state.heads.findIndex(([l, k]) => l === layer && k === head);
+    const press = (layer, head) => {
+      const { heads } = lab.state, at = isOff(layer, head);
+      lab.set({ heads: at < 0 ? [...heads, [layer, head]] : heads.filter((_, i) => i !== at) });
+    };
+    const switches = [];
+    const cell = (layer, head) => {
+      const label = `layer ${layer}, head ${head}`;
+      const button = h("button", { type: "button", "aria-label": label, onclick: () => press(layer, head) });
+      switches.push({ layer, head, button });
+      return h("td", {}, button);
+    };
+    const rows = Array.from({ length: lab.L }, (_, layer) => h("tr", {}, h("th", { scope: "row" }, `layer ${layer}`),
+      Array.from({ length: lab.heads }, (_, head) => cell(layer, head))));
+
+    function draw() {
+      const { positions } = lab.state;
+      places.value = positions === "none" ? "set to zero" : positions ? "shuffled" : "as trained";
+      switches.forEach(({ layer, head, button }) => {
+        const on = isOff(layer, head) < 0;
+        pressed(button, on);
+        button.textContent = on ? "✓" : "–";
+      });
+    }
+
+    const node = panel("Inside the model: positions and heads", false,
+      h("div", { class: "row part" }, h("span", {}, "Position embeddings"), places),
+      h("p", { class: "note" }, "Heads that work; press one to switch it off"),
+      h("table", { class: "heads" }, h("tbody", {}, rows)));
+    return { node, draw };
+  }
+
+  window.vitLabPanels = { inside, layers, rankings };
+})();
