@@ -15,31 +15,40 @@
   const loaded = {};
 
   /* Loads a script beside this one, once; what is on the page already (in a notebook's frame) is not loaded. */
-  const script = (file) => (loaded[file] ??= window.vitHere?.includes(file) ? Promise.resolve() : new Promise((done, fail) => {
+  const script = (file) => (loaded[file] ??= window.vitHere?.includes(file) ? Promise.resolve() : add(file));
+  const add = (file) => new Promise((done, fail) => {
     const tag = document.createElement("script");
     tag.src = base + file;
     tag.async = false; // they run in the order of the calls
     tag.onload = done;
-    tag.onerror = () => { delete loaded[file]; tag.remove(); fail(new Error(`${file} could not be loaded`)); };
+    tag.onerror = () => {
+      delete loaded[file];
+      tag.remove();
+      fail(new Error(`${file} could not be loaded`));
+    };
     document.head.append(tag);
-  }));
+  });
 
-  const models = {};
-  const load = (name) => (models[name] ??= (async () => {
+  const built = {};
+  const load = (name) => (built[name] ??= (async () => {
     if (!vit.models().includes(name)) throw new Error(`no model called ${name}; there are: ${vit.models().join(", ")}`);
     if (!window.buildViT) await script("vit.js");
     if (!window.vitModels?.[name]) await script(`${name}.js`);
     const made = window.vitModels[name], model = window.buildViT(made);
     return { name, config: made.config, classes: made.classes, card: made.card, weights: model.weights,
       run: (pixels, interventions) => model.run(pixels, interventions), readOut: (token) => model.readOut(token) };
-  })().catch((error) => { delete models[name]; throw error; }));
+  })().catch((error) => {
+    delete built[name];
+    throw error;
+  }));
 
   const pixels = async (source, size = 32) => {
     if (!window.vitPictures) await script("pictures.js");
     return window.vitPictures.pixels(source, size);
   };
 
-  window.vit = { models: () => [...new Set([...list("models"), ...Object.keys(window.vitModels ?? {})])], load, pixels, script };
+  const models = () => [...new Set([...list("models"), ...Object.keys(window.vitModels ?? {})])];
+  window.vit = { models, load, pixels, script };
 
   const explorers = list("explorers");
   const near = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach(({ target }) => {

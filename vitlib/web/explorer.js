@@ -17,10 +17,10 @@
     .view { border: 1px solid var(--rule); border-radius: 0.6rem; padding: 1rem; }
     h3 { font-size: 1.05rem; margin: 0 0 0.6rem; }
     p { margin: 0 0 0.6rem; }
-    .row { align-items: center; display: flex; flex-wrap: wrap; gap: 0.5rem 0.8rem; margin-bottom: 0.8rem; }
+    .row { align-items: center; display: flex; flex-wrap: wrap; gap: 0.4rem; margin-bottom: 0.7rem; }
     .sides { display: grid; gap: 1rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); }
     button, select { background: var(--back); border: 1px solid var(--rule); border-radius: 0.4rem; color: inherit;
-      cursor: pointer; font: inherit; min-height: 2rem; padding: 0.2rem 0.7rem; }
+      cursor: pointer; font: inherit; font-size: 0.9rem; min-height: 2rem; padding: 0.15rem 0.6rem; }
     button[aria-pressed="true"] { background: var(--accent); border-color: var(--accent); color: var(--ground); }
     button:disabled { cursor: default; opacity: 0.5; }
     input[type="range"] { accent-color: var(--accent); min-width: 6rem; }
@@ -28,7 +28,7 @@
     canvas { display: block; image-rendering: pixelated; width: 100%; }
     .samples { display: flex; flex-wrap: wrap; gap: 0.35rem; }
     .samples button { line-height: 0; min-height: 0; padding: 2px; }
-    .samples canvas { height: 40px; width: 40px; }
+    .samples canvas { height: 36px; width: 36px; }
     .grid { aspect-ratio: var(--m) / var(--n); display: grid; position: relative; touch-action: pan-y;
       grid-template: repeat(var(--n), 1fr) / repeat(var(--m), 1fr); user-select: none; }
     .grid > canvas { inset: 0; position: absolute; height: 100%; }

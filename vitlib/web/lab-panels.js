@@ -13,19 +13,16 @@
   /* The logit lens, and attention: of the picture after every block, of each patch after the chosen one. */
   function layers(lab) {
     const { classes } = lab.model;
-    let chosen = lab.L, shown = "answers";
+    let chosen = lab.L;
     const name = (layer) => (layer ? `after block ${layer - 1}` : "before the first block");
-    const button = (onclick, ...what) => h("button", { type: "button", "aria-pressed": "false", onclick }, what);
-    const steps = Array.from({ length: lab.L + 1 }, (_, layer) => button(() => {
+    const choose = (layer) => {
       chosen = layer;
       draw();
-    }));
-    const views = ["answers", "attention"].map((view) => button(() => {
-      shown = view;
-      draw();
-    }, view === "answers" ? "Each patch's answer" : "Attention it gets"));
-    const says = h("div", { class: "says", style: `--n:${lab.n}`, role: "img" });
-    const map = h("canvas", { role: "img", style: "max-width: 24rem" }), note = h("p", { class: "note" });
+    };
+    const steps = Array.from({ length: lab.L + 1 }, (_, layer) =>
+      h("button", { type: "button", "aria-pressed": "false", onclick: () => choose(layer) }));
+    const says = h("div", { class: "says", style: `--n:${lab.n}`, role: "img" }), saysNote = h("p", { class: "note" });
+    const map = h("canvas", { role: "img" }), mapNote = h("p", { class: "note" });
 
     const cell = (probs) => {
       if (!probs) return h("span");
@@ -38,21 +35,22 @@
       const { patches } = answers(lab, chosen), counts = classes.map(() => 0);
       for (const probs of patches.values()) counts[best(probs)]++;
       says.replaceChildren(...Array.from({ length: lab.N }, (_, i) => cell(patches.get(i))));
-      const most = best(counts), whose = `Each patch by itself, ${name(chosen)}`;
-      note.textContent = `${whose}: ${counts[most]} of ${patches.size}${patches.size ? ` say ${classes[most]}` : ""}.`;
-      says.setAttribute("aria-label", note.textContent);
+      const most = best(counts), many = `${counts[most]} of ${patches.size}`;
+      const what = patches.size ? `${many} say ${classes[most]}` : "none is left";
+      saysNote.textContent = `Each patch by itself, ${name(chosen)}: ${what}.`;
+      says.setAttribute("aria-label", saysNote.textContent);
     }
 
     function drawAttention() {
-      const got = received(lab, Math.max(chosen, 1)), all = got.reduce((a, b) => a + b, 0), most = Math.max(...got);
-      squares(map, lab, got.map((one) => one / (most || 1)), { side: 320, picture: lab.grid.canvas, dim: 0.45 });
+      const block = Math.max(chosen, 1), got = received(lab, block), all = got.reduce((a, b) => a + b, 0);
+      const shares = got.map((one) => one / (Math.max(...got) || 1));
+      squares(map, lab, shares, { side: 320, picture: lab.grid.canvas, dim: 0.45 });
       const sorted = [...got].sort((a, b) => b - a);
       let sum = 0, k = 0;
       while (sum < all / 2) sum += sorted[k++];
       const whose = lab.model.config.global_pool === "token" ? "CLS's" : "the patches'";
-      const where = `In block ${Math.max(chosen, 1) - 1}, heads averaged`;
-      note.textContent = `${where}: half of ${whose} attention to patches goes to ${k} of ${lab.N}.`;
-      map.setAttribute("aria-label", note.textContent);
+      mapNote.textContent = `Attention in block ${block - 1}: half of ${whose} goes to ${k} of ${lab.N} patches.`;
+      map.setAttribute("aria-label", mapNote.textContent);
     }
 
     function draw() {
@@ -63,16 +61,13 @@
         step.setAttribute("aria-label", `${name(layer)}: ${classes[k]}, ${percent(whole[k])}`);
         pressed(step, layer === chosen);
       });
-      views.forEach((view, i) => pressed(view, (shown === "answers") === !i));
-      says.hidden = shown !== "answers";
-      map.hidden = shown !== "attention";
-      (shown === "answers" ? drawAnswers : drawAttention)();
+      drawAnswers();
+      drawAttention();
     }
 
-    const node = panel("What the head would say after each block", true,
+    const node = panel("What the head would say after each block (the logit lens)", true,
       h("div", { class: "layers part", role: "group", "aria-label": "After which block" }, steps),
-      h("div", { class: "row part", role: "group", "aria-label": "What is shown of each patch" }, views),
-      note, says, map);
+      h("div", { class: "sides part" }, h("div", {}, saysNote, says), h("div", {}, mapNote, map)));
     return { node, draw };
   }
 

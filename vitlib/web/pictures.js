@@ -1,5 +1,5 @@
-/* Any picture as a model's pixels, exactly as `vl.load_image` and `vl.normalize` make them: the middle square, shrunk by
-   averaging areas (OpenCV's INTER_AREA; enlarged by its INTER_CUBIC), rounded to bytes, then from -1 to 1.
+/* Any picture as a model's pixels, exactly as `vl.load_image` and `vl.normalize` make them: the middle square, shrunk
+   by averaging areas (OpenCV's INTER_AREA; enlarged by its INTER_CUBIC), rounded to bytes, then from -1 to 1.
 
    The canvas's own smoothing would give other numbers, and another answer. Nothing leaves the page. */
 ((root) => {
@@ -12,7 +12,8 @@
     const scale = size / n;
     return Array.from({ length: n }, (_, i) => {
       const start = i * scale, end = Math.min(size, start + scale), first = Math.floor(start), weights = [];
-      for (let j = first; j < end - 1e-9; j++) weights.push((Math.min(j + 1, end) - Math.max(j, start)) / (end - start));
+      const share = (j) => (Math.min(j + 1, end) - Math.max(j, start)) / (end - start);
+      for (let j = first; j < end - 1e-9; j++) weights.push(share(j));
       return [first, weights];
     });
   }
@@ -62,7 +63,8 @@
       try {
         picture = await createImageBitmap(source, { colorSpaceConversion: "none", premultiplyAlpha: "none" });
       } catch {
-        throw new Error(source.size ? `${source.name || "this"} is no picture that the browser can read` : `${source.name || "the file"} is empty`);
+        const name = source.name || "the file";
+        throw new Error(source.size ? `${name} is no picture that the browser can read` : `${name} is empty`);
       }
     }
     if (picture instanceof ImageData) return fit(picture.data, picture.width, picture.height, size);

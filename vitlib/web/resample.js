@@ -22,7 +22,10 @@
   }
 
   /* An untrained table: normal, standard deviation 0.02, by Box and Muller's rule. */
-  const untrained = (size) => Float32Array.from({ length: size }, () => 0.02 * Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random()));
+  const untrained = (size) => Float32Array.from({ length: size }, () => {
+    const radius = Math.sqrt(-2 * Math.log(1 - Math.random())), angle = 2 * Math.PI * Math.random();
+    return 0.02 * radius * Math.cos(angle);
+  });
 
   // Weights on a line: (new, old), row i is what new place i takes from each old place
 
@@ -40,7 +43,8 @@
   });
   /* Distances in new places where the grid shrinks; each row is divided by its sum. */
   const antialiased = (kernel) => (old, now) => centres(old, now).map((x) => {
-    const row = Float64Array.from({ length: old }, (_, j) => kernel((j - x) / Math.max(old / now, 1))), sum = row.reduce((a, b) => a + b, 0);
+    const wide = Math.max(old / now, 1), row = Float64Array.from({ length: old }, (_, j) => kernel((j - x) / wide));
+    const sum = row.reduce((a, b) => a + b, 0);
     return row.map((weight) => weight / sum);
   });
   const nearest = (old, now) => centres(old, now).map((_, i) => {
@@ -48,15 +52,26 @@
     row[Math.min(old - 1, Math.floor(f32((i + 0.5) * f32(old / now))))] = 1;
     return row;
   });
-  const METHODS = { "bicubic, antialiased": antialiased(keys(-0.5)), "bicubic": repeated(keys(-0.75)), "bilinear": repeated(triangle), "nearest": nearest };
+  const METHODS = {
+    "bicubic, antialiased": antialiased(keys(-0.5)),
+    bicubic: repeated(keys(-0.75)),
+    bilinear: repeated(triangle),
+    nearest,
+  };
 
   /* Weights on a grid: (N', N), the product of the weight down and the weight across. */
-  const product = (down, across) => down.flatMap((rows) => across.map((cols) => Float64Array.from({ length: rows.length * cols.length }, (_, n) => rows[Math.floor(n / cols.length)] * cols[n % cols.length])));
+  const outer = (rows, cols) => Float64Array.from({ length: rows.length * cols.length }, (_, n) =>
+    rows[Math.floor(n / cols.length)] * cols[n % cols.length]);
+  const product = (down, across) => down.flatMap((rows) => across.map((cols) => outer(rows, cols)));
+  const only = (place, N) => Float64Array.from({ length: N }, (_, n) => Number(n === place));
   const LAYOUTS = {
     "rows and columns": (line, old, now) => product(line(old[0], now[0]), line(old[1], now[1])),
     "one line": (line, old, now) => line(old[0] * old[1], now[0] * now[1]),
     "(columns, rows), swapped": (line, old, now) => product(line(old[0], now[1]), line(old[1], now[0])),
-    "the first N, then again": (line, old, now) => Array.from({ length: now[0] * now[1] }, (_, i) => Float64Array.from({ length: old[0] * old[1] }, (_, n) => Number(n === i % (old[0] * old[1])))),
+    "the first N, then again": (line, old, now) => {
+      const N = old[0] * old[1];
+      return Array.from({ length: now[0] * now[1] }, (_, i) => only(i % N, N));
+    },
   };
 
   /* (N', N) times (N, D). */

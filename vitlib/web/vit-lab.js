@@ -17,8 +17,8 @@
   class VitLab extends VitExplorer {
     static style = `
       .head { align-items: start; display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; justify-content: space-between; }
-      .head p { margin-bottom: 0.3rem; }
-      .grid + .row, .grid + .note { margin-top: 0.6rem; }
+      .head, .head p { margin-bottom: 0.4rem; }
+      .grid + .row, .grid + .note, .bars + .row { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
       .grid > .out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
       .grid > .first { box-shadow: inset 0 0 0 3px var(--warm); }
@@ -29,8 +29,7 @@
       .layers { display: grid; gap: 0.25rem; grid-auto-columns: minmax(0, 1fr); grid-auto-flow: column; }
       .layers button { font-size: 0.78rem; line-height: 1.35; padding: 0.2rem 0; }
       .layers small { font-size: 0.72rem; }
-      .says { display: grid; font-size: 0.68rem; gap: 1px; grid-template-columns: repeat(var(--n), 1fr);
-        max-width: 24rem; }
+      .says { display: grid; font-size: 0.68rem; gap: 1px; grid-template-columns: repeat(var(--n), 1fr); }
       .says span { align-items: center; aspect-ratio: 1; border-radius: 2px; display: flex; justify-content: center;
         overflow: hidden; }
       .heads { border-collapse: collapse; }
@@ -53,16 +52,20 @@
       this.hint = h("p", { class: "note" });
       this.bars = bars(this.model.classes);
       const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name), img_size);
-      const { inside, layers, rankings } = window.vitLabPanels;
-      const [left, right] = brief ? [[], []] : [[inside(this)], [layers(this), rankings(this)]];
-      this.panels = [...left, ...right];
-      const nodes = (panels) => panels.map((panel) => panel.node);
-      const tour = brief ? { start: [], node: [] } : window.vitTour(this);
-      const tools = this.toolbox(), sides = h("div", { class: "sides" },
-        h("div", {}, this.grid.node, brief ? this.hint : [picker, tools, nodes(left)].flat()),
-        h("div", {}, this.bars.node, brief ? picker : nodes(right)));
-      const head = h("div", { class: "head" }, h("div", {}, this.verdict, this.change), tour.start);
-      this.view.append(head, ...[tour.node].flat(), sides, ...(brief ? [] : [this.foot()]));
+      const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
+      const sides = (left, right) => h("div", { class: "sides" }, h("div", {}, left), h("div", {}, right));
+      if (brief) {
+        this.panels = [];
+        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker]));
+      } else {
+        const { layers, rankings, inside } = window.vitLabPanels;
+        this.panels = [layers(this), rankings(this), inside(this)];
+        const [first, second, third] = this.panels.map((panel) => panel.node);
+        const tour = window.vitTour(this);
+        this.view.append(h("div", { class: "head" }, said, tour.start), tour.node,
+          sides([this.grid.node, picker], [this.bars.node, tools]),
+          first, sides(second, third), this.foot());
+      }
 
       const state = window.vitLabParts.fromLink(this); // a link may choose the picture as well
       const first = this.getAttribute("picture") ?? "cat";
@@ -182,7 +185,7 @@
       });
       this.reset = button("Start again", () => this.set(this.fresh()));
       const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.set({ order: move() })));
-      return h("div", {},
+      return h("div", { class: "part" },
         h("div", { class: "row tools", role: "group", "aria-label": "What a press on a patch does" }, this.toolButtons),
         this.hint, h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
         h("div", { class: "row" }, this.undo, this.reset));

@@ -80,7 +80,7 @@
     constructor(config, weights) {
       const fits = config.patch_embed === "conv" && config.pos_embed === "learned" && config.norm_order === "pre"
         && config.head === "linear" && config.act === "gelu" && config.layer_scale === null;
-      if (!fits) throw new Error("expected a ViT with conv patches, learned positions, pre-norm blocks and a linear head");
+      if (!fits) throw new Error("expected conv patches, learned positions, pre-norm blocks and a linear head");
       this.config = config;
       this.weights = weights;
       this.grid = config.img_size / config.patch_size;
@@ -116,7 +116,8 @@
       for (let i = 0; i < D; i++) x[i] = cls[i] + pos[i];
       for (let n = 0; n < N; n++) {
         const from = (order ? order[n] : n) * D, place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D;
-        for (let i = 0; i < D; i++) x[(1 + n) * D + i] = patches[from + i] + (positions === "none" ? 0 : pos[place + i]);
+        const scale = positions === "none" ? 0 : 1, to = (1 + n) * D;
+        for (let i = 0; i < D; i++) x[to + i] = patches[from + i] + scale * pos[place + i];
       }
       return x;
     }
@@ -172,8 +173,10 @@
       tokens.set(x);
       for (let l = 0; l < L; l++) {
         const name = `blocks.${l}`, maps = attention.subarray(l * h * T * T, (l + 1) * h * T * T);
-        const off = Array.from({ length: h }, (_, head) => heads.some(([layer, which]) => layer === l && which === head));
-        x = add(x, this.attend(layerNorm(x, T, D, ...this.layer(`${name}.norm1`)), T, `${name}.attn`, absent, off, maps));
+        const off = new Uint8Array(h);
+        for (const [layer, head] of heads) if (layer === l) off[head] = 1;
+        const y = layerNorm(x, T, D, ...this.layer(`${name}.norm1`));
+        x = add(x, this.attend(y, T, `${name}.attn`, absent, off, maps));
         const z = layerNorm(x, T, D, ...this.layer(`${name}.norm2`));
         const middle = gelu(linear(z, T, ...this.layer(`${name}.mlp.fc1`), D, hidden));
         x = add(x, linear(middle, T, ...this.layer(`${name}.mlp.fc2`), hidden, D));
@@ -205,7 +208,8 @@
       expect(!positions || positions === "none" || (given && positions.length === N && places(positions)),
         `positions "none" or ${N} places from 0 to ${N - 1}`);
       expect(places(remove), `places from 0 to ${N - 1} to remove`);
-      expect(heads.every(([l, head]) => l >= 0 && l < L && head >= 0 && head < h), `heads as [layer, head], ${L} x ${h}`);
+      const known = ([layer, head]) => layer >= 0 && layer < L && head >= 0 && head < h;
+      expect(heads.every(known), `heads as [layer, head], ${L} x ${h}`);
     }
   }
 
