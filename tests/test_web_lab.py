@@ -73,6 +73,42 @@ def test_rubbing_over_many_is_one_step(lab):
     assert lab.evaluate("document.querySelector('vit-lab').state.removed") == []
 
 
+def test_by_touch_each_tap_is_a_patch(browser, tmp_path):
+    """A finger's drag belongs to the page's scrolling."""
+    address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"])
+    context = browser.new_context(viewport={"width": 360, "height": 800}, has_touch=True)
+    tab = context.new_page()
+    tab.goto(address)
+    tab.wait_for_selector("vit-lab[data-ready=yes]")
+    cells = tab.locator("vit-lab .grid > button")
+    cells.nth(5).tap()
+    cells.nth(6).tap()
+    assert shares(tab) == pytest.approx(expected(remove=[5, 6]), abs=1e-4)
+    tab.get_by_role("button", name="Swap two").tap()
+    cells.nth(0).tap()
+    cells.nth(63).tap()
+    order = [63, *range(1, 63), 0]
+    assert shares(tab) == pytest.approx(expected(remove=[5, 6], order=order), abs=1e-4)
+    assert (
+        tab.evaluate("getComputedStyle(document.querySelector('vit-lab').grid.node).touchAction") == "pan-y"
+    )
+    context.close()
+
+
+def test_attention_of_each_block_is_that_of_the_model(lab):
+    """What the map shows: heads averaged, what CLS gives to each patch."""
+    layer = "window.vitLabParts.received(document.querySelector('vit-lab'), 2)"
+    model = MODEL.half().float()
+    maps = model.attention_maps(PICTURE)
+    wanted = maps[1][0].mean(0)[0, 1:]
+    assert lab.evaluate(f"[...{layer}]") == pytest.approx(wanted.tolist(), abs=1e-5)
+    note = lab.locator("vit-lab p.note", has_text="Attention in block 1").inner_text()
+    ranked, k = wanted.sort(descending=True).values.cumsum(0), 0
+    while ranked[k] < ranked[-1] / 2:
+        k += 1
+    assert note == f"Attention in block 1: half of CLS's goes to {k + 1} of 64 patches."
+
+
 def test_moves_positions_and_heads_are_vitlibs(lab):
     lab.get_by_role("button", name="Swap quadrants").click()
     places = torch.arange(64).view(8, 8)

@@ -3,6 +3,7 @@
 python -m tools.bench           (or: make bench ARGS="--threads 1 --clock cpu")
 python -m tools.bench study     what the runner of studies costs beside the bare loop
 python -m tools.bench paths     the training loop with a ViT, a ResNet, a hybrid, masked patches
+python -m tools.bench web       a forward pass, an action and a page in the reader's browser
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from tools import bench_paths, bench_study
+from tools import bench_paths, bench_study, bench_web
 from vitlib.config import ViTConfig
 from vitlib.device import pick_device, pick_precision
 from vitlib.evidence import provenance, write_json
@@ -244,8 +245,11 @@ def peak_of_process() -> int:
 
 def configure_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    text = "models: beside other libraries; study: the runner beside the bare loop; paths: what is trained"
-    parser.add_argument("what", nargs="?", default="models", choices=("models", "study", "paths"), help=text)
+    text = "models: beside other libraries; study: the runner beside the bare loop; paths: what is trained; "
+    text += "web: in the reader's browser"
+    parser.add_argument(
+        "what", nargs="?", default="models", choices=("models", "study", "paths", "web"), help=text
+    )
     for name, default, what in (
         ("embed-dim", 192, "width D"),
         ("depth", 6, "encoder blocks"),
@@ -282,6 +286,10 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "models":
         result = compare(args, device, clock)
         print(table(result))
+    elif args.what == "web":
+        found = bench_web.measure(args.rounds, clock)
+        print(bench_web.table(found))
+        result = {"name": "bench-web", **provenance("random images", device, "fp32"), "milliseconds": found}
     else:
         if args.what == "study":
             speeds, precision = bench_study.measure(args.images, args.rounds, args.device, clock), "fp32"

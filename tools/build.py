@@ -59,7 +59,10 @@ def fingerprints() -> dict[str, str]:
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
     settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "book/_ext")]
     settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
-    behind = digest([ROOT / "vitlib", ROOT / "requirements.txt"]) + data_at_hand() + sys.version
+    package = [file for file in (ROOT / "vitlib").rglob("*") if file.is_file()]
+    settings += [file for file in package if file.suffix == ".js"]  # for the pages; no notebook runs it
+    code = [file for file in package if file.suffix != ".js"]
+    behind = digest([*code, ROOT / "requirements.txt"]) + data_at_hand() + sys.version
     return {
         "behind": hashlib.sha256(behind.encode()).hexdigest(),
         "settings": digest(settings),

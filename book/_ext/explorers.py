@@ -15,9 +15,13 @@ written from `vitlib/results` when the book is built.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
+from PIL import Image
+
+STILLS = Path(__file__).resolve().parents[1] / "_static" / "figures" / "explorers"
 MODELS = ("cifar10-modern", "cifar10-plain", "drawn10-token")
 FOLDER = "vit"
 
@@ -49,10 +53,23 @@ def write_scripts(app, error) -> None:
     (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")
 
 
+def size_stills(app, pagename, templatename, context, doctree) -> None:
+    """Gives the explorers' pictures their sizes, so that nothing moves when they come."""
+
+    def sized(image: re.Match) -> str:
+        with Image.open(STILLS / image["name"]) as still:
+            return f'{image[0]} width="{still.width}" height="{still.height}"'
+
+    names = "|".join(path.name for path in STILLS.glob("*.webp"))
+    if context.get("body"):
+        context["body"] = re.sub(rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"])
+
+
 def setup(app):
     """Registers the scripts with Sphinx."""
     names = " ".join(script.stem for script in scripts() if script.stem.startswith("vit-"))
     known = {"data-models": " ".join(MODELS), "data-explorers": names}
     app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
+    app.connect("html-page-context", size_stills)
     app.connect("build-finished", write_scripts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

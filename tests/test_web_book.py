@@ -1,0 +1,211 @@
+"""Explorers in the built book: alive, well behaved in light and dark, and a picture where no script runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from browsing import built, needs_browser, opened, show, unscripted
+from test_browser_access import axe  # noqa: F401  (a fixture)
+
+from tools.build import HTML, ROOT, toc_pages
+
+pytestmark = needs_browser
+LAB = "book/lab"
+
+
+def sources() -> dict[str, list[str]]:
+    """Which explorers stand in the text of each page."""
+    found = {}
+    for page in toc_pages():
+        path = next(path for end in (".md", ".ipynb") if (path := ROOT / f"{page}{end}").exists())
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".ipynb":
+            text = "".join(line for cell in json.loads(text)["cells"] for line in cell["source"])
+        if tags := re.findall(r"^<(vit-\w+)", text, re.MULTILINE):
+            found[page] = tags
+    return found
+
+
+EXPLORED = sources()
+
+
+def wake(tab) -> None:
+    """Scrolls to each explorer, waits until it is ready, and opens what is folded in it."""
+    for name in set(tab.evaluate("[...document.querySelectorAll('.bd-article *')].map(e => e.localName)")):
+        if name.startswith("vit-"):
+            for one in tab.locator(name).all():
+                one.scroll_into_view_if_needed()
+                tab.wait_for_function("one => one.dataset.ready", arg=one.element_handle())
+                assert one.get_attribute("data-ready") == "yes"
+                one.evaluate("one => one.shadowRoot.querySelectorAll('details').forEach(e => e.open = true)")
+
+
+@pytest.fixture(scope="module", params=EXPLORED)
+def woken(request, browser):
+    """A page with all its explorers at work, opened from the disk."""
+    with opened(browser, (HTML / built(request.param)).as_uri()) as (tab, wrong):
+        wake(tab)
+        yield tab, wrong, EXPLORED[request.param]
+
+
+def test_the_book_has_them_where_they_belong():
+    assert EXPLORED.keys() == {
+        "book/intro",
+        LAB,
+        *(f"book/{name}" for name in ("01-patchify", "03-position", "04-resolution", "05-attention")),
+        "book/08-whole-vit",
+        "book/09-training",
+    }
+
+
+def test_nothing_goes_wrong_and_nothing_is_asked_for(woken):
+    """From the disk, without a server; a console error or a request elsewhere is in `wrong`."""
+    tab, wrong, names = woken
+    assert tab.locator(",".join(set(names))).count() == len(names)
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)])
+def test_axe_finds_nothing_serious_in_them(woken, axe, width, dark):  # noqa: F811
+    """With colours, folded parts open."""
+    tab, _, names = woken
+    show(tab, dark=dark, width=width)
+    tab.evaluate(axe)
+    found = tab.evaluate(
+        """async names => (await axe.run({include: names.map(name => [name])}, {resultTypes: ['violations'],
+                rules: {'target-size': {enabled: true}}})).violations
+            .filter(each => ['serious', 'critical'].includes(each.impact))
+            .flatMap(each => each.nodes.map(node => `${each.id}: ${node.html.slice(0, 99)} ${node.failureSummary}`))""",
+        sorted(set(names)),
+    )
+    assert found == []
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_they_stay_inside_the_page(woken, width):
+    tab, _, names = woken
+    show(tab, width=width)
+    tab.wait_for_timeout(200)
+    for one in tab.locator(",".join(set(names))).all():
+        wide, room = one.evaluate(
+            "one => { const view = one.shadowRoot.querySelector('.view'); return [view.scrollWidth, view.clientWidth] }"
+        )
+        assert wide <= room + 1
+
+
+def test_canvases_follow_the_theme(woken):
+    """What is drawn in the page's colours is drawn anew in its others."""
+    tab, _, names = woken
+    pictures = """() => [...document.querySelectorAll('vit-lab, vit-attention, vit-triangle')].map(
+        one => [...one.shadowRoot.querySelectorAll('canvas[role=img], svg')].map(
+            e => e.toDataURL?.() ?? getComputedStyle(e.querySelector('text')).fill).join())"""
+    show(tab, dark=False)
+    light = tab.evaluate(pictures)
+    show(tab, dark=True)
+    dark = tab.evaluate(pictures)
+    brief = tab.locator("vit-lab[brief]").count()
+    assert len(light) == len([name for name in names if name in ("vit-lab", "vit-attention", "vit-triangle")])
+    assert all(one != other for one, other in zip(light, dark, strict=True)) or brief
+
+
+@pytest.mark.parametrize("page", EXPLORED)
+def test_a_picture_stands_there_without_scripts_and_on_paper(browser, page):
+    address = (HTML / built(page)).as_uri()
+    with unscripted(browser, address) as tab:
+        assert stills(tab) == len(EXPLORED[page])
+    with opened(browser, address) as (tab, _):
+        wake(tab)
+        assert not tab.locator("[data-ready] img").first.is_visible()
+        tab.emulate_media(media="print")
+        assert stills(tab) == len(EXPLORED[page])
+        assert not tab.locator("[data-ready] .view").first.is_visible()
+
+
+def stills(tab) -> int:
+    """How many explorers show their picture, with a description."""
+    images = tab.locator(
+        ", ".join(f"{name} img" for name in {tag for tags in EXPLORED.values() for tag in tags})
+    ).all()
+    for image in images:
+        assert image.is_visible() and len(image.get_attribute("alt")) > 60
+        assert image.evaluate("image => image.complete && image.naturalWidth > 400")
+    return len(images)
+
+
+FILES = """[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]
+    .filter(file => /_images|_static.(figures|vit)|_static.\\w+.(css|js)|book.[\\w-]+.html/.test(file.name))
+    .map(file => [file.decodedBodySize, file.name.replace(/.*[/]/, '')])"""
+
+
+@pytest.mark.parametrize("page", EXPLORED)
+def test_explorers_load_when_they_come_into_view_and_weigh_little(browser, address, page):
+    """At most 3 MB with all of them; of it nothing but boot.js before one is near."""
+    with opened(browser, f"{address}/{built(page)}") as (tab, wrong):
+        if page not in ("book/intro", LAB):
+            tab.wait_for_load_state("networkidle")
+            early = [name for _, name in tab.evaluate(FILES)]
+            assert "boot.js" in early and "explorer.js" not in early and "vit.js" not in early
+        wake(tab)
+        files = tab.evaluate(FILES)
+        assert sum(size for size, _ in files) <= 3e6, sorted(files, reverse=True)[:9]
+        assert any(name == "explorer.js" for _, name in files)
+        assert wrong == []
+
+
+def test_other_pages_load_only_the_small_script(browser, address):
+    with opened(browser, f"{address}/{built('book/02-patch-embedding')}") as (tab, _):
+        tab.evaluate("scrollTo(0, document.body.scrollHeight)")
+        tab.wait_for_load_state("networkidle")
+        ours = [name for _, name in tab.evaluate(FILES) if (HTML / "_static" / "vit" / name).is_file()]
+        assert ours == ["boot.js"]
+        assert (Path(HTML) / "_static" / "vit" / "boot.js").stat().st_size < 4000
+
+
+def test_the_contract_of_every_page(browser, address):
+    """`window.vit` is there at once; models come when they are asked for, and answer in the documented shapes."""
+    with opened(browser, f"{address}/{built('book/02-patch-embedding')}") as (tab, _):
+        found = tab.evaluate(
+            """async () => {
+                const names = window.vit.models(), out = [];
+                for (const name of names) {
+                    const {config, classes, card, run} = await window.vit.load(name);
+                    const {logits, probs, attention, tokens} = run(new Float32Array(3 * 32 * 32));
+                    out.push([name, config, classes.length, card.parameters, logits.length, probs.length,
+                              attention.length, tokens.length]);
+                }
+                const canvas = document.createElement('canvas');
+                [canvas.width, canvas.height] = [50, 40];
+                const pixels = await window.vit.pixels(canvas);
+                return [out, pixels instanceof Float32Array && pixels.length];
+            }"""
+        )
+        models, pixels = found
+        assert pixels == 3 * 32 * 32 and len(models) >= 2
+        for _, config, classes, parameters, logits, probs, attention, tokens in models:
+            T = 1 + (config["img_size"] // config["patch_size"]) ** 2
+            assert classes == logits == probs == config["num_classes"] == 10
+            assert parameters <= 480_000
+            assert attention == config["depth"] * config["num_heads"] * T * T
+            assert tokens == (config["depth"] + 1) * T * config["embed_dim"]
+
+
+def test_the_tour_goes_from_its_first_step_to_its_last(browser, address):
+    """By keyboard alone: each step says something with a number of the results, and does something to the picture."""
+    measured = json.loads((ROOT / "vitlib/results/lab.json").read_text())["models"]["cifar10-modern"]
+    with opened(browser, f"{address}/{built(LAB)}") as (tab, wrong):
+        wake(tab)
+        lab = tab.locator("vit-lab").first
+        lab.get_by_role("button", name="Take the tour").press("Enter")
+        texts = []
+        for _ in range(8):
+            texts.append(lab.locator(".tour p").inner_text())
+            tab.keyboard.press("Enter")  # the focus is on Next, at last on Finish
+        assert len(set(texts)) == 8 and all("%" in text for text in texts)
+        shuffled = measured["interventions"]["shuffle all"]["changed"]["mean"]
+        assert f"{100 * shuffled:.0f} %" in texts[3]
+        assert lab.locator(".tour p").count() == 0
+        assert lab.get_by_role("button", name="Take the tour").is_visible()
+        assert wrong == []

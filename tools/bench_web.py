@@ -1,0 +1,107 @@
+"""How fast a ViT is in the reader's browser: a forward pass, an action in the lab until it is seen, a page.
+
+python -m tools.bench web          (needs the built book and Chrome or Chromium; or: make bench ARGS=web)
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import statistics
+import threading
+
+import torch
+from tqdm.auto import tqdm
+
+from tools.build import HTML
+from tools.pdf import chromium
+from vitlib.explain.intervene import intervene
+from vitlib.weights.pretrained import load_pretrained
+
+LIMITS = {"forward": 40, "action": 100, "page": 1500}  # milliseconds that the book allows itself
+FORWARD = """async ([name, times]) => {
+    const {run} = await window.vit.load(name), pixels = Float32Array.from({length: 3072}, () => Math.random() - 0.5);
+    for (let i = 0; i < 9; i++) run(pixels); // the browser's compiler has done its work
+    return Array.from({length: times}, () => {
+        const began = performance.now();
+        run(pixels);
+        return performance.now() - began;
+    });
+}"""
+ACTION = """async times => { // from a press to the frame that shows what follows
+    const cells = document.querySelector('vit-lab').grid.cells, found = [];
+    const frame = () => new Promise(requestAnimationFrame), task = () => new Promise(done => setTimeout(done));
+    for (let i = 0; i < 5 + times; i++) {
+        await frame().then(task);
+        const began = performance.now();
+        cells[(i * 37) % cells.length].click();
+        await frame().then(task); // the frame is drawn
+        found.push(performance.now() - began);
+    }
+    return found.slice(5);
+}"""
+PAGES = ("intro", "lab", "02-patch-embedding", "05-attention", "09-training")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A file server that writes no log."""
+
+    def log_message(self, *arguments) -> None:
+        """Says nothing."""
+
+
+def measure(rounds: int, clock) -> dict[str, list[float]]:
+    """Milliseconds of each part, `rounds` times each.
+
+    Raises:
+        ValueError: If the book is not built or there is no browser.
+    """
+    from playwright.sync_api import sync_playwright
+
+    if chromium() is None or not (HTML / "book" / "lab.html").exists():
+        raise ValueError("expected Chrome or Chromium and the built book; install one and run make book")
+    found: dict[str, list[float]] = {}
+    handler = functools.partial(Quiet, directory=HTML)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as run:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/book"
+        browser = run.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
+        tab = browser.new_page()
+        for page in tqdm(PAGES, desc="pages"):
+            times = []
+            for _ in range(rounds):
+                tab.goto(f"{address}/{page}.html", wait_until="load")
+                entry = "performance.getEntriesByType('navigation')[0].loadEventEnd"
+                tab.wait_for_function(f"{entry} > 0")
+                times.append(tab.evaluate(entry))
+            found[f"page {page}"] = times
+        tab.goto(f"{address}/lab.html")
+        tab.wait_for_function("document.querySelector('vit-lab').dataset.ready === 'yes'")
+        found["action in the lab"] = tab.evaluate(ACTION, 5 * rounds)
+        for name in tqdm(tab.evaluate("window.vit.models()"), desc="models"):
+            found[f"forward {name}"] = tab.evaluate(FORWARD, [name, 10 * rounds])
+            found[f"forward {name}, PyTorch"] = pytorch(name, 10 * rounds, clock)
+        browser.close()
+        server.shutdown()
+    return found
+
+
+def pytorch(name: str, times: int, clock) -> list[float]:
+    """Milliseconds of the same in PyTorch, one picture at a time."""
+    model, _ = load_pretrained(name)
+    images, found = torch.randn(1, 3, 32, 32), []
+    for _ in range(9 + times):
+        began = clock()
+        intervene(model, images)
+        found.append(1000 * (clock() - began))
+    return found[9:]
+
+
+def table(found: dict[str, list[float]]) -> str:
+    """Median and ninth decile of each, and what the book allows."""
+    lines = [f"{'':<32}{'median':>10}{'of ten, 9':>12}{'allowed':>10}"]
+    for name, times in found.items():
+        limit = "" if "PyTorch" in name else f"{LIMITS[name.split()[0]]} ms"
+        ninth = statistics.quantiles(times, n=10)[-1]
+        lines.append(f"{name:<32}{statistics.median(times):>7.1f} ms{ninth:>9.1f} ms{limit:>10}")
+    return "\n".join(lines)

@@ -1,0 +1,55 @@
+"""Takes the explorers' pictures for readers without scripts and for paper: book/_static/figures/explorers/*.webp.
+
+    python -m tools.site.stills
+
+Needs the built book (`make book`) and Chrome or Chromium. Each is what a reader sees who has just come to the page.
+"""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from tools.build import HTML, ROOT
+from tools.pdf import chromium
+
+FOLDER = ROOT / "book" / "_static" / "figures" / "explorers"
+PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
+    "lab-brief": ("intro", "vit-lab"),
+    "lab": ("lab", "vit-lab >> nth=0"),
+    "lab-drawn10": ("lab", "vit-lab >> nth=1"),
+    "patches": ("01-patchify", "vit-patches"),
+    "positions": ("03-position", "vit-positions"),
+    "resampling": ("04-resolution", "vit-positions"),
+    "triangle": ("05-attention", "vit-triangle"),
+    "shapes": ("08-whole-vit", "vit-shapes"),
+    "attention": ("09-training", "vit-attention"),
+}
+
+
+def main() -> None:
+    """Writes one picture an explorer."""
+    chrome = chromium()
+    if chrome is None or not (HTML / "book" / "lab.html").exists():
+        raise SystemExit("expected Chromium and the built book; install it and run make book")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as run:
+        browser = run.chromium.launch(executable_path=chrome, args=["--no-sandbox", "--disable-gpu"])
+        tab = browser.new_page(
+            viewport={"width": 1280, "height": 2400}, color_scheme="light", reduced_motion="reduce"
+        )
+        for name, (page, explorer) in PAGES.items():
+            tab.goto((HTML / "book" / f"{page}.html").as_uri())
+            shown = tab.locator(explorer)
+            shown.scroll_into_view_if_needed()
+            tab.wait_for_function("one => one.dataset.ready === 'yes'", arg=shown.element_handle())
+            tab.wait_for_timeout(500)  # bars grow
+            picture = Image.open(io.BytesIO(shown.screenshot()))
+            picture.save(FOLDER / f"{name}.webp", quality=65, method=6)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
