@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-import shutil
 
 import matplotlib
 import pytest
 import torch
 import torch.nn.functional as F
-from browsing import needs_browser, opened
+from browsing import needs_browser
+from web_pages import explorer, page
 
 import vitlib as vl
-from vitlib.web.export import SCRIPTS, export_web
 
 pytestmark = needs_browser
 
@@ -27,28 +26,13 @@ METHODS = {
 TRAPS = {"one line": "6.2", "(columns, rows), swapped": "6.1", "the first N, then again": "6.3"}  # chapter 04
 
 
-def page(tmp_path, body, models=()):
-    for script in SCRIPTS.glob("*.js"):
-        shutil.copy(script, tmp_path)
-    for name in models:
-        export_web(*vl.load_pretrained(name), tmp_path / f"{name}.js")
-    (tmp_path / "page.html").write_text(
-        f"""<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>A page</title>
-<script defer src="boot.js" data-models="{" ".join(models)}" data-explorers="vit-positions"></script>
-<body style="max-width: 688px">{body}</body></html>""",
-        encoding="utf-8",
-    )
-    return (tmp_path / "page.html").as_uri()
-
-
 @pytest.fixture(scope="module")
 def positions(browser, tmp_path_factory):
     body = '<vit-positions model="cifar10-plain" resample="6x10"><p>A figure</p></vit-positions>'
-    address = page(tmp_path_factory.mktemp("positions"), body, MODELS)
-    with opened(browser, address, 760) as (tab, wrong):
-        tab.wait_for_selector("vit-positions[data-ready=yes]")
+    models = [vl.load_pretrained(name) for name in MODELS]
+    address = page(tmp_path_factory.mktemp("positions"), body, models)
+    with explorer(browser, address, "vit-positions") as tab:
         yield tab
-        assert wrong == []
 
 
 def get(tab, what):

@@ -18,7 +18,7 @@ __all__ = ["EXPLORERS", "Explorer", "explore"]
 EXPLORERS = {
     "lab": ["lab-parts.js", "lab-panels.js", "lab-tour.js"],
     "attention": [],
-    "positions": ["resample.js"],
+    "positions": ["resample.js", "scales.js"],
 }  # and what each needs beside what all do
 MOST = 24  # pictures to choose from
 
