@@ -137,7 +137,7 @@ def stills(tab) -> int:
 
 FILES = """[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]
     .filter(file => /_images|_static.(figures|vit)|_static.\\w+.(css|js)|book.[\\w-]+.html/.test(file.name))
-    .map(file => [file.decodedBodySize, file.name.replace(/.*[/]/, '')])"""
+    .map(file => [file.decodedBodySize, file.name.replace(/.*[/]|[?].*/g, '')])"""
 
 
 @pytest.mark.parametrize("page", EXPLORED)

@@ -1,10 +1,11 @@
 """Explorers in the pages: custom elements around a ViT that runs in the reader's browser (`vitlib/web`).
 
-A page has one by writing its tag, with a paragraph or a figure in it for readers without scripts and for paper:
+A page has one by writing its tag, with a picture in it for readers without scripts and for paper
+(`python -m tools.site.stills` takes them):
 
     <vit-attention picture="cat">
 
-    Here stands the attention explorer, where scripts run.
+    ![What is to be seen.](_static/figures/explorers/attention.webp)
 
     </vit-attention>
 

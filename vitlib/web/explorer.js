@@ -61,7 +61,7 @@
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-      else if (name in made && typeof value !== "string") made[name] = value;
+      else if (typeof value !== "string" && typeof made[name] === typeof value) made[name] = value;
       else if (value !== false && value !== null) made.setAttribute(name, value === true ? "" : value);
     }
     made.append(...children.flat());

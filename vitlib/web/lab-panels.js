@@ -26,7 +26,7 @@
 
     const cell = (probs) => {
       if (!probs) return h("span");
-      const k = best(probs), ink = Math.round(10 + 60 * probs[k]);
+      const k = best(probs), ink = Math.round(6 + 36 * probs[k]);
       const style = `background: color-mix(in srgb, var(--accent) ${ink}%, transparent)`;
       return h("span", { style, title: `${classes[k]} ${percent(probs[k])}` }, short(classes[k]));
     };

@@ -19,9 +19,9 @@
     const [most, head, layer] = heads[0].match(/head (\d+) of layer (\d+)/);
     return [
       ["A picture, 64 patches, an answer", {},
-        `The model reads 64 patches and says how likely each of its ten classes is. Of ${n.toLocaleString("en")} test
-        images, it names ${percent(accuracy)} rightly. The shares on this tour are of these images: of how many the
-        answer changes, right or wrong.`],
+        `The model reads 64 patches and says how likely each of its ten classes is. Of ${n.toLocaleString("en")}
+        pictures that it has not learned from, it names ${percent(accuracy)} rightly. All shares on this tour are of
+        these pictures: of how many the answer changes, right or wrong.`],
       ["Half is enough, often", { removed },
         `Every second token is left out; a ViT reads whatever tokens there are. When 32 random patches are removed,
         ${changed("remove 32 at random")} of the answers change.`],
