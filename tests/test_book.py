@@ -71,7 +71,9 @@ def test_code_cells_are_short(path):
 @chapter
 def test_a_chapter_can_be_read_in_a_sitting(path):
     assert 60 <= len(read(path)["cells"]) <= 100
-    read_by_all = re.sub(r"!\[[^]]*\]\([^)]*\)", "", prose(path))  # who sees a picture does not read its description
+    read_by_all = re.sub(
+        r"!\[[^]]*\]\([^)]*\)", "", prose(path)
+    )  # who sees a picture does not read its description
     assert len(read_by_all.split()) <= 5000
 
 
