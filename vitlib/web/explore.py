@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 from torch import Tensor, nn
 
 from vitlib.checks import check_choice, check_dtype, check_images
-from vitlib.web.export import SCRIPTS, web_script
+from vitlib.web.export import SCRIPTS, check_runs_in_a_page, web_script
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
@@ -66,16 +66,14 @@ def explore(
     Source: chapter 09.
     """
     check_choice("explorer", kind, EXPLORERS)
-    card = {
-        "name": "your model",
-        "config": {"num_classes": getattr(model, "cfg", None) and model.cfg.num_classes},
-    }
+    cfg = check_runs_in_a_page(model).cfg
+    card = {"name": "your model", "config": {"num_classes": cfg.num_classes}}
     script = web_script(model, card if classes is None else {**card, "classes": list(classes)})
-    size = model.cfg.image_shape[0]
+    size = cfg.image_shape[0]
     check_images(images, f"n 3 {size} {size}", "load them with vl.load_image(path, size)")
     check_dtype(images, "uint8", "do not normalise them")
-    if classes is not None and len(classes) != model.cfg.num_classes:
-        raise ValueError(f"expected {model.cfg.num_classes} names of classes, got {len(classes)}")
+    if classes is not None and len(classes) != cfg.num_classes:
+        raise ValueError(f"expected {cfg.num_classes} names of classes, got {len(classes)}")
     coded = {
         f"picture {i}": base64.b64encode(image.numpy().tobytes()).decode()
         for i, image in enumerate(images[:MOST])

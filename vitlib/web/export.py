@@ -35,6 +35,15 @@ CAN = {  # what `vit.js` computes
 }
 
 
+def check_runs_in_a_page(model: object) -> VisionTransformer:
+    """The model, if it is one that `vit.js` may know."""
+    if not isinstance(model, VisionTransformer):
+        raise ValueError(
+            f"expected a VisionTransformer, got {type(model).__name__}; only these run in a page"
+        )
+    return model
+
+
 def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
     """Write a model as a script for `vit.js`, atomically.
 
@@ -68,10 +77,7 @@ def web_script(model: nn.Module, card: dict) -> str:
 
     Source: chapter 09.
     """
-    if not isinstance(model, VisionTransformer):
-        raise ValueError(
-            f"expected a VisionTransformer, got {type(model).__name__}; only these run in a page"
-        )
+    model = check_runs_in_a_page(model)
     config = asdict(model.cfg)
     if other := {key: config[key] for key, value in CAN.items() if config[key] != value}:
         wanted = ", ".join(f"{key}={CAN[key]!r}" for key in other)
