@@ -18,9 +18,15 @@ from vitlib.device import pick_device, seed_everything
 from vitlib.doctor.case import Finding
 from vitlib.doctor.doctor import doctor
 from vitlib.evidence import load_results
+from vitlib.explain.ablation import head_importance
 from vitlib.explain.attention import attention_distance, attention_entropy, attention_rollout
-from vitlib.explain.gradients import grad_cam
+from vitlib.explain.erasing import answer_with
+from vitlib.explain.explanations import EXPLANATIONS, patch_scores
+from vitlib.explain.faithfulness import curve_area, deletion_curve, insertion_curve
+from vitlib.explain.gradients import attention_relevance, grad_cam, integrated_gradients
 from vitlib.explain.intervene import intervene
+from vitlib.explain.lens import logit_lens
+from vitlib.explain.occlusion import occlusion
 from vitlib.model.attention import Attention, AxialAttention
 from vitlib.model.build import build_model
 from vitlib.model.costs import count_macs, count_parameters

@@ -8,38 +8,59 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import check_count
+from vitlib.checks import check_choice, check_count, check_rate
 
 __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 
 
+#: How the heads of a layer become one map.
+FUSIONS = {
+    "mean": lambda maps: maps.mean(dim=2),
+    "max": lambda maps: maps.amax(dim=2),
+    "min": lambda maps: maps.amin(dim=2),
+}
+
+
 @torch.no_grad()
-def attention_rollout(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "B T T"]:
+def attention_rollout(
+    maps: Float[Tensor, "L B h T T"], fusion: str = "mean", discard: float = 0.0
+) -> Float[Tensor, "B T T"]:
     """How much of each input token reaches each output token, if attention alone moved information.
 
     Every layer passes half of a token on unchanged (the residual) and half through its attention, the
-    heads averaged; the layers are multiplied, the later one on the left.
+    heads fused into one map; the layers are multiplied, the later one on the left.
 
     Args:
         maps: (L, B, h, T, T) from `VisionTransformer.attention_maps`, all layers, first to last.
+        fusion: "mean", "max" or "min" over the heads. Rows of the last two are divided by their sums.
+        discard: The share of each fused map's weights, smallest first, that become 0 before the rows are
+            divided by their sums; in [0, 1).
 
     Returns:
         (B, T, T), rows sum to 1. Row 0 without its first entry, `rollout[:, 0, 1:]`, is what CLS holds
         of each patch.
 
     Raises:
-        ValueError: If the maps do not have that shape or their rows do not sum to 1.
+        ValueError: If the maps do not have that shape or their rows do not sum to 1, or an option is not known.
 
-    Source: Abnar and Zuidema 2020 (arXiv 2005.00928); the paper's Appendix D.8 and Figure 6; chapter 09.
+    Source: Abnar and Zuidema 2020 (arXiv 2005.00928); the paper's Appendix D.8 and Figure 6; the options are
+        Gildenblat's 2020 ("Exploring explainability for vision transformers"); chapters 09 and 14.
 
     >>> attention_rollout(torch.full((3, 1, 2, 4, 4), 0.25))[0, 0]
     tensor([0.3438, 0.2188, 0.2188, 0.2188])
     """
     _check_maps(maps)
-    eye = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device)
+    check_choice("fusion", fusion, FUSIONS)
+    check_rate("discard", discard)
+    T = maps.shape[-1]
+    eye = torch.eye(T, dtype=maps.dtype, device=maps.device)
     rollout = eye.expand(maps.shape[1], -1, -1)  # (B, T, T)
-    for layer in maps.mean(dim=2):  # (B, T, T), heads averaged
-        rollout = (0.5 * layer + 0.5 * eye) @ rollout
+    for layer in FUSIONS[fusion](maps):  # (B, T, T)
+        if drop := int(discard * T * T):
+            least = layer.flatten(1).topk(drop, largest=False).indices
+            layer = layer.flatten(1).scatter(1, least, 0.0).view_as(layer)
+        step = layer + eye
+        rollout = step / step.sum(dim=-1, keepdim=True) @ rollout
     return rollout
 
 

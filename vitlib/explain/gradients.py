@@ -1,8 +1,9 @@
-"""What gradients tell: Grad-CAM on the tokens."""
+"""What gradients tell: Grad-CAM on the tokens, relevance through attention, integrated gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -10,9 +11,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from vitlib.checks import check_count
+from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer
 
-__all__ = ["grad_cam"]
+__all__ = ["attention_relevance", "grad_cam", "grad_cam_patches", "integrated_gradients"]
 
 
 def grad_cam(
@@ -41,7 +44,17 @@ def grad_cam(
     Source: Selvaraju et al. 2017 (arXiv 1610.02391), Equations 1 and 2; channels are widths D here;
         chapter 14.
     """
-    modes = {module: module.training for module in model.modules()}
+    cam = grad_cam_patches(model, images, target).unflatten(1, (1, *model.cfg.grid))  # (B, 1, rows, cols)
+    cam = F.interpolate(cam, images.shape[2:], mode="bilinear", align_corners=False)[:, 0]  # (B, H, W)
+    return cam / cam.amax(dim=(1, 2), keepdim=True).clamp_min(torch.finfo(cam.dtype).tiny)
+
+
+def grad_cam_patches(
+    model: VisionTransformer,
+    images: Float[Tensor, "B C H W"],
+    target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
+) -> Float[Tensor, "B N"]:
+    """Grad-CAM of each patch, (B, N), at least 0: what `grad_cam` spreads over the pixels. Arguments as there."""
     tokens: list[Tensor] = []
 
     def catch(_module, args: tuple) -> tuple:
@@ -51,34 +64,119 @@ def grad_cam(
     last: Any = model.blocks[-1]
     handle = last.attn.register_forward_pre_hook(catch)
     try:
-        with torch.inference_mode(False), torch.enable_grad():
-            logits = model.eval()(images.clone())  # (B, K); a clone, for images made in inference mode
-            classes = _targets(target, logits)
-            score = logits.gather(1, classes[:, None]).sum()
-            (grads,) = torch.autograd.grad(score, tokens)  # (B, T, D)
+        with _evaluated(model):
+            logits = model(images.clone())  # (B, K); a clone, for images made in inference mode
+            (grads,) = torch.autograd.grad(_score(logits, target), tokens)  # (B, T, D)
     finally:
         handle.remove()
+    weights = grads[:, 1:].mean(dim=1, keepdim=True)  # (B, 1, D): one weight for each channel
+    return (weights * tokens[0].detach()[:, 1:]).sum(dim=-1).relu()
+
+
+def attention_relevance(
+    model: VisionTransformer,
+    images: Float[Tensor, "B C H W"],
+    target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
+) -> Float[Tensor, "B T T"]:
+    """How much each output token owes each input token for a class: gradient times attention, layer after layer.
+
+    In each layer, the weights times the gradients of the class's logit with respect to them, negative ones cut off, the
+    heads averaged: A. Relevance starts as the identity and becomes R + A R, layer after layer.
+
+    Args:
+        model: A model with a head and full attention; evaluated as in `model.eval()`.
+        images: (B, C, H, W), normalised.
+        target: One class for all images, one for each, or None for the predicted ones.
+
+    Returns:
+        (B, 1+N, 1+N), at least 0. Row 0 without its first entry, `relevance[:, 0, 1:]`, is the explanation under CLS.
+
+    Raises:
+        ValueError: If the images do not fit the model, a target is not one of its classes, or attention is axial.
+
+    Source: Chefer et al. 2021 (arXiv 2103.15679), Equations 5 and 6; chapter 14.
+    """
+    if model.cfg.attention != "full":
+        raise ValueError(f"expected a model with full attention, got attention={model.cfg.attention!r}")
+    with _evaluated(model), _kept_maps(model) as maps:
+        score = _score(model(images.clone()), target)
+        grads = torch.autograd.grad(score, maps)
+    T = 1 + model.cfg.num_patches
+    relevance = torch.eye(T, device=images.device).expand(len(images), T, T)
+    for weights, grad in zip(maps, grads, strict=True):
+        step = (grad * weights.detach()).relu().mean(dim=1)  # (B, h, T, T) -> (B, T, T)
+        relevance = relevance + step @ relevance
+    return relevance
+
+
+def integrated_gradients(
+    model: VisionTransformer,
+    images: Float[Tensor, "B C H W"],
+    target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
+    steps: int = 32,
+) -> Float[Tensor, "B C H W"]:
+    """What each number of the image adds to a class's logit, from mid-grey to the image in small steps.
+
+    All numbers together add up to the logit of the image minus that of grey, up to the error of the steps.
+
+    Args:
+        model: A model with a head; evaluated as in `model.eval()`.
+        images: (B, C, H, W), normalised; 0 is mid-grey, where the path begins.
+        target: One class for all images, one for each, or None for the predicted ones.
+        steps: Points on the path, in the middles of as many equal pieces.
+
+    Returns:
+        (B, C, H, W).
+
+    Raises:
+        ValueError: If the images do not fit the model, a target is not one of its classes, or steps is below 1.
+
+    Source: Sundararajan et al. 2017 (arXiv 1703.01365), Equation 1 and Section 5; chapter 14.
+    """
+    check_count("steps", steps)
+    with _evaluated(model):
+        classes = pick_targets(target, model(images.clone()).detach())
+        total = torch.zeros_like(images)
+        for i in range(steps):
+            point = (images * ((i + 0.5) / steps)).detach().requires_grad_()
+            (grad,) = torch.autograd.grad(_score(model(point), classes), point)
+            total = total + grad
+    return images * total / steps
+
+
+def _score(logits: Tensor, target: Any) -> Tensor:
+    """The sum of the targets' logits, to differentiate."""
+    return logits.gather(1, pick_targets(target, logits)[:, None]).sum()
+
+
+@contextmanager
+def _evaluated(model: VisionTransformer) -> Iterator[None]:
+    """In evaluation mode, with gradients; afterwards as it was."""
+    modes = {module: module.training for module in model.modules()}
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            model.eval()
+            yield
+    finally:
         for module, training in modes.items():
             module.training = training
-    weights = grads[:, 1:].mean(dim=1, keepdim=True)  # (B, 1, D): one weight for each channel
-    cam = (weights * tokens[0].detach()[:, 1:]).sum(dim=-1).relu()  # (B, N)
-    cam = cam.unflatten(1, (1, *model.cfg.grid))  # (B, N) -> (B, 1, rows, cols)
-    cam = F.interpolate(cam, images.shape[2:], mode="bilinear", align_corners=False)[:, 0]  # (B, H, W)
-    return cam / cam.amax(dim=(1, 2), keepdim=True).clamp_min(torch.finfo(cam.dtype).tiny)
 
 
-def _targets(target: int | Sequence[int] | Tensor | None, logits: Tensor) -> Tensor:
-    """The class of each image, (B,)."""
-    batch, classes = logits.shape
-    if target is None:
-        return logits.argmax(dim=1)
-    targets = torch.as_tensor(target, device=logits.device)
-    targets = targets.expand(batch) if targets.ndim == 0 else targets
-    if targets.is_floating_point() or targets.dtype == torch.bool or targets.shape != (batch,):
-        raise ValueError(
-            f"target must be a class, {batch} classes (one for each image) or None, "
-            f"got {targets.dtype} of shape {tuple(targets.shape)}"
-        )
-    if not ((targets >= 0) & (targets < classes)).all():
-        raise ValueError(f"targets must be classes from 0 to {classes - 1}, got {targets.tolist()}")
-    return targets.long()
+@contextmanager
+def _kept_maps(model: VisionTransformer) -> Iterator[list[Tensor]]:
+    """A list that gets the attention weights of each layer, (B, h, T, T), as a forward pass forms them."""
+    maps: list[Tensor] = []
+
+    def mix(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        maps.append((scores if bias is None else scores + bias).softmax(dim=-1))
+        return maps[-1] @ v
+
+    attentions: list[Any] = [block.attn for block in model.blocks]
+    try:
+        for attn in attentions:
+            attn._mix = mix  # in place of the fused one, which forms no weights
+        yield maps
+    finally:
+        for attn in attentions:
+            del attn._mix

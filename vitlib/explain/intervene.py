@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
@@ -10,9 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vitlib.checks import check_images
+from vitlib.explain.erasing import read_out
 from vitlib.model.vit import VisionTransformer
 
-__all__ = ["intervene"]
+__all__ = ["intervene", "switched_off"]
 
 
 @torch.no_grad()
@@ -76,20 +78,15 @@ def intervene(
     keep = [n for n in range(N) if n not in set(remove)]
     cls = (model.cls_token + cls_pos).expand(len(images), -1, -1)
     x = torch.cat([cls, (patches + pos)[:, keep]], dim=1)  # (B, 1+kept, D)
-    hooks = _switch_off(model, heads)
-    try:
+    with switched_off(model, heads):
         for block in model.blocks:
             x = block(x)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    x = model.norm(x)
-    pooled = x[:, 0] if cfg.global_pool == "token" else x[:, 1:].sum(dim=1) / max(1, len(keep))
-    return model.head(pooled)
+    return read_out(model, model.norm(x))
 
 
-def _switch_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> list[Any]:
-    """Hooks that make the heads' outputs zero before the projection joins them."""
+@contextmanager
+def switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
+    """Makes the heads' outputs zero before the projection joins them; `heads` are pairs (layer, head)."""
     hooks: list[Any] = []
     d = model.cfg.embed_dim // model.cfg.num_heads
 
@@ -108,9 +105,13 @@ def _switch_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> l
                 f"got ({layer}, {head})"
             )
     blocks: Any = model.blocks
-    for layer, head in heads:
-        hooks.append(blocks[layer].attn.proj.register_forward_pre_hook(silence(head)))
-    return hooks
+    try:
+        for layer, head in heads:
+            hooks.append(blocks[layer].attn.proj.register_forward_pre_hook(silence(head)))
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _check_places(name: str, places: Sequence[int], N: int, whole: bool) -> None:

@@ -1,0 +1,44 @@
+"""The logit lens: what the head would say if it read an earlier layer."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from vitlib.model.vit import VisionTransformer
+
+__all__ = ["logit_lens"]
+
+
+@torch.no_grad()
+def logit_lens(model: VisionTransformer, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "L B T K"]:
+    """Logits of every token before the first block and after each: last norm and head, read too early.
+
+    The head was trained on what leaves the last block. What it says of earlier tokens is what the head makes of
+    them, not what a layer "thinks". With a linear head, an image's logits under GAP are the mean of its patches'
+    logits; under CLS they are those of token 0.
+
+    Args:
+        model: A pre-norm model with a head, in evaluation mode.
+        images: (B, C, H, W), normalised.
+
+    Returns:
+        (depth + 1, B, 1+N, K).
+
+    Raises:
+        ValueError: If the model has no head, or its tokens are normalised after each block.
+
+    Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; chapter 15.
+    """
+    if isinstance(model.head, nn.Identity) or model.cfg.norm_order != "pre":
+        raise ValueError(
+            "expected a pre-norm model with a head, got "
+            f"norm_order={model.cfg.norm_order!r}, num_classes={model.cfg.num_classes}"
+        )
+    x, bias = model.embed(images), model.pos_embed.attention_bias()
+    answers = [model.head(model.norm(x))]
+    for place, block in model._layers():
+        x = block(place(x), bias)
+        answers.append(model.head(model.norm(x)))
+    return torch.stack(answers)

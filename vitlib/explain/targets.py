@@ -1,0 +1,27 @@
+"""Which class an explanation is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["pick_targets"]
+
+
+def pick_targets(target: int | Sequence[int] | Tensor | None, logits: Tensor) -> Tensor:
+    """The class of each image, (B,): the given one or ones, or the predicted ones for None."""
+    batch, classes = logits.shape
+    if target is None:
+        return logits.argmax(dim=1)
+    targets = torch.as_tensor(target, device=logits.device)
+    targets = targets.expand(batch) if targets.ndim == 0 else targets
+    if targets.is_floating_point() or targets.dtype == torch.bool or targets.shape != (batch,):
+        raise ValueError(
+            f"target must be a class, {batch} classes (one for each image) or None, "
+            f"got {targets.dtype} of shape {tuple(targets.shape)}"
+        )
+    if not ((targets >= 0) & (targets < classes)).all():
+        raise ValueError(f"targets must be classes from 0 to {classes - 1}, got {targets.tolist()}")
+    return targets.long()
