@@ -123,5 +123,5 @@ def patch_scores(
     """
     check_choice("explanation", name, EXPLANATIONS)
     with torch.no_grad():
-        classes = pick_targets(target, model(images))
+        classes = pick_targets(model, model(images), target)
     return EXPLANATIONS[name](model, images, classes, seed)

@@ -21,7 +21,7 @@ def deletion_curve(
     images: Float[Tensor, "B C H W"],
     scores: Float[Tensor, "B N"],
     target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
-    steps: int = 16,
+    steps: int | None = None,
     erase: str = "remove",
 ) -> Float[Tensor, "B S"]:
     """A class's probability while patches are erased, highest scores first. The sooner it falls, the truer the scores.
@@ -31,7 +31,7 @@ def deletion_curve(
         images: (B, C, H, W), normalised.
         scores: (B, N), one for each patch; of equal ones the first counts as higher.
         target: One class for all images, one for each, or None for the predicted ones.
-        steps: In how many equal parts the patches are erased; the first points at step / steps of them.
+        steps: In how many equal parts the patches are erased; by default 16, or N where that is less.
         erase: "remove" leaves tokens out, "grey" makes pixels 0, mid-grey.
 
     Returns:
@@ -50,7 +50,7 @@ def insertion_curve(
     images: Float[Tensor, "B C H W"],
     scores: Float[Tensor, "B N"],
     target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
-    steps: int = 16,
+    steps: int | None = None,
     erase: str = "remove",
 ) -> Float[Tensor, "B S"]:
     """A class's probability while patches come back, highest scores first. The sooner it rises, the truer the scores.
@@ -88,14 +88,15 @@ def curve_area(curves: Float[Tensor, "B S"]) -> Float[Tensor, " B"]:
 
 
 @torch.no_grad()
-def _curve(model, images, scores, target, steps: int, erase: str, inserts: bool) -> Tensor:
+def _curve(model, images, scores, target, steps: int | None, erase: str, inserts: bool) -> Tensor:
     N = model.cfg.num_patches
+    steps = min(16, N) if steps is None else steps
     check_between("steps", steps, 1, N, ", the number of patches")
     if scores.shape != (len(images), N) or not scores.isfinite().all():
         raise ValueError(
             f"expected finite scores ({len(images)}, {N}), one for each patch, got {tuple(scores.shape)}"
         )
-    classes = pick_targets(target, model(images))[:, None]
+    classes = pick_targets(model, model(images), target)[:, None]
     order = scores.argsort(dim=1, descending=True, stable=True)  # (B, N)
     points = []
     for step in range(steps + 1):

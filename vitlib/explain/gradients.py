@@ -66,7 +66,7 @@ def grad_cam_patches(
     try:
         with _evaluated(model):
             logits = model(images.clone())  # (B, K); a clone, for images made in inference mode
-            (grads,) = torch.autograd.grad(_score(logits, target), tokens)  # (B, T, D)
+            (grads,) = torch.autograd.grad(_score(model, logits, target), tokens)  # (B, T, D)
     finally:
         handle.remove()
     weights = grads[:, 1:].mean(dim=1, keepdim=True)  # (B, 1, D): one weight for each channel
@@ -99,7 +99,7 @@ def attention_relevance(
     if model.cfg.attention != "full":
         raise ValueError(f"expected a model with full attention, got attention={model.cfg.attention!r}")
     with _evaluated(model), _kept_maps(model) as maps:
-        score = _score(model(images.clone()), target)
+        score = _score(model, model(images.clone()), target)
         grads = torch.autograd.grad(score, maps)
     T = 1 + model.cfg.num_patches
     relevance = torch.eye(T, device=images.device).expand(len(images), T, T)
@@ -135,18 +135,18 @@ def integrated_gradients(
     """
     check_count("steps", steps)
     with _evaluated(model):
-        classes = pick_targets(target, model(images.clone()).detach())
+        classes = pick_targets(model, model(images.clone()).detach(), target)
         total = torch.zeros_like(images)
         for i in range(steps):
             point = (images * ((i + 0.5) / steps)).detach().requires_grad_()
-            (grad,) = torch.autograd.grad(_score(model(point), classes), point)
+            (grad,) = torch.autograd.grad(_score(model, model(point), classes), point)
             total = total + grad
     return images * total / steps
 
 
-def _score(logits: Tensor, target: Any) -> Tensor:
+def _score(model: VisionTransformer, logits: Tensor, target: Any) -> Tensor:
     """The sum of the targets' logits, to differentiate."""
-    return logits.gather(1, pick_targets(target, logits)[:, None]).sum()
+    return logits.gather(1, pick_targets(model, logits, target)[:, None]).sum()
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def occlusion(
     Source: Zeiler and Fergus 2014 (arXiv 1311.2901), Section 4.2; chapter 14.
     """
     logits = model(images)
-    classes = pick_targets(target, logits)[:, None]
+    classes = pick_targets(model, logits, target)[:, None]
     places = torch.arange(model.cfg.num_patches, device=images.device)
     falls = []
     for n in range(len(places)):

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from vitlib.model.vit import VisionTransformer
+
 __all__ = ["pick_targets"]
 
 
-def pick_targets(target: int | Sequence[int] | Tensor | None, logits: Tensor) -> Tensor:
+def pick_targets(
+    model: VisionTransformer, logits: Tensor, target: int | Sequence[int] | Tensor | None
+) -> Tensor:
     """The class of each image, (B,): the given one or ones, or the predicted ones for None."""
+    if model.cfg.num_classes == 0:
+        raise ValueError("expected a model with a head, got num_classes=0; it names no class to explain")
     batch, classes = logits.shape
     if target is None:
         return logits.argmax(dim=1)
