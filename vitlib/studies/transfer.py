@@ -8,34 +8,34 @@ shared by all that begins with it. What begins at random has its own optimiser a
 augmentation, and as many pictures seen; once also as many as pre-training and fine-tuning together. Pictures of 48
 pixels are those of 32, resampled: they show no more. Small here: patch 8, and one way to divide the classes.
 
-- pre-training on six other classes is ahead of training from scratch, with the same fine-tuning: open, +9.3
-  ± 0.3 points (standard error, n = 2); about 3 seeds would decide.
-- pre-training on six other classes is ahead of training from scratch on as many pictures seen in all: open,
-  -4.7 ± 1.8 points (standard error, n = 2); about 96 seeds would decide.
-- pre-training on six other classes is ahead with all pictures of the task as well: open, +7.6 ± 1.6 points
-  (standard error, n = 2); about 83 seeds would decide.
-- pre-training on Drawn-10 is ahead of training from scratch: open, +6.8 ± 0.1 points (standard error, n =
-  2); about 3 seeds would decide.
-- pre-training on six other classes is ahead of pre-training on Drawn-10: open, +2.5 ± 0.4 points (standard
-  error, n = 2); about 4 seeds would decide.
-- a head that starts at zero does as well as a random one: open, +0.2 ± 0.1 points (standard error, n = 2);
-  about 3 seeds would decide.
-- a head that starts at zero does as well as a random one, at 48 px: open, +0.4 ± 0.3 points (standard
-  error, n = 2); about 3 seeds would decide.
-- fine-tuning at 48 px is ahead of 32 px ("often beneficial"): open, +2.6 ± 0.2 points (standard error, n =
-  2); about 3 seeds would decide.
-- from scratch, 48 px is ahead of 32 px too: open, +0.9 ± 0.6 points (standard error, n = 2); about 10 seeds
+- pre-training on six other classes is ahead of training from scratch, with the same fine-tuning: agrees,
+  +9.5 ± 0.2 points (standard error, n = 3).
+- pre-training on six other classes is ahead of training from scratch on as many pictures seen in all:
+  differs, -4.5 ± 1.0 points (standard error, n = 3).
+- pre-training on six other classes is ahead with all pictures of the task as well: agrees, +7.9 ± 1.0
+  points (standard error, n = 3).
+- pre-training on Drawn-10 is ahead of training from scratch: agrees, +7.0 ± 0.2 points (standard error, n =
+  3).
+- pre-training on six other classes is ahead of pre-training on Drawn-10: agrees, +2.5 ± 0.2 points
+  (standard error, n = 3).
+- a head that starts at zero does as well as a random one: agrees, +0.1 ± 0.1 points (standard error, n =
+  3).
+- a head that starts at zero does as well as a random one, at 48 px: open, +0.2 ± 0.3 points (standard
+  error, n = 3); about 3 seeds would decide.
+- fine-tuning at 48 px is ahead of 32 px ("often beneficial"): agrees, +3.1 ± 0.5 points (standard error, n
+  = 3).
+- from scratch, 48 px is ahead of 32 px too: open, +1.0 ± 0.3 points (standard error, n = 3); about 6 seeds
   would decide.
-- 5-shot: features learned on six classes are ahead of an untrained model's and of pixels: open, +12.1 ± 0.9
-  points (standard error, n = 2); about 7 seeds would decide.
-- 5-shot: features learned on Drawn-10 are ahead of an untrained model's and of pixels: open, -3.8 ± 0.3
-  points (standard error, n = 2); about 3 seeds would decide.
-- probe: features learned on six classes are ahead of an untrained model's and of pixels: open, +5.0 ± 0.7
-  points (standard error, n = 2); about 4 seeds would decide.
-- probe: features learned on Drawn-10 are ahead of an untrained model's and of pixels: open, -2.7 ± 0.7
-  points (standard error, n = 2); about 4 seeds would decide.
+- 5-shot: features learned on six classes are ahead of an untrained model's and of pixels: agrees, +12.1 ±
+  0.5 points (standard error, n = 3).
+- 5-shot: features learned on Drawn-10 are ahead of an untrained model's and of pixels: differs, -5.1 ± 1.3
+  points (standard error, n = 3).
+- probe: features learned on six classes are ahead of an untrained model's and of pixels: agrees, +5.2 ± 0.4
+  points (standard error, n = 3).
+- probe: features learned on Drawn-10 are ahead of an untrained model's and of pixels: differs, -2.9 ± 0.4
+  points (standard error, n = 3).
 
-60 runs on CIFAR-10 (JPEG q75) with 2 seeds took 283 minutes: `python -m vitlib study run transfer --data
+90 runs on CIFAR-10 (JPEG q75) with 3 seeds took 410 minutes: `python -m vitlib study run transfer --data
 cifar10 --threads 1`
 """
 
