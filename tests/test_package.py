@@ -32,7 +32,7 @@ ARROWS = {
     "viz": (*BASE, "data", "model", "explain"),
     "studies": (*BASE, "data", "model", "weights", "explain", "train"),
     "doctor": (*BASE, "data", "model", "train"),
-    "web": (*BASE, "data", "model"),
+    "web": (*BASE, "data", "model", "explain"),
     "cli": (*BASE, "data", "model", "weights", "train", "studies", "web"),
     "__main__": ("cli",),
 }

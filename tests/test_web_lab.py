@@ -135,7 +135,7 @@ def test_grey_is_painted_into_the_picture(lab):
 
 def test_a_ranking_removes_its_first(lab):
     lab.get_by_text("Rub out by a ranking").click()
-    lab.get_by_label("Ranked by").select_option("centre first")
+    lab.get_by_label("Ranked by").select_option("centre")
     slider = lab.get_by_label("How many patches")
     slider.focus()
     for _ in range(4):
@@ -148,6 +148,38 @@ def test_a_ranking_removes_its_first(lab):
     ]
     lab.get_by_label("Remove or keep").select_option("keep only the first")
     assert lab.evaluate("document.querySelector('vit-lab').state.removed.length") == 60
+
+
+@pytest.mark.parametrize("pool", ["token", "avg"])
+def test_rankings_are_the_packages_explanations(browser, tmp_path, pool):
+    """The scores that the slider follows are those of `vl.patch_scores`, for every name but chance."""
+    model, card = tiny_model("tiny", global_pool=pool)
+    address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', [(model, card)])
+    ask = """name => Promise.resolve(window.vitLabParts.RANKINGS[name](document.querySelector('vit-lab'), () => {}))
+        .then(scores => [...scores])"""
+    with explorer(browser, address, "vit-lab") as tab:
+        assert tab.evaluate("Object.keys(window.vitLabParts.RANKINGS).sort()") == sorted(vl.EXPLANATIONS)
+        for name in sorted(set(vl.EXPLANATIONS) - {"random"}):
+            wanted = vl.patch_scores(name, model.half().float(), PICTURE)[0]
+            found = torch.tensor(tab.evaluate(ask, name))
+            if name == "variance":  # of bytes there, of standardised numbers here
+                found = found / 127.5**2
+            torch.testing.assert_close(found, wanted, rtol=0.02, atol=2e-3 * wanted.abs().max().item())
+        options = tab.locator("vit-lab select[aria-label='Ranked by'] option")
+        assert not any(option.is_disabled() for option in options.all())
+        tab.get_by_role("button", name="Mirror").click()
+        off = [option.text_content() for option in options.all() if option.is_disabled()]
+        assert off == ["relevance", "grad-cam", "integrated gradients"], "they are of the untouched picture"
+
+
+def test_occlusion_follows_when_it_has_asked_for_each_patch(lab):
+    lab.get_by_text("Rub out by a ranking").click()
+    lab.get_by_label("Ranked by").select_option("occlusion")
+    lab.get_by_label("How many patches").fill("3")
+    lab.wait_for_function("document.querySelector('vit-lab').state.removed.length === 3")
+    scores = vl.occlusion(MODEL.half().float(), PICTURE)[0]
+    best = scores.argsort(descending=True)[:3].tolist()
+    assert sorted(lab.evaluate("document.querySelector('vit-lab').state.removed")) == sorted(best)
 
 
 def test_the_lens_ends_with_the_answer(lab):

@@ -12,7 +12,7 @@ import torch
 from browsing import opened
 
 import vitlib as vl
-from vitlib.web.export import SCRIPTS, export_web, photos_script, samples_script
+from vitlib.web.export import SCRIPTS, export_web, photos_script, samples_script, scores_script
 
 photos = functools.cache(photos_script)
 samples = functools.cache(samples_script)
@@ -40,6 +40,8 @@ def page(tmp_path: Path, body: str, models=()) -> str:
     pairs = [tiny_model(one) if isinstance(one, str) else one for one in models]
     for model, card in pairs:
         export_web(model, card, tmp_path / f"{card['name']}.js")
+        scores = scores_script(card["name"], model, {"cat": vl.sample_image("cat", model.cfg.img_size)})
+        (tmp_path / f"scores-{card['name']}.js").write_text(scores, encoding="utf-8")
     names = " ".join(card["name"] for _, card in pairs)
     explorers = " ".join(sorted(path.stem for path in SCRIPTS.glob("vit-*.js")))
     (tmp_path / "page.html").write_text(

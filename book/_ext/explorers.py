@@ -39,7 +39,7 @@ def write_scripts(app, error) -> None:
     if error or app.builder.name != "html":
         return
     from vitlib.evidence import load_results
-    from vitlib.web.export import export_web, photos_script, samples_script
+    from vitlib.web.export import export_web, photos_script, sample_pictures, samples_script, scores_script
     from vitlib.weights.pretrained import load_pretrained
 
     folder = Path(app.outdir) / "_static" / FOLDER
@@ -47,7 +47,10 @@ def write_scripts(app, error) -> None:
     for script in scripts():
         shutil.copy(script, folder)
     for name in MODELS:
-        export_web(*load_pretrained(name), folder / f"{name}.js")
+        model, card = load_pretrained(name)
+        export_web(model, card, folder / f"{name}.js")
+        scores = scores_script(name, model, sample_pictures())
+        (folder / f"scores-{name}.js").write_text(scores, encoding="utf-8")
     (folder / "samples.js").write_text(samples_script(), encoding="utf-8")
     (folder / "photos.js").write_text(photos_script(), encoding="utf-8")
     lab = json.dumps({"models": load_results("lab")["models"]})

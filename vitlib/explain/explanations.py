@@ -10,14 +10,19 @@ from torch import Tensor
 
 from vitlib.checks import check_choice
 from vitlib.explain.attention import attention_rollout
-from vitlib.explain.gradients import attention_relevance, grad_cam_patches, integrated_gradients
+from vitlib.explain.gradients import (
+    attention_relevance,
+    evaluated,
+    grad_cam_patches,
+    integrated_gradients,
+)
 from vitlib.explain.lens import logit_lens
 from vitlib.explain.occlusion import occlusion
 from vitlib.explain.targets import pick_targets
 from vitlib.model.patches import patchify
 from vitlib.model.vit import VisionTransformer
 
-__all__ = ["BASELINES", "EXPLANATIONS", "patch_scores"]
+__all__ = ["BASELINES", "EXPLANATIONS", "GRADIENTS", "patch_scores"]
 
 Scores = Callable[
     [VisionTransformer, Tensor, Tensor, int], Tensor
@@ -79,6 +84,9 @@ def _variance(model, images, _classes, _seed) -> Tensor:
 #: Rankings that know nothing of the model.
 BASELINES: dict[str, Scores] = {"random": _random, "centre": _centre, "variance": _variance}
 
+#: What needs gradients, which a page cannot compute.
+GRADIENTS = ("relevance", "grad-cam", "integrated gradients")
+
 #: What explains a model's answer patch by patch; the baselines are among them.
 EXPLANATIONS: dict[str, Scores] = {
     "attention": _attention,
@@ -108,7 +116,7 @@ def patch_scores(
 
     Args:
         name: One of `EXPLANATIONS`.
-        model: In evaluation mode.
+        model: A model with a head; evaluated as in `model.eval()`.
         images: (B, C, H, W), normalised.
         target: One class for all images, one for each, or None for the predicted ones.
         seed: For "random".
@@ -122,6 +130,6 @@ def patch_scores(
     Source: chapter 14.
     """
     check_choice("explanation", name, EXPLANATIONS)
-    with torch.no_grad():
-        classes = pick_targets(model, model(images), target)
-    return EXPLANATIONS[name](model, images, classes, seed)
+    with evaluated(model):
+        classes = pick_targets(model, model(images).detach(), target)
+        return EXPLANATIONS[name](model, images, classes, seed)

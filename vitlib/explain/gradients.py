@@ -15,7 +15,7 @@ from vitlib.checks import check_count
 from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer
 
-__all__ = ["attention_relevance", "grad_cam", "grad_cam_patches", "integrated_gradients"]
+__all__ = ["attention_relevance", "evaluated", "grad_cam", "grad_cam_patches", "integrated_gradients"]
 
 
 def grad_cam(
@@ -64,7 +64,7 @@ def grad_cam_patches(
     last: Any = model.blocks[-1]
     handle = last.attn.register_forward_pre_hook(catch)
     try:
-        with _evaluated(model):
+        with evaluated(model):
             logits = model(images.clone())  # (B, K); a clone, for images made in inference mode
             (grads,) = torch.autograd.grad(_score(model, logits, target), tokens)  # (B, T, D)
     finally:
@@ -98,7 +98,7 @@ def attention_relevance(
     """
     if model.cfg.attention != "full":
         raise ValueError(f"expected a model with full attention, got attention={model.cfg.attention!r}")
-    with _evaluated(model), _kept_maps(model) as maps:
+    with evaluated(model), _kept_maps(model) as maps:
         score = _score(model, model(images.clone()), target)
         grads = torch.autograd.grad(score, maps)
     T = 1 + model.cfg.num_patches
@@ -134,7 +134,7 @@ def integrated_gradients(
     Source: Sundararajan et al. 2017 (arXiv 1703.01365), Equation 1 and Section 5; chapter 14.
     """
     check_count("steps", steps)
-    with _evaluated(model):
+    with evaluated(model):
         classes = pick_targets(model, model(images.clone()).detach(), target)
         total = torch.zeros_like(images)
         for i in range(steps):
@@ -150,7 +150,7 @@ def _score(model: VisionTransformer, logits: Tensor, target: Any) -> Tensor:
 
 
 @contextmanager
-def _evaluated(model: VisionTransformer) -> Iterator[None]:
+def evaluated(model: VisionTransformer) -> Iterator[None]:
     """In evaluation mode, with gradients; afterwards as it was."""
     modes = {module: module.training for module in model.modules()}
     try:

@@ -11,13 +11,13 @@ from jaxtyping import UInt8
 from torch import Tensor, nn
 
 from vitlib.checks import check_choice, check_dtype, check_images
-from vitlib.web.export import SCRIPTS, check_runs_in_a_page, web_script
+from vitlib.web.export import SCRIPTS, check_runs_in_a_page, scores_script, web_script
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
 EXPLORERS = {
     "lab": ["lab-parts.js", "lab-panels.js", "lab-tour.js"],
-    "attention": [],
+    "attention": ["lab-parts.js"],
     "positions": ["resample.js", "scales.js"],
 }  # and what each needs beside what all do
 MOST = 24  # pictures to choose from
@@ -66,7 +66,8 @@ def explore(
     Source: chapter 09.
     """
     check_choice("explorer", kind, EXPLORERS)
-    cfg = check_runs_in_a_page(model).cfg
+    model = check_runs_in_a_page(model)
+    cfg = model.cfg
     card = {"name": "your model", "config": {"num_classes": cfg.num_classes}}
     script = web_script(model, card if classes is None else {**card, "classes": list(classes)})
     size = cfg.image_shape[0]
@@ -74,14 +75,13 @@ def explore(
     check_dtype(images, "uint8", "do not normalise them")
     if classes is not None and len(classes) != cfg.num_classes:
         raise ValueError(f"expected {cfg.num_classes} names of classes, got {len(classes)}")
-    coded = {
-        f"picture {i}": base64.b64encode(image.numpy().tobytes()).decode()
-        for i, image in enumerate(images[:MOST])
-    }
+    pictures = {f"picture {i}": image for i, image in enumerate(images[:MOST])}
+    coded = {name: base64.b64encode(image.numpy().tobytes()).decode() for name, image in pictures.items()}
     files = ["boot.js", "vit.js", "pictures.js", "explorer.js", *EXPLORERS[kind], f"vit-{kind}.js"]
-    here = json.dumps([*files, "samples.js", "lab-results.js"])
+    here = json.dumps([*files, "samples.js", "lab-results.js", "scores-your model.js"])
     head = f"window.vitHere = {here}; window.vitSamples = {json.dumps(coded)}; window.vitLab = {{ models: {{}} }};"
-    parts = [head, script, *((SCRIPTS / file).read_text(encoding="utf-8") for file in files)]
+    scores = scores_script("your model", model, pictures) if kind == "lab" else ""
+    parts = [head, script, scores, *((SCRIPTS / file).read_text(encoding="utf-8") for file in files)]
     scripts = "\n".join(f"<script>{part}</script>" for part in parts)
     tag = f'<vit-{kind} model="your model" picture="picture 0" pictures="{",".join(coded)}"></vit-{kind}>'
     return Explorer(

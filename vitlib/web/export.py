@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from vitlib.data.dataset import class_names
+from vitlib.data.dataset import class_names, normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
 from vitlib.evidence import write_atomic
+from vitlib.explain.explanations import GRADIENTS, patch_scores
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["SCRIPTS", "export_web", "photos_script", "samples_script", "web_script"]
@@ -114,21 +115,44 @@ def web_script(model: nn.Module, card: dict) -> str:
     return script
 
 
+def sample_pictures(img_size: int = 32) -> dict[str, Tensor]:
+    """scikit-image's photographs, and one drawing of each class of Drawn-10, called "drawn bird" and so on."""
+    images, labels = load_drawn10("test", n=200)
+    drawn = {f"drawn {name}": images[(labels == k).nonzero()[0, 0]] for k, name in enumerate(DRAWN10_CLASSES)}
+    return {**{name: sample_image(name, img_size) for name in SAMPLES}, **drawn}
+
+
 def samples_script(img_size: int = 32) -> str:
     """Pictures to try, as a script: `window.vitSamples[name]`, the bytes (3, img_size, img_size) in base64.
-
-    They are scikit-image's photographs, and one drawing of each class of Drawn-10, called "drawn bird" and so on.
 
     Args:
         img_size: Their side in pixels.
 
     Source: chapter 01.
     """
-    images, labels = load_drawn10("test", n=200)
-    drawn = {f"drawn {name}": images[(labels == k).nonzero()[0, 0]] for k, name in enumerate(DRAWN10_CLASSES)}
-    pictures = {**{name: sample_image(name, img_size) for name in SAMPLES}, **drawn}
+    pictures = sample_pictures(img_size)
     coded = {name: base64.b64encode(image.numpy().tobytes()).decode() for name, image in pictures.items()}
     return f"window.vitSamples = {json.dumps(coded)};\n"
+
+
+def scores_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor]) -> str:
+    """What a page cannot compute, as a script: `window.vitScores[name][picture][explanation]`, a number a patch.
+
+    They are the explanations that need gradients, of the model's answer; see `vl.patch_scores`.
+
+    Args:
+        name: The model's, as the page calls it.
+        model: In evaluation mode.
+        pictures: uint8 (3, H, W) each, by their names.
+
+    Source: chapter 14.
+    """
+    images = normalize(torch.stack(list(pictures.values())))
+    found: dict[str, dict[str, list[float]]] = {picture: {} for picture in pictures}
+    for explanation in GRADIENTS:
+        for picture, scores in zip(pictures, patch_scores(explanation, model, images), strict=True):
+            found[picture][explanation] = [float(f"{score:.3g}") for score in scores.tolist()]
+    return f"(window.vitScores ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n".replace("</", "<\\/")
 
 
 def photos_script(img_size: int = 224) -> str:

@@ -78,28 +78,53 @@
     const options = (list) => list.map((value) => h("option", {}, value));
     const ranking = h("select", { "aria-label": "Ranked by" }, options(Object.keys(RANKINGS)));
     const mode = h("select", { "aria-label": "Remove or keep" }, options(["remove the first", "keep only the first"]));
-    const count = h("output", {}, "0 patches");
-    let order = null; // of the patches, while the slider moves
-    const apply = () => {
-      const begins = !order;
-      if (begins) {
-        const scores = RANKINGS[ranking.value](lab);
-        order = [...scores.keys()].sort((a, b) => scores[b] - scores[a]);
+    const count = h("output", {}, "0 patches"), sliding = { on: false };
+    let kept = { of: null }; // the last ranking, and what it is a ranking of
+
+    /* The places in the ranking's order; null if another one was asked for meanwhile. */
+    async function ranked() {
+      const { order, painted, positions, heads } = lab.state;
+      const of = JSON.stringify([ranking.value, lab.picture, order, painted, positions, heads]);
+      if (kept.of !== of) {
+        kept = { of, order: null };
+        const tell = (n) => { count.textContent = `asked ${n} of ${lab.N} times`; };
+        const scores = await RANKINGS[ranking.value](lab, tell);
+        if (kept.of !== of) return null;
+        kept.order = [...scores.keys()].sort((a, b) => scores[b] - scores[a]);
       }
+      return kept.order;
+    }
+
+    async function apply() {
+      const order = await ranked();
+      if (!order) return;
       const k = Number(slider.value);
       count.textContent = `${k} patches`;
-      lab.set({ removed: mode.selectedIndex ? order.slice(k) : order.slice(0, k) }, { keep: begins });
-    };
-    const end = () => { order = null; };
+      lab.set({ removed: mode.selectedIndex ? order.slice(k) : order.slice(0, k) }, { keep: !sliding.on });
+      sliding.on = true;
+    }
+
     slider.addEventListener("input", apply);
-    slider.addEventListener("change", end);
-    [ranking, mode].forEach((one) => one.addEventListener("change", () => {
-      end();
-      apply();
-      end();
+    slider.addEventListener("change", () => { sliding.on = false; });
+    [ranking, mode].forEach((one) => one.addEventListener("change", async () => {
+      sliding.on = false;
+      await apply();
+      sliding.on = false;
     }));
+
+    /* Those that need gradients are known of the book's pictures only. */
+    function draw() {
+      const { order, painted, positions, heads } = lab.fresh(), plain = { order, painted, positions, heads };
+      const touched = Object.keys(plain).some((key) => JSON.stringify(plain[key]) !== JSON.stringify(lab.state[key]));
+      for (const option of ranking.options) {
+        const { known } = RANKINGS[option.value];
+        option.disabled = known ? touched || !known(lab) : false;
+      }
+      if (ranking.selectedOptions[0].disabled) ranking.selectedIndex = 0;
+    }
+
     const row = h("div", { class: "row part" }, mode, slider, count, h("span", {}, "by"), ranking);
-    return { node: panel("Rub out by a ranking", false, row), draw: () => {} };
+    return { node: panel("Rub out by a ranking", false, row), draw };
   }
 
   /* Position embeddings and heads. */

@@ -18,16 +18,77 @@
     return out;
   }
 
-  /* Ways to rank the patches, most important first; three of them know nothing of the model. */
+  /* Ways to rank the patches, most important first, as `vl.patch_scores` has them; the last three know nothing of the
+     model. With every patch there: a ranking must not change while it is followed. */
   const RANKINGS = {
-    attention: attended,
-    "pixel variance": variances,
-    "centre first": (lab) => all(lab.N).map((i) => {
+    attention: (lab) => received(lab, lab.L, whole(lab), []),
+    rollout: (lab) => read(lab, rollout(whole(lab).attention, lab).at(-1)),
+    "logit lens": (lab) => {
+      const result = whole(lab), k = result.probs.indexOf(Math.max(...result.probs));
+      return all(lab.N).map((i) => lab.model.readOut(tokenAfter(lab, result, lab.L, 1 + i))[k]);
+    },
+    occlusion,
+    relevance: precomputed("relevance"),
+    "grad-cam": precomputed("grad-cam"),
+    "integrated gradients": precomputed("integrated gradients"),
+    variance: variances,
+    centre: (lab) => all(lab.N).map((i) => {
       const middle = (lab.n - 1) / 2;
       return -Math.hypot(Math.floor(i / lab.n) - middle, (i % lab.n) - middle);
     }),
     random: (lab) => lab.chance,
   };
+
+  /* The forward pass as it is now, but with every patch there. */
+  function whole(lab, remove = []) {
+    const { positions, heads } = lab.state;
+    return lab.model.run(window.vitPictures.standardise(lab.picturesque()), { positions, heads, remove });
+  }
+
+  const tokenAfter = ({ N, model }, { tokens }, layer, t) => {
+    const D = model.config.embed_dim, start = (layer * (1 + N) + t) * D;
+    return tokens.subarray(start, start + D);
+  };
+
+  /* What the head's token takes from each patch: the row of CLS, or the mean over the patches' rows. */
+  function read({ N, model }, relation) {
+    const T = 1 + N, rows = model.config.global_pool === "token" ? [0] : all(T).slice(1);
+    return all(N).map((i) => rows.reduce((sum, row) => sum + relation[row * T + 1 + i], 0) / rows.length);
+  }
+
+  /* Of each layer, (T, T): what each output token has taken from each input token, if attention alone splits it. */
+  function rollout(attention, { L, heads, T = Math.sqrt(attention.length / L / heads) }) {
+    const rolled = [];
+    for (let l = 0; l < L; l++) {
+      const step = new Float32Array(T * T), out = new Float32Array(T * T);
+      for (let i = 0; i < T * T; i++) {
+        for (let head = 0; head < heads; head++) step[i] += attention[(l * heads + head) * T * T + i] / heads / 2;
+        if (i % (T + 1) === 0) step[i] += 0.5;
+      }
+      for (let t = 0; t < T && l; t++)
+        for (let s = 0; s < T; s++)
+          for (let i = 0; i < T; i++) out[t * T + i] += step[t * T + s] * rolled[l - 1][s * T + i];
+      rolled.push(l ? out : step);
+    }
+    return rolled;
+  }
+
+  /* How much the answer's logit falls without each patch: a forward pass for each, a pause after each. */
+  async function occlusion(lab, tell) {
+    const { logits, probs } = whole(lab), k = probs.indexOf(Math.max(...probs)), falls = [];
+    for (const n of all(lab.N)) {
+      falls.push(logits[k] - whole(lab, [n]).logits[k]);
+      tell(n + 1);
+      await new Promise((done) => setTimeout(done));
+    }
+    return falls;
+  }
+
+  /* What needs gradients is computed beforehand, for the book's own pictures as they are: `window.vitScores`. */
+  function precomputed(name) {
+    const find = (lab) => window.vitScores?.[lab.name]?.[lab.picture]?.[name];
+    return Object.assign((lab) => find(lab), { known: (lab) => Boolean(find(lab)) });
+  }
 
   /* Attention that each patch gets after `layer` blocks from the last of them, heads averaged: from CLS, or the mean
      over the patches where the head does not read CLS. */
@@ -41,13 +102,6 @@
         for (let i = 0; i < N; i++) got[i] += attention[row + 1 + i] / heads / there.length;
       }
     return got;
-  }
-
-  /* The same of the last block, with every patch there: a ranking must not change while it is followed. */
-  function attended(lab) {
-    const { positions, heads } = lab.state;
-    const result = lab.model.run(window.vitPictures.standardise(lab.picturesque()), { positions, heads });
-    return received(lab, lab.L, result, []);
   }
 
   /* Of the pixels of each patch, all channels together. */
@@ -65,15 +119,15 @@
   }
 
   /* What the head says if it reads the tokens after `layer` blocks: of each patch that is there, and of the picture. */
-  function answers({ N, model, result, state }, layer) {
-    const { embed_dim: D, num_classes: K, global_pool } = model.config, start = layer * (1 + N) * D;
-    const read = (t) => model.readOut(result.tokens.subarray(start + t * D, start + (t + 1) * D));
-    const logits = new Map(all(N).filter((i) => !state.removed.includes(i)).map((i) => [i, read(1 + i)]));
+  function answers(lab, layer) {
+    const { N, model, result, state } = lab, { num_classes: K, global_pool } = model.config;
+    const ask = (t) => model.readOut(tokenAfter(lab, result, layer, t));
+    const logits = new Map(all(N).filter((i) => !state.removed.includes(i)).map((i) => [i, ask(1 + i)]));
     // the head is linear, so the mean of the patches' logits is what it says of their mean
     const sum = (k) => [...logits.values()].reduce((total, one) => total + one[k], 0);
     const mean = Float32Array.from(all(K), (k) => sum(k) / logits.size);
-    const whole = global_pool === "token" ? read(0) : logits.size ? mean : model.weights["head.bias"].slice();
-    return { patches: new Map([...logits].map(([i, one]) => [i, softmax(one)])), whole: softmax(whole) };
+    const picture = global_pool === "token" ? ask(0) : logits.size ? mean : model.weights["head.bias"].slice();
+    return { patches: new Map([...logits].map(([i, one]) => [i, softmax(one)])), whole: softmax(picture) };
   }
 
   /* The state written down; a picture of the reader's is in no link. */
@@ -108,5 +162,5 @@
     }
   }
 
-  window.vitLabParts = { RANKINGS, answers, fromLink, link, received, shuffled };
+  window.vitLabParts = { RANKINGS, answers, fromLink, link, received, rollout, shuffled };
 })();

@@ -27,6 +27,7 @@
 
     async build() {
       this.vit = await window.vit.load(this.getAttribute("model") ?? "cifar10-modern");
+      await window.vit.script("lab-parts.js");
       const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.vit.config, n = size / P;
       const token = global_pool === "token";
       Object.assign(this, { n, P, L, heads, T: 1 + n * n, chosen: { layer: L - 1, head: "mean" } });
@@ -88,27 +89,10 @@
 
     take(bytes) {
       this.result = this.vit.run(window.vitPictures.standardise(bytes));
-      this.rolled = this.rollout();
+      this.rolled = window.vitLabParts.rollout(this.result.attention, this);
       paint(bytes, this.grid.canvas);
       this.answer.show(this.result.probs);
       this.draw();
-    }
-
-    /* Of each layer, (T, T): what each output token has taken from each input token, if attention alone splits it. */
-    rollout() {
-      const { T, L, heads } = this, { attention } = this.result, rolled = [];
-      for (let l = 0; l < L; l++) {
-        const step = new Float32Array(T * T), out = new Float32Array(T * T);
-        for (let i = 0; i < T * T; i++) {
-          for (let head = 0; head < heads; head++) step[i] += attention[(l * heads + head) * T * T + i] / heads / 2;
-          if (i % (T + 1) === 0) step[i] += 0.5;
-        }
-        for (let t = 0; t < T && l; t++)
-          for (let s = 0; s < T; s++)
-            for (let i = 0; i < T; i++) out[t * T + i] += step[t * T + s] * rolled[l - 1][s * T + i];
-        rolled.push(l ? out : step);
-      }
-      return rolled;
     }
 
     /* The row of the query in one map: T weights. */

@@ -39,7 +39,7 @@
     async build() {
       const name = this.getAttribute("model") ?? "cifar10-modern", brief = this.hasAttribute("brief");
       this.model = await window.vit.load(name);
-      const files = ["lab-results.js", "lab-parts.js", "lab-panels.js", "lab-tour.js"];
+      const files = ["lab-results.js", "lab-parts.js", "lab-panels.js", "lab-tour.js", `scores-${name}.js`];
       await Promise.all(files.map(window.vit.script));
       const { img_size, patch_size: P, depth: L, num_heads: heads } = this.model.config, n = img_size / P;
       Object.assign(this, { name, size: img_size, P, L, heads, n, N: n * n, tool: "remove", past: [] });
