@@ -33,7 +33,16 @@ ROOMS = {
         *("train.recipe", "train.augment", "train.randaugment", "train.optim"),
         *("train.corrupt", "train.masked", "train.run", "train.evaluate", "train.transfer"),
     ),
-    "Explanations": ("explain.attention", "explain.gradients", "explain.intervene"),
+    "Explanations": (
+        *(
+            "explain.attention",
+            "explain.gradients",
+            "explain.erasing",
+            "explain.intervene",
+            "explain.occlusion",
+        ),
+        *("explain.lens", "explain.ablation", "explain.explanations", "explain.faithfulness"),
+    ),
     "The doctor": ("doctor.case", "doctor.doctor"),
     "In a page": ("web.export", "web.explore"),
     "Figures": ("viz.pictures", "viz.curves", "viz.matrices", "viz.attention", "viz.diagrams", "viz.style"),

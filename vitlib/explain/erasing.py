@@ -63,14 +63,30 @@ def answer_with(
 
 
 def read_out(model: VisionTransformer, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B K"]:
-    """Logits of normalised tokens, CLS first; the mean of no patch is zero."""
+    """Logits of normalised tokens; the mean of no patch is zero.
+
+    Args:
+        model: Whose head reads them.
+        tokens: (B, 1+n, D) after the last norm, CLS first.
+
+    Source: Equation 4.
+    """
     if model.cfg.global_pool == "avg" and tokens.shape[1] == 1:
         return model.head(torch.zeros_like(tokens[:, 0]))
     return model.head(model.pool(tokens))
 
 
 def check_removable(model: VisionTransformer) -> None:
-    """A ValueError unless tokens can be left out: the blocks see neither places nor the number of tokens."""
+    """Refuses a model whose tokens cannot be left out: blocks must see neither places nor the number of tokens.
+
+    Args:
+        model: To be looked at.
+
+    Raises:
+        ValueError: If its positions are not added once, at the stem, or its attention is axial.
+
+    Source: not in the paper.
+    """
     cfg = model.cfg
     if cfg.pos_at != "stem" or cfg.attention != "full" or model.pos_embed.attention_bias() is not None:
         raise ValueError(

@@ -87,7 +87,7 @@ BASELINES: dict[str, Scores] = {"random": _random, "centre": _centre, "variance"
 #: What needs gradients, which a page cannot compute.
 GRADIENTS = ("relevance", "grad-cam", "integrated gradients")
 
-#: What explains a model's answer patch by patch; the baselines are among them.
+#: What explains a model's answer patch by patch, by name; the baselines are among them. Source: chapter 14.
 EXPLANATIONS: dict[str, Scores] = {
     "attention": _attention,
     "rollout": _rollout,

@@ -54,7 +54,18 @@ def grad_cam_patches(
     images: Float[Tensor, "B C H W"],
     target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
 ) -> Float[Tensor, "B N"]:
-    """Grad-CAM of each patch, (B, N), at least 0: what `grad_cam` spreads over the pixels. Arguments as there."""
+    """Grad-CAM of each patch, (B, N), at least 0: what `grad_cam` spreads over the pixels.
+
+    Args:
+        model: As there.
+        images: As there.
+        target: As there.
+
+    Raises:
+        ValueError: As there.
+
+    Source: as there; chapter 14.
+    """
     tokens: list[Tensor] = []
 
     def catch(_module, args: tuple) -> tuple:
@@ -151,7 +162,13 @@ def _score(model: VisionTransformer, logits: Tensor, target: Any) -> Tensor:
 
 @contextmanager
 def evaluated(model: VisionTransformer) -> Iterator[None]:
-    """In evaluation mode, with gradients; afterwards as it was."""
+    """In evaluation mode, with gradients; afterwards as it was.
+
+    Args:
+        model: To be set.
+
+    Source: not in the paper.
+    """
     modes = {module: module.training for module in model.modules()}
     try:
         with torch.inference_mode(False), torch.enable_grad():

@@ -86,7 +86,17 @@ def intervene(
 
 @contextmanager
 def switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
-    """Makes the heads' outputs zero before the projection joins them; `heads` are pairs (layer, head)."""
+    """Makes heads' outputs zero before the projection joins them, for as long as the context lasts.
+
+    Args:
+        model: Whose heads they are.
+        heads: Pairs (layer, head), counted from 0.
+
+    Raises:
+        ValueError: If a head does not exist.
+
+    Source: not in the paper.
+    """
     hooks: list[Any] = []
     d = model.cfg.embed_dim // model.cfg.num_heads
 

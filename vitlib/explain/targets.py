@@ -15,7 +15,18 @@ __all__ = ["pick_targets"]
 def pick_targets(
     model: VisionTransformer, logits: Tensor, target: int | Sequence[int] | Tensor | None
 ) -> Tensor:
-    """The class of each image, (B,): the given one or ones, or the predicted ones for None."""
+    """The class of each image, (B,).
+
+    Args:
+        model: Whose classes they are.
+        logits: (B, K).
+        target: One class for all, one for each, or None for the predicted ones.
+
+    Raises:
+        ValueError: If the model has no head, or a target is none of its classes.
+
+    Source: not in the paper.
+    """
     if model.cfg.num_classes == 0:
         raise ValueError("expected a model with a head, got num_classes=0; it names no class to explain")
     batch, classes = logits.shape
