@@ -214,3 +214,24 @@ def test_export_web_is_one_script(tmp_path):
     assert len(weights) == sum(np.prod(shape) for _, shape in made["shapes"]) == vl.count_parameters(model)
     assert made["classes"] == list(vl.CIFAR10_CLASSES) and made["config"]["embed_dim"] == 12
     assert torch.equal(torch.from_numpy(weights[:12].copy()), model.cls_token.detach().flatten().half())
+
+
+def test_the_picture_asked_for_last_is_shown(browser, tmp_path):
+    """A large file takes longer than a sample that is pressed meanwhile."""
+    address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"])
+    Image.new("RGB", (3000, 3000), "red").save(tmp_path / "large.png")
+    with explorer(browser, address, "vit-lab") as tab:
+        tab.evaluate("""() => {
+            const slow = window.vitPictures.bytes;
+            window.vitPictures.bytes = async (...all) => {
+                const found = await slow(...all);
+                await new Promise(done => setTimeout(done, 500));
+                window.arrived = true;
+                return found;
+            };
+        }""")
+        tab.locator("vit-lab input[type=file]").set_input_files(str(tmp_path / "large.png"))
+        tab.get_by_role("button", name="coffee").click()
+        tab.wait_for_function("window.arrived")
+        tab.wait_for_timeout(50)
+        assert tab.evaluate("document.querySelector('vit-lab').picture") == "coffee"

@@ -73,6 +73,62 @@ def test_rubbing_over_many_is_one_step(lab):
     assert lab.evaluate("document.querySelector('vit-lab').state.removed") == []
 
 
+def test_fast_strokes_leave_no_gaps_and_the_right_button_rubs_nothing(lab):
+    cells, state = lab.locator("vit-lab .grid > button"), "document.querySelector('vit-lab').state.removed"
+    first, last = cells.nth(24).bounding_box(), cells.nth(31).bounding_box()
+    for button, removed in (("right", []), ("left", list(range(24, 32)))):
+        lab.mouse.move(first["x"] + 5, first["y"] + 5)
+        lab.mouse.down(button=button)
+        lab.mouse.move(last["x"] + 5, last["y"] + 5)  # one event
+        lab.mouse.up(button=button)
+        assert lab.evaluate(f"{state}.toSorted((a, b) => a - b)") == removed
+
+
+def test_what_was_done_to_a_patch_moves_with_it(lab):
+    cells = lab.locator("vit-lab .grid > button")
+    cells.nth(0).click()
+    lab.get_by_role("button", name="Mirror").click()
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed") == [7]
+    order = torch.arange(64).view(8, 8).flip(1).flatten().tolist()
+    assert shares(lab) == pytest.approx(expected(order=order, remove=[7]), abs=1e-4)
+    lab.get_by_role("button", name="Swap two").click()
+    for press in (7, 7, 7, 8):  # the second takes the first back
+        cells.nth(press).click()
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed") == [8]
+
+
+def test_the_slider_follows_undo_and_is_one_step(lab):
+    lab.get_by_text("Rub out by a ranking").click()
+    lab.locator("vit-lab .grid > button").nth(0).click()
+    lab.get_by_label("Ranked by").select_option("random")
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed") == [0], (
+        "the slider was not touched"
+    )
+    slider = lab.get_by_label("How many patches")
+    slider.focus()
+    for _ in range(3):
+        slider.press("ArrowRight")
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed.length") == 3
+    lab.get_by_role("button", name="Undo").click()
+    assert lab.evaluate("document.querySelector('vit-lab').state.removed") == [0]
+    assert slider.input_value() == "0"
+
+
+def test_an_odd_grid_keeps_every_patch(browser, tmp_path):
+    model, card = tiny_model("odd", img_size=28)
+    address = page(
+        tmp_path, '<vit-lab model="odd" picture="picture" pictures="picture"></vit-lab>', [(model, card)]
+    )
+    (tmp_path / "samples.js").write_text(
+        f"window.vitSamples = {{picture: '{base64.b64encode(bytes(range(256)) * 10)[:3136].decode()}'}};"
+    )
+    with explorer(browser, address, "vit-lab") as tab:
+        for name in ("Swap quadrants", "Swap halves", "Mirror", "Shuffle all"):
+            tab.get_by_role("button", name=name).click()
+            order = tab.evaluate("document.querySelector('vit-lab').state.order")
+            assert sorted(order) == list(range(49)), name
+
+
 def test_by_touch_each_tap_is_a_patch(browser, tmp_path):
     """A finger's drag belongs to the page's scrolling."""
     address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"])
@@ -106,7 +162,7 @@ def test_attention_of_each_block_is_that_of_the_model(lab):
     ranked, k = wanted.sort(descending=True).values.cumsum(0), 0
     while ranked[k] < ranked[-1] / 2:
         k += 1
-    assert note == f"Attention in block 1: half of CLS's goes to {k + 1} of 64 patches."
+    assert note == f"Attention in block 1: half of what CLS reads of patches comes from {k + 1} of 64."
 
 
 def test_moves_positions_and_heads_are_vitlibs(lab):

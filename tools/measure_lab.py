@@ -2,7 +2,7 @@
 
     python -m tools.measure_lab            # some minutes on two cores; CIFAR-10 where it is at hand
 
-Writes vitlib/results/lab.json: for each model in the pages, over 1,000 pictures that it was not trained on, the share
+Writes vitlib/results/lab.json: for each model with a lab, over 1,000 pictures that it was not trained on, the share
 of answers that each intervention changes and the accuracy it leaves; where chance is in it, the mean of three draws.
 The pictures are held-out ones of CIFAR-10's training set, and drawings made anew; no test image is read.
 """
@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import torch
 
-from book._ext.explorers import MODELS
 from vitlib.data.cifar10 import find_cifar10
 from vitlib.data.dataset import Dataset, load_dataset, normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
@@ -21,6 +20,7 @@ from vitlib.evidence import RESULTS, load_results, provenance, summarize, write_
 from vitlib.explain.intervene import intervene
 from vitlib.weights.pretrained import load_pretrained
 
+MODELS = ("cifar10-modern", "drawn10-token")  # of the labs
 IMAGES = 1000
 SEEDS = 3
 P, GRID = 4, 8

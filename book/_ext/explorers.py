@@ -62,7 +62,8 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
 
     def sized(image: re.Match) -> str:
         with Image.open(STILLS / image["name"]) as still:
-            return f'{image[0]} width="{still.width}" height="{still.height}"'
+            sizes = f'width="{still.width}" height="{still.height}"'
+            return f'{image[0]} {sizes} style="height: auto; max-width: 100%"'
 
     names = "|".join(path.name for path in STILLS.glob("*.webp"))
     if context.get("body"):

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import check_images
+from vitlib.checks import check_dtype, check_images
 from vitlib.explain.erasing import read_out
 from vitlib.model.vit import VisionTransformer
 
@@ -58,6 +58,7 @@ def intervene(
     """
     cfg, N = model.cfg, model.cfg.num_patches
     check_images(images, f"B {cfg.in_chans} {cfg.image_shape[0]} {cfg.image_shape[1]}")
+    check_dtype(images, "normalised float", "use vl.normalize(images)")
     if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
         raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
     for name, places, whole in (

@@ -33,7 +33,6 @@ class Explorer:
         self.page = page
 
     def _repr_html_(self) -> str:
-        # the frame tells its height; a notebook that runs no scripts of its own shows it at the first one
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" title="Explorer of a Vision Transformer" '
             'style="border:0;width:100%;height:900px" sandbox="allow-scripts allow-downloads"></iframe>'
@@ -73,6 +72,8 @@ def explore(
     size = cfg.image_shape[0]
     check_images(images, f"n 3 {size} {size}", "load them with vl.load_image(path, size)")
     check_dtype(images, "uint8", "do not normalise them")
+    if not len(images):
+        raise ValueError("expected at least one image to choose from, got none")
     if classes is not None and len(classes) != cfg.num_classes:
         raise ValueError(f"expected {cfg.num_classes} names of classes, got {len(classes)}")
     pictures = {f"picture {i}": image for i, image in enumerate(images[:MOST])}
@@ -85,6 +86,7 @@ def explore(
     scripts = "\n".join(f"<script>{part}</script>" for part in parts)
     tag = f'<vit-{kind} model="your model" picture="picture 0" pictures="{",".join(coded)}"></vit-{kind}>'
     return Explorer(
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
-        f"<style>body {{ margin: 0 }} vit-{kind} {{ margin: 0 }}</style></head><body>{tag}\n{scripts}</body></html>"
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light">'
+        f"<style>body {{ background: #fff; margin: 0 }} vit-{kind} {{ margin: 0 }}</style></head>"
+        f"<body>{tag}\n{scripts}</body></html>"
     )

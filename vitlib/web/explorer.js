@@ -144,6 +144,8 @@
   class VitExplorer extends HTMLElement {
     connectedCallback() {
       if (this.shadowRoot) return;
+      this.here = new AbortController();
+      this.whileHere = { signal: this.here.signal }; // for listeners elsewhere
       const style = `${STYLE}${this.constructor.style ?? ""}`;
       this.attachShadow({ mode: "open" }).innerHTML = `<style>${style}</style><slot></slot>`;
       this.view = h("div", { class: "view" });
@@ -155,11 +157,16 @@
         // canvases do not take their colours from the page by themselves
         const theme = new MutationObserver(() => this.draw?.());
         theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+        this.here.signal.addEventListener("abort", () => theme.disconnect());
       }).catch((error) => {
         this.shadowRoot.querySelector("slot").style.display = "block"; // the figure stays
         this.dataset.ready = "no";
         console.error(`${this.localName}: ${error.message}`);
       });
+    }
+
+    disconnectedCallback() {
+      this.here.abort();
     }
 
     /* For screen readers; the last sentence of a moment is read. */
@@ -180,16 +187,21 @@
       if (!window.vitPictures) await window.vit.script("pictures.js");
       const problem = h("span", { role: "alert", class: "note" });
       const press = (name) => buttons.forEach((one) => one.setAttribute("aria-pressed", String(one.title === name)));
+      let last = 0; // what was asked for last counts, whatever is ready first
       const own = async (file) => {
+        const asked = ++last;
         problem.textContent = "";
         try {
-          take(await window.vitPictures.bytes(file, size), "your picture");
+          const bytes = await window.vitPictures.bytes(file, size);
+          if (asked !== last) return;
+          take(bytes, "your picture");
           press(null);
         } catch (error) {
-          problem.textContent = error.message;
+          if (asked === last) problem.textContent = error.message;
         }
       };
       const choose = (name) => {
+        last++;
         problem.textContent = "";
         press(name);
         take(from(name), name);
@@ -204,6 +216,8 @@
         },
       });
       this.whenGiven(own);
+      this.mark = press;
+      press(this.getAttribute("picture") ?? "cat");
       return h("div", { class: "row" },
         h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" }, buttons),
         h("button", { type: "button", onclick: () => input.click() }, "Your picture …"), input, problem);
@@ -224,7 +238,7 @@
       });
       document.addEventListener("paste", (event) => {
         if (this.matches(":hover, :focus-within")) given(event.clipboardData);
-      });
+      }, this.whileHere);
     }
   }
 

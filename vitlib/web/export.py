@@ -24,6 +24,7 @@ SCRIPTS = Path(__file__).parent  # where the JavaScript lies
 LIMIT = 1_300_000  # characters; about 480,000 weights
 PHOTOS = {"astronaut": 101, "cat": 85, "coffee": 85, "rocket": 85}  # WebP's quality; 101 loses nothing
 CAN = {  # what `vit.js` computes
+    "in_chans": 3,
     "patch_embed": "conv",
     "pos_embed": "learned",
     "pos_at": "stem",

@@ -6,13 +6,19 @@
 
   const { h, percent, squares } = window.vitExplorer, { RANKINGS, answers, received, shuffled } = window.vitLabParts;
   const best = (list) => list.indexOf(Math.max(...list));
-  const short = (name) => (name.length > 6 ? `${name.slice(0, 4)}.` : name); // for narrow places
+
+  /* Names for narrow places: cut, or the classes' numbers where cut ones would be alike. */
+  function shorten(classes) {
+    const short = classes.map((name) => (name.length > 6 ? `${name.slice(0, 4)}.` : name));
+    return new Set(short).size === short.length ? short : classes.map((_, k) => String(k));
+  }
+
   const pressed = (button, yes) => button.setAttribute("aria-pressed", String(yes));
   const panel = (title, open, ...children) => h("details", { class: "part", open }, h("summary", {}, title), children);
 
   /* The logit lens, and attention: of the picture after every block, of each patch after the chosen one. */
   function layers(lab) {
-    const { classes } = lab.model;
+    const { classes } = lab.model, short = shorten(classes), token = lab.model.config.global_pool === "token";
     let chosen = lab.L;
     const name = (layer) => (layer ? `after block ${layer - 1}` : "before the first block");
     const choose = (layer) => {
@@ -28,7 +34,7 @@
       if (!probs) return h("span");
       const k = best(probs), ink = Math.round(6 + 36 * probs[k]);
       const style = `background: color-mix(in srgb, var(--accent) ${ink}%, transparent)`;
-      return h("span", { style, title: `${classes[k]} ${percent(probs[k])}` }, short(classes[k]));
+      return h("span", { style, title: `${classes[k]} ${percent(probs[k])}` }, short[k]);
     };
 
     function drawAnswers() {
@@ -37,7 +43,8 @@
       says.replaceChildren(...Array.from({ length: lab.N }, (_, i) => cell(patches.get(i))));
       const most = best(counts), many = `${counts[most]} of ${patches.size}`;
       const what = patches.size ? `${many} say ${classes[most]}` : "none is left";
-      saysNote.textContent = `Each patch by itself, ${name(chosen)}: ${what}.`;
+      const never = token ? " The head was trained to read CLS, never a patch." : "";
+      saysNote.textContent = `Each patch by itself, ${name(chosen)}: ${what}.${never}`;
       says.setAttribute("aria-label", saysNote.textContent);
     }
 
@@ -48,8 +55,9 @@
       const sorted = [...got].sort((a, b) => b - a);
       let sum = 0, k = 0;
       while (sum < all / 2) sum += sorted[k++];
-      const whose = lab.model.config.global_pool === "token" ? "CLS's" : "the patches'";
-      mapNote.textContent = `Attention in block ${block - 1}: half of ${whose} goes to ${k} of ${lab.N} patches.`;
+      const who = token ? "CLS reads" : "the patches read", where = `${k} of ${lab.N}`;
+      const half = all ? `half of what ${who} of patches comes from ${where}` : "none";
+      mapNote.textContent = `Attention in block ${block - 1}: ${half}.`;
       map.setAttribute("aria-label", mapNote.textContent);
     }
 
@@ -57,8 +65,8 @@
       steps.forEach((step, layer) => {
         const { whole } = answers(lab, layer), k = best(whole);
         step.replaceChildren(h("small", {}, layer ? String(layer - 1) : "start"), h("br"),
-          h("b", {}, short(classes[k])), h("br"), percent(whole[k]));
-        step.setAttribute("aria-label", `${name(layer)}: ${classes[k]}, ${percent(whole[k])}`);
+          h("b", {}, short[k]), h("br"), percent(whole[k]));
+        step.title = `${name(layer)}: ${classes[k]}, ${percent(whole[k])}`;
         pressed(step, layer === chosen);
       });
       drawAnswers();
@@ -78,10 +86,10 @@
     const options = (list) => list.map((value) => h("option", {}, value));
     const ranking = h("select", { "aria-label": "Ranked by" }, options(Object.keys(RANKINGS)));
     const mode = h("select", { "aria-label": "Remove or keep" }, options(["remove the first", "keep only the first"]));
-    const count = h("output", {}, "0 patches"), sliding = { on: false };
-    let kept = { of: null }; // the last ranking, and what it is a ranking of
+    const count = h("output", {}, "0 patches");
+    let kept = { of: null }, own = null; // the last ranking and what it is of; what the slider has removed
 
-    /* The places in the ranking's order; null if another one was asked for meanwhile. */
+    /* The places in the ranking's order; null while it is still computed, or if another was asked for meanwhile. */
     async function ranked() {
       const { order, painted, positions, heads } = lab.state;
       const of = JSON.stringify([ranking.value, lab.picture, order, painted, positions, heads]);
@@ -98,22 +106,21 @@
     async function apply() {
       const order = await ranked();
       if (!order) return;
-      const k = Number(slider.value);
-      count.textContent = `${k} patches`;
-      lab.set({ removed: mode.selectedIndex ? order.slice(k) : order.slice(0, k) }, { keep: !sliding.on });
-      sliding.on = true;
+      const k = Number(slider.value), again = lab.state.removed === own; // one step for undo
+      own = mode.selectedIndex ? order.slice(k) : order.slice(0, k);
+      lab.set({ removed: own }, { keep: !again });
     }
 
     slider.addEventListener("input", apply);
-    slider.addEventListener("change", () => { sliding.on = false; });
-    [ranking, mode].forEach((one) => one.addEventListener("change", async () => {
-      sliding.on = false;
-      await apply();
-      sliding.on = false;
+    [ranking, mode].forEach((one) => one.addEventListener("change", () => {
+      if (lab.state.removed === own) apply();
     }));
 
-    /* Those that need gradients are known of the book's pictures only. */
+    /* Undo, a press or another picture may have left what the slider says; and what needs gradients is known of the
+       book's pictures only. */
     function draw() {
+      if (lab.state.removed !== own) slider.value = "0";
+      count.textContent = `${slider.value} patches`;
       const { order, painted, positions, heads } = lab.fresh(), plain = { order, painted, positions, heads };
       const touched = Object.keys(plain).some((key) => JSON.stringify(plain[key]) !== JSON.stringify(lab.state[key]));
       for (const option of ranking.options) {

@@ -90,16 +90,17 @@
     return Object.assign((lab) => find(lab), { known: (lab) => Boolean(find(lab)) });
   }
 
-  /* Attention that each patch gets after `layer` blocks from the last of them, heads averaged: from CLS, or the mean
-     over the patches where the head does not read CLS. */
+  /* Attention that each patch gets after `layer` blocks from the last of them, heads that are on averaged: from CLS, or
+     the mean over the patches where the head does not read CLS. */
   function received({ N, heads, model, result, state }, layer, { attention } = result, removed = state.removed) {
     const T = 1 + N, got = new Float32Array(N);
     const queries = model.config.global_pool === "token" ? [0] : all(T).slice(1);
     const there = queries.filter((q) => !q || !removed.includes(q - 1));
-    for (let head = 0; head < heads; head++)
+    const on = all(heads).filter((head) => !state.heads.some(([l, k]) => l === layer - 1 && k === head));
+    for (const head of on)
       for (const q of there) {
         const row = (((layer - 1) * heads + head) * T + q) * T;
-        for (let i = 0; i < N; i++) got[i] += attention[row + 1 + i] / heads / there.length;
+        for (let i = 0; i < N; i++) got[i] += attention[row + 1 + i] / on.length / there.length;
       }
     return got;
   }
@@ -138,27 +139,28 @@
     return `#lab=${btoa(JSON.stringify(state))}`;
   }
 
-  /* The state of the page's link; whatever is not exactly right in it is as if it were not there. */
+  /* The state of the page's link, null if it is not for this lab; what is not exactly right in it is left out. */
   function fromLink(lab) {
     const fresh = lab.fresh(), text = location.hash.match(/^#lab=([A-Za-z0-9+/=]{1,8000})$/)?.[1];
     const below = (list, most) => Array.isArray(list) && list.every((i) => Number.isInteger(i) && i >= 0 && i < most);
     const places = (list) => (below(list, lab.N) ? [...new Set(list)] : []);
     const permutes = (list) => below(list, lab.N) && list.length === lab.N && new Set(list).size === lab.N;
     const isHead = (one) => below(one, Infinity) && one.length === 2 && one[0] < lab.L && one[1] < lab.heads;
+    const once = (list) => list.filter(([l, k], i) => list.findIndex((one) => one[0] === l && one[1] === k) === i);
     const isSample = (name) => typeof name === "string" && Object.hasOwn(window.vitSamples, name);
     try {
       const got = JSON.parse(atob(text));
-      if (got.model !== lab.name) return fresh;
+      if (got.model !== lab.name) return null;
       if (isSample(got.picture)) lab.setAttribute("picture", got.picture);
       return {
         order: permutes(got.order) ? got.order : fresh.order,
         painted: places(got.painted),
         removed: places(got.removed),
         positions: got.positions === "none" || permutes(got.positions) ? got.positions : null,
-        heads: Array.isArray(got.heads) ? got.heads.filter(isHead) : [],
+        heads: Array.isArray(got.heads) ? once(got.heads.filter(isHead)) : [],
       };
     } catch {
-      return fresh;
+      return null;
     }
   }
 

@@ -32,7 +32,7 @@
         `All patches are there, each in a wrong place. In random orders, ${changed("shuffle all")} of the answers
         change; the rest do without the order.`],
       ["Large pieces, wrong places", { order: quadrants },
-        `Only the quadrants have changed places: almost every patch still has its neighbours. Of the answers,
+        `Only the quadrants have changed places: most pairs of neighbours are still together. Of the answers,
         ${changed("swap quadrants")} change.`],
       ["Without places, no order", { order: mixed, positions: "none" },
         `Position embeddings set to zero: ${changed("positions to zero")} of the answers change. Shuffling on top of
@@ -46,29 +46,33 @@
     ];
   }
 
-  /* { start, node }: the button that begins the tour, and where its steps stand. */
+  /* { start, node, state }: the button that begins the tour, where its steps stand, and what the present one does. */
   window.vitTour = (lab) => {
     const tour = window.vitLab.models[lab.name] ? steps(lab) : [], node = h("div", { class: "tour" });
     const button = (label, to) => h("button", { type: "button", onclick: () => show(to) }, label);
     const start = tour.length ? button("Take the tour: five minutes", 0) : [];
 
+    let now = null;
+    const state = () => ({ ...lab.fresh(), ...(now === null ? {} : tour[now][1]) });
+
     function show(at) {
+      now = at;
       start.hidden = at !== null;
+      lab.set(state());
       if (at === null) {
         node.replaceChildren();
         start.focus();
         return;
       }
-      const [title, state, text] = tour[at], plain = text.replace(/\s+/g, " ");
+      const [title, , text] = tour[at], plain = text.replace(/\s+/g, " ");
       const last = at + 1 === tour.length, next = last ? button("Finish", null) : button("Next", at + 1);
       node.replaceChildren(
         h("p", {}, h("b", {}, `${at + 1} of ${tour.length}: ${title}${/[.?]$/.test(title) ? "" : "."} `), plain),
         h("div", { class: "row" }, at ? button("Back", at - 1) : [], next, last ? [] : button("End the tour", null)));
-      lab.set({ ...lab.fresh(), ...state });
       lab.say(`${title}. ${plain}`);
       next.focus();
     }
 
-    return { start, node };
+    return { start, node, state };
   };
 })();

@@ -34,9 +34,14 @@
       this.query = token ? 0 : 1 + Math.floor(n / 2) * (n + 1); // where the head does not read CLS: the middle
       this.knobs = { gamma: 1, floor: 0, smoothing: 0 };
 
-      const ask = (i) => this.ask(1 + i);
-      this.grid = grid(n, "Whose attention: a place of the picture", ask, ask);
-      this.cls = h("button", { type: "button", "aria-pressed": "false", onclick: () => this.ask(0) }, "Ask as CLS");
+      this.held = null; // a press keeps who asks; without one the pointer asks as it passes
+      const hold = (query) => {
+        this.held = this.held === query ? null : query;
+        this.ask(query);
+      };
+      const pass = (i, event) => { if (!event || this.held === null) this.ask(1 + i); };
+      this.grid = grid(n, "Whose attention: a place of the picture", (i) => hold(1 + i), pass);
+      this.cls = h("button", { type: "button", "aria-pressed": "false", onclick: () => hold(0) }, "Ask as CLS");
       this.over = h("canvas", { role: "img" });
       this.answer = bars(this.vit.classes, 3);
       this.facts = h("dl", { class: "facts" });
@@ -46,7 +51,7 @@
         h("div", { class: "knobs" },
           this.knob("gamma", 0.25, 3, 0.25), this.knob("floor", 0, 0.5, 0.05), this.knob("smoothing", 0, 2, 0.25)));
       this.view.append(picker, this.verdict,
-        sides([note("Who asks: hover, tap, or walk with the arrow keys"), this.grid.node,
+        sides([note("Who asks: hover, press to keep, or walk with the arrow keys"), this.grid.node,
           token ? h("div", { class: "row cls" }, this.cls) : []].flat(),
         [note("What it reads: the larger a square, the more"), this.over]),
         sides([note("Layers and heads: choose a map (all counted from 0)"), table], [this.facts, this.answer.node]),

@@ -20,8 +20,9 @@
       .head, .head p { margin-bottom: 0.4rem; }
       .grid + .row, .grid + .note, .bars + .row { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
-      .grid > .out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
-      .grid > .first { box-shadow: inset 0 0 0 3px var(--warm); }
+      .grid > button.out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
+      .grid > button[aria-pressed="true"] { box-shadow: none; }
+      .grid > button.first { box-shadow: inset 0 0 0 3px var(--warm); }
       .tour p { background: var(--back); border-left: 4px solid var(--accent); border-radius: 0.3rem;
         padding: 0.6rem 0.8rem; }
       .part { margin-top: 0.8rem; }
@@ -39,7 +40,8 @@
     async build() {
       const name = this.getAttribute("model") ?? "cifar10-modern", brief = this.hasAttribute("brief");
       this.model = await window.vit.load(name);
-      const files = ["lab-results.js", "lab-parts.js", "lab-panels.js", "lab-tour.js", `scores-${name}.js`];
+      const whole = ["lab-results.js", "lab-panels.js", "lab-tour.js", `scores-${name}.js`];
+      const files = ["lab-parts.js", ...(brief ? [] : whole)];
       await Promise.all(files.map(window.vit.script));
       const { img_size, patch_size: P, depth: L, num_heads: heads } = this.model.config, n = img_size / P;
       Object.assign(this, { name, size: img_size, P, L, heads, n, N: n * n, tool: "remove", past: [] });
@@ -56,28 +58,37 @@
       const sides = (left, right) => h("div", { class: "sides" }, h("div", {}, left), h("div", {}, right));
       if (brief) {
         this.panels = [];
-        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker]));
+        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, this.reset]));
       } else {
         const { layers, rankings, inside } = window.vitLabPanels;
         this.panels = [layers(this), rankings(this), inside(this)];
         const [first, second, third] = this.panels.map((panel) => panel.node);
-        const tour = window.vitTour(this);
+        const tour = (this.tour = window.vitTour(this));
         this.view.append(h("div", { class: "head" }, said, tour.start), tour.node,
           sides([this.grid.node, picker], [this.bars.node, tools]),
           first, sides(second, third), this.foot());
       }
 
-      const state = window.vitLabParts.fromLink(this); // a link may choose the picture as well
+      this.follow();
+      addEventListener("hashchange", () => this.follow(), this.whileHere);
+    }
+
+    /* Shows the state of the page's link, if it is for this lab; it may choose the picture as well. */
+    follow() {
+      const state = this.hasAttribute("brief") ? null : window.vitLabParts.fromLink(this);
+      if (!state && this.state) return;
       const first = this.getAttribute("picture") ?? "cat";
-      this.take(sample(first), first, state);
+      this.take(sample(first), first, state ?? this.fresh());
+      this.mark(first);
+      if (state) setTimeout(() => this.scrollIntoView());
     }
 
     fresh() {
       return { order: [...Array(this.N).keys()], painted: [], removed: [], positions: null, heads: [] };
     }
 
-    take(bytes, name, state = this.fresh()) {
-      Object.assign(this, { bytes, picture: name, past: [], state: this.fresh() });
+    take(bytes, name, state = this.tour?.state() ?? this.fresh()) {
+      Object.assign(this, { bytes, picture: name, past: [], first: undefined, state: this.fresh() });
       this.before = this.look().probs;
       this.state = state;
       this.draw();
@@ -119,15 +130,22 @@
       if (this.tool !== "swap") {
         const list = this.state[this.erased];
         this.set({ [this.erased]: list.includes(i) ? list.filter((one) => one !== i) : [...list, i] });
-      } else if (this.first === undefined) {
-        this.first = i;
+      } else if (this.first === undefined || this.first === i) {
+        this.first = this.first === i ? undefined : i;
         this.draw();
       } else {
-        const order = [...this.state.order];
-        [order[i], order[this.first]] = [order[this.first], order[i]];
+        const from = [...Array(this.N).keys()];
+        [from[i], from[this.first]] = [this.first, i];
         this.first = undefined;
-        this.set({ order });
+        this.move(from);
       }
+    }
+
+    /* What stands in place from[i] comes to place i, and what was done to it comes along. */
+    move(from) {
+      const { order, removed, painted } = this.state;
+      const along = (list) => from.flatMap((old, place) => (list.includes(old) ? [place] : []));
+      this.set({ order: from.map((i) => order[i]), removed: along(removed), painted: along(painted) });
     }
 
     /* The list of the state that the eraser in use writes to. */
@@ -146,33 +164,44 @@
         const row = Math.floor(((clientY - box.top) / box.height) * this.n);
         return Math.min(row, col) >= 0 && Math.max(row, col) < this.n ? row * this.n + col : -1;
       };
+      const end = () => setTimeout(() => { stroke = null; });
       node.addEventListener("pointerdown", (event) => {
-        if (this.tool !== "swap" && event.pointerType === "mouse") stroke = { from: at(event), done: new Set() };
+        const begins = this.tool !== "swap" && event.pointerType === "mouse" && event.button === 0;
+        stroke = begins ? { last: at(event), done: new Set() } : null;
       });
       node.addEventListener("pointermove", (event) => {
-        const i = stroke && event.buttons ? at(event) : -1, begins = !stroke?.done.size;
-        if (i < 0 || stroke.done.has(i) || (begins && i === stroke.from)) return;
-        [i, stroke.from].forEach((one) => stroke.done.add(one));
-        const list = this.state[this.erased];
-        this.set({ [this.erased]: [...new Set([...list, stroke.from, i])] }, { keep: begins });
+        const i = stroke && event.buttons ? at(event) : -1;
+        if (i < 0 || i === stroke.last) return;
+        const begins = !stroke.done.size;
+        this.between(stroke.last, i).forEach((one) => stroke.done.add(one));
+        stroke.last = i;
+        this.set({ [this.erased]: [...new Set([...this.state[this.erased], ...stroke.done])] }, { keep: begins });
       });
-      addEventListener("pointerup", () => setTimeout(() => { stroke = null; }));
+      addEventListener("pointerup", end, this.whileHere);
+      addEventListener("pointercancel", end, this.whileHere);
       node.addEventListener("click", (event) => {
-        if (!stroke?.done.size) return;
+        if (!stroke?.done.size || !event.detail) return; // a key's click has no detail
         event.stopPropagation();
         event.preventDefault();
       }, true);
     }
 
+    /* The places on the line from one to another: a fast pointer skips some. */
+    between(from, to) {
+      const { n } = this, rows = Math.floor(to / n) - Math.floor(from / n), cols = (to % n) - (from % n);
+      const steps = Math.max(Math.abs(rows), Math.abs(cols), 1);
+      return Array.from({ length: steps + 1 }, (_, k) =>
+        Math.round(Math.floor(from / n) + (rows * k) / steps) * n + Math.round((from % n) + (cols * k) / steps));
+    }
+
     toolbox() {
-      const { n, N } = this, half = n / 2, all = [...Array(N).keys()];
+      const { n, N } = this, half = Math.floor(n / 2), all = [...Array(N).keys()];
       const row = (i) => Math.floor(i / n), col = (i) => i % n;
-      const from = (place) => () => all.map((i) => this.state.order[place(i)]);
-      const moves = {
-        "Shuffle all": () => window.vitLabParts.shuffled(N).map((i) => this.state.order[i]),
-        "Swap quadrants": from((i) => ((row(i) + half) % n) * n + ((col(i) + half) % n)),
-        "Swap halves": from((i) => row(i) * n + ((col(i) + half) % n)),
-        Mirror: from((i) => row(i) * n + (n - 1 - col(i))),
+      const moves = { // from which place each gets its patch
+        "Shuffle all": () => window.vitLabParts.shuffled(N),
+        "Swap quadrants": () => all.map((i) => ((row(i) + half) % n) * n + ((col(i) + half) % n)),
+        "Swap halves": () => all.map((i) => row(i) * n + ((col(i) + half) % n)),
+        Mirror: () => all.map((i) => row(i) * n + (n - 1 - col(i))),
       };
       const button = (label, onclick) => h("button", { type: "button", onclick }, label);
       this.toolButtons = Object.entries(TOOLS).map(([tool, [label]]) => button(label, () => {
@@ -182,9 +211,10 @@
       this.undo = button("Undo", () => {
         this.state = this.past.pop();
         this.draw();
+        if (this.undo.disabled) this.grid.cells.find((cell) => cell.tabIndex === 0).focus();
       });
       this.reset = button("Start again", () => this.set(this.fresh()));
-      const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.set({ order: move() })));
+      const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.move(move())));
       return h("div", { class: "part" },
         h("div", { class: "row tools", role: "group", "aria-label": "What a press on a patch does" }, this.toolButtons),
         this.hint, h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
@@ -193,20 +223,23 @@
 
     /* A link to the state, and which model it is. */
     foot() {
-      const done = h("span", { role: "status", class: "note" });
+      const done = (this.linked = h("span", { role: "status", class: "note" }));
       const link = async () => {
+        const without = window.vitSamples[this.picture] ? "" : ", without your picture";
         history.replaceState(null, "", window.vitLabParts.link(this));
         try {
           await navigator.clipboard.writeText(location.href);
-          done.textContent = "The link is copied.";
+          done.textContent = `The link is copied${without}.`;
         } catch {
-          done.textContent = "The address line holds the link.";
+          done.textContent = `The address line holds the link${without}.`;
         }
       };
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
       const card = `${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`;
-      return h("div", { class: "row part" }, h("button", { type: "button", onclick: link }, "Link to this"), done,
+      const page = location.protocol !== "about:"; // a notebook's frame has no address
+      const button = page ? h("button", { type: "button", onclick: link }, "Link to this") : [];
+      return h("div", { class: "row part" }, button, done,
         h("span", { class: "note" }, `${card} Your picture stays on this page.`));
     }
 
@@ -229,6 +262,7 @@
       this.bars.show(probs, this.before);
       this.undo.disabled = !this.past.length;
       this.reset.disabled = !did.length;
+      if (this.linked) this.linked.textContent = "";
       this.panels.forEach((panel) => panel.draw());
       this.say(`${this.verdict.textContent}. ${this.change.textContent}`);
     }
@@ -237,8 +271,10 @@
       const { removed, painted } = this.state;
       paint(this.shown, this.grid.canvas);
       this.grid.cells.forEach((cell, i) => {
-        const gone = removed.includes(i), what = gone ? ", rubbed out" : painted.includes(i) ? ", grey" : "";
-        cell.className = gone ? "out" : i === this.first ? "first" : "";
+        const gone = removed.includes(i), grey = painted.includes(i), first = i === this.first;
+        const what = `${gone ? ", rubbed out" : grey ? ", grey" : ""}${first ? ", chosen" : ""}`;
+        cell.className = first ? "first" : gone ? "out" : "";
+        cell.setAttribute("aria-pressed", String(gone || grey || first));
         cell.setAttribute("aria-label", `row ${Math.floor(i / this.n)}, column ${i % this.n}${what}`);
       });
     }

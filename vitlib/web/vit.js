@@ -208,7 +208,8 @@
       expect(!positions || positions === "none" || (given && positions.length === N && places(positions)),
         `positions "none" or ${N} places from 0 to ${N - 1}`);
       expect(places(remove), `places from 0 to ${N - 1} to remove`);
-      const known = ([layer, head]) => layer >= 0 && layer < L && head >= 0 && head < h;
+      const below = (i, most) => Number.isInteger(i) && i >= 0 && i < most;
+      const known = ([layer, head]) => below(layer, L) && below(head, h);
       expect(heads.every(known), `heads as [layer, head], ${L} x ${h}`);
     }
   }
