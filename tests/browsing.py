@@ -7,15 +7,13 @@ A test file takes `needs_browser` for its `pytestmark`: without Chrome or Chromi
 from __future__ import annotations
 
 import contextlib
-import functools
-import http.server
 import re
-import threading
 
 import pytest
 
 from tools.build import HTML, toc_pages
 from tools.pdf import chromium
+from tools.serve import served
 
 FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync""".split()
@@ -31,21 +29,11 @@ needs_browser = [
 ]
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that writes no log."""
-
-    def log_message(self, *arguments):
-        pass
-
-
 @pytest.fixture(scope="module")
 def address():
     """The address at which the built book is served, on this machine only."""
-    handler = functools.partial(Quiet, directory=HTML)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with served() as place:
+        yield place
 
 
 @pytest.fixture(scope="module")

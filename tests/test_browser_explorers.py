@@ -84,6 +84,13 @@ def test_axe_finds_nothing_serious_in_them(woken, axe, width, dark):  # noqa: F8
     assert found == []
 
 
+def test_the_picture_that_is_shown_is_marked_and_no_other(woken):
+    tab, _, names = woken
+    for one in tab.locator(",".join(set(names))).all():
+        marked = one.locator(".samples button[aria-pressed=true]")
+        assert marked.count() == min(1, one.locator(".samples").count())
+
+
 @pytest.mark.parametrize("width", [1280, 360])
 def test_they_stay_inside_the_page(woken, width):
     tab, _, names = woken

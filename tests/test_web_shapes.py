@@ -63,6 +63,18 @@ def on_meta(cfg):
         return vl.VisionTransformer(cfg)
 
 
+def block_modules(block):
+    """The parts of a block that have rows of their own."""
+    return {
+        "norm1": block.norm1,
+        "qkv": block.attn.qkv,
+        "proj": block.attn.proj,
+        "norm2": block.norm2,
+        "fc1": block.mlp.fc1,
+        "fc2": block.mlp.fc2,
+    }
+
+
 def compare(shown, cfg):
     """Totals, the parameters of each module and what FLOPs follow from its matrix, and the shapes."""
     model, rows = on_meta(cfg), shown["rows"]
@@ -73,12 +85,7 @@ def compare(shown, cfg):
     modules = {
         "patch_embed": model.patch_embed,
         "pos_embed": model.pos_embed,
-        "norm1": block.norm1,
-        "qkv": block.attn.qkv,
-        "proj": block.attn.proj,
-        "norm2": block.norm2,
-        "fc1": block.mlp.fc1,
-        "fc2": block.mlp.fc2,
+        **block_modules(block),
         "block": block,
         "blocks": model.blocks,
         "norm": model.norm,
@@ -116,12 +123,7 @@ def shapes_of(cfg):
     for part in ("patch_embed", "pos_embed", "norm", "head"):
         keep(part, getattr(model, part))
     for part, module in {
-        "norm1": block.norm1,
-        "qkv": block.attn.qkv,
-        "proj": block.attn.proj,
-        "norm2": block.norm2,
-        "fc1": block.mlp.fc1,
-        "fc2": block.mlp.fc2,
+        **block_modules(block),
         "block": block,
         "blocks": model.blocks[-1],
     }.items():

@@ -5,16 +5,14 @@ python -m tools.bench web          (needs the built book and Chrome or Chromium;
 
 from __future__ import annotations
 
-import functools
-import http.server
 import statistics
-import threading
 
 import torch
 from tqdm.auto import tqdm
 
 from tools.build import HTML
 from tools.pdf import chromium
+from tools.serve import served
 from vitlib.explain.intervene import intervene
 from vitlib.weights.pretrained import load_pretrained
 
@@ -43,13 +41,6 @@ ACTION = """async times => { // from a press to the frame that shows what follow
 PAGES = ("intro", "lab", "02-patch-embedding", "05-attention", "09-training")
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that writes no log."""
-
-    def log_message(self, *arguments) -> None:
-        """Says nothing."""
-
-
 def measure(rounds: int, clock) -> dict[str, list[float]]:
     """Milliseconds of each part, `rounds` times each.
 
@@ -61,28 +52,24 @@ def measure(rounds: int, clock) -> dict[str, list[float]]:
     if chromium() is None or not (HTML / "book" / "lab.html").exists():
         raise ValueError("expected Chrome or Chromium and the built book; install one and run make book")
     found: dict[str, list[float]] = {}
-    handler = functools.partial(Quiet, directory=HTML)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as run:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/book"
+    with served() as address, sync_playwright() as run:
         browser = run.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         tab = browser.new_page()
         for page in tqdm(PAGES, desc="pages"):
             times = []
             for _ in range(rounds):
-                tab.goto(f"{address}/{page}.html", wait_until="load")
+                tab.goto(f"{address}/book/{page}.html", wait_until="load")
                 entry = "performance.getEntriesByType('navigation')[0].loadEventEnd"
                 tab.wait_for_function(f"{entry} > 0")
                 times.append(tab.evaluate(entry))
             found[f"page {page}"] = times
-        tab.goto(f"{address}/lab.html")
+        tab.goto(f"{address}/book/lab.html")
         tab.wait_for_function("document.querySelector('vit-lab').dataset.ready === 'yes'")
         found["action in the lab"] = tab.evaluate(ACTION, 5 * rounds)
         for name in tqdm(tab.evaluate("window.vit.models()"), desc="models"):
             found[f"forward {name}"] = tab.evaluate(FORWARD, [name, 10 * rounds])
             found[f"forward {name}, PyTorch"] = pytorch(name, 10 * rounds, clock)
         browser.close()
-        server.shutdown()
     return found
 
 

@@ -217,7 +217,6 @@
       });
       this.whenGiven(own);
       this.mark = press;
-      press(this.getAttribute("picture") ?? "cat");
       return h("div", { class: "row" },
         h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" }, buttons),
         h("button", { type: "button", onclick: () => input.click() }, "Your picture …"), input, problem);
@@ -247,5 +246,7 @@
 
   const define = (name, element) => { if (!customElements.get(name)) customElements.define(name, element); };
 
-  window.vitExplorer = { VitExplorer, bars, define, grid, h, paint, percent, sample, squares };
+  const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
+
+  window.vitExplorer = { VitExplorer, bars, define, grid, h, paint, percent, sample, sides, squares };
 })();

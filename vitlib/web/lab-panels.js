@@ -4,7 +4,8 @@
 (() => {
   "use strict";
 
-  const { h, percent, squares } = window.vitExplorer, { RANKINGS, answers, received, shuffled } = window.vitLabParts;
+  const { h, percent, sides, squares } = window.vitExplorer;
+  const { RANKINGS, answers, received, shuffled } = window.vitLabParts;
   const best = (list) => list.indexOf(Math.max(...list));
 
   /* Names for narrow places: cut, or the classes' numbers where cut ones would be alike. */
@@ -37,8 +38,8 @@
       return h("span", { style, title: `${classes[k]} ${percent(probs[k])}` }, short[k]);
     };
 
-    function drawAnswers() {
-      const { patches } = answers(lab, chosen), counts = classes.map(() => 0);
+    function drawAnswers({ patches }) {
+      const counts = classes.map(() => 0);
       for (const probs of patches.values()) counts[best(probs)]++;
       says.replaceChildren(...Array.from({ length: lab.N }, (_, i) => cell(patches.get(i))));
       const most = best(counts), many = `${counts[most]} of ${patches.size}`;
@@ -50,8 +51,8 @@
 
     function drawAttention() {
       const block = Math.max(chosen, 1), got = received(lab, block), all = got.reduce((a, b) => a + b, 0);
-      const shares = got.map((one) => one / (Math.max(...got) || 1));
-      squares(map, lab, shares, { side: 320, picture: lab.grid.canvas, dim: 0.45 });
+      const most = Math.max(...got) || 1;
+      squares(map, lab, got.map((one) => one / most), { side: 320, picture: lab.grid.canvas, dim: 0.45 });
       const sorted = [...got].sort((a, b) => b - a);
       let sum = 0, k = 0;
       while (sum < all / 2) sum += sorted[k++];
@@ -62,20 +63,21 @@
     }
 
     function draw() {
+      const said = steps.map((_, layer) => answers(lab, layer));
       steps.forEach((step, layer) => {
-        const { whole } = answers(lab, layer), k = best(whole);
+        const { whole } = said[layer], k = best(whole);
         step.replaceChildren(h("small", {}, layer ? String(layer - 1) : "start"), h("br"),
           h("b", {}, short[k]), h("br"), percent(whole[k]));
         step.title = `${name(layer)}: ${classes[k]}, ${percent(whole[k])}`;
         pressed(step, layer === chosen);
       });
-      drawAnswers();
+      drawAnswers(said[chosen]);
       drawAttention();
     }
 
     const node = panel("What the head would say after each block (the logit lens)", true,
       h("div", { class: "layers part", role: "group", "aria-label": "After which block" }, steps),
-      h("div", { class: "sides part" }, h("div", {}, saysNote, says), h("div", {}, mapNote, map)));
+      h("div", { class: "part" }, sides([saysNote, says], [mapNote, map])));
     return { node, draw };
   }
 

@@ -5,9 +5,8 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, bars, define, grid, h, paint, percent, sample, squares } = window.vitExplorer;
+  const { VitExplorer, bars, define, grid, h, paint, percent, sample, sides, squares } = window.vitExplorer;
   const note = (text) => h("p", { class: "note" }, text);
-  const sides = (left, right) => h("div", { class: "sides" }, h("div", {}, left), h("div", {}, right));
 
   class VitAttention extends VitExplorer {
     static style = `
@@ -56,7 +55,9 @@
         [note("What it reads: the larger a square, the more"), this.over]),
         sides([note("Layers and heads: choose a map (all counted from 0)"), table], [this.facts, this.answer.node]),
         knobs);
-      this.take(sample(this.getAttribute("picture") ?? "cat"));
+      const first = this.getAttribute("picture") ?? "cat";
+      this.take(sample(first));
+      this.mark(first);
     }
 
     knob(key, min, max, step) {

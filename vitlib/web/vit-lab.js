@@ -6,7 +6,7 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, bars, define, grid, h, paint, percent, sample } = window.vitExplorer;
+  const { VitExplorer, bars, define, grid, h, paint, percent, sample, sides } = window.vitExplorer;
 
   const TOOLS = {
     remove: ["Rub out", "The token is left out, as if the picture had no such patch."],
@@ -55,7 +55,6 @@
       this.bars = bars(this.model.classes);
       const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name), img_size);
       const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
-      const sides = (left, right) => h("div", { class: "sides" }, h("div", {}, left), h("div", {}, right));
       if (brief) {
         this.panels = [];
         this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, this.reset]));

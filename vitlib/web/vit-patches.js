@@ -72,7 +72,7 @@
       this.view.append(picker, this.cutting(), this.verdict, this.stage(), ...this.flattened(), ...this.costing());
       this.cut(this.P, false);
       this.take(photos[first] ?? photos.astronaut, false);
-      picker.querySelector(`[aria-label="${first}"]`)?.setAttribute("aria-pressed", "true");
+      this.mark(first);
       const seen = new IntersectionObserver(([{ isIntersecting }]) => {
         if (!isIntersecting) return;
         seen.disconnect();

@@ -7,7 +7,7 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, define, grid, h } = window.vitExplorer;
+  const { VitExplorer, define, grid, h, sides: columns } = window.vitExplorer;
 
   const LOOKS = ["similarity", "the row it thinks it is in", "the column it thinks it is in"];
   const NEAR = 0.51; // patches: taken for where it is, to half a patch
@@ -80,8 +80,7 @@
     }
 
     sides(...sides) {
-      return h("div", { class: "sides" },
-        sides.map(([note, ...rest]) => h("div", {}, h("p", { class: "note" }, note), ...rest)));
+      return columns(...sides.map(([note, ...rest]) => [h("p", { class: "note" }, note), ...rest]));
     }
 
     /* What the colours of a scale mean. */
