@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vitlib.studies import (
+    attention_reach,
     axial,
     compute,
     data_size,
@@ -50,6 +51,7 @@ STUDIES: dict[str, Study] = {
     "axial": axial.STUDY,
     "position-entry": position_entry.STUDY,
     "position-patterns": position_patterns.STUDY,
+    "attention-reach": attention_reach.STUDY,
     "shape": shape.STUDY,
     "data-size": data_size.STUDY,
     "compute": compute.STUDY,
