@@ -153,7 +153,7 @@ def test_by_touch_each_tap_is_a_patch(browser, tmp_path):
 
 def test_attention_of_each_block_is_that_of_the_model(lab):
     """What the map shows: heads averaged, what CLS gives to each patch."""
-    layer = "window.vitLabParts.received(document.querySelector('vit-lab'), 2)"
+    layer = "window.vitRankings.received(document.querySelector('vit-lab'), 2)"
     model = MODEL.half().float()
     maps = model.attention_maps(PICTURE)
     wanted = maps[1][0].mean(0)[0, 1:]
@@ -211,10 +211,10 @@ def test_rankings_are_the_packages_explanations(browser, tmp_path, pool):
     """The scores that the slider follows are those of `vl.patch_scores`, for every name but chance."""
     model, card = tiny_model("tiny", global_pool=pool)
     address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', [(model, card)])
-    ask = """name => Promise.resolve(window.vitLabParts.RANKINGS[name](document.querySelector('vit-lab'), () => {}))
+    ask = """name => Promise.resolve(window.vitRankings.RANKINGS[name](document.querySelector('vit-lab'), () => {}))
         .then(scores => [...scores])"""
     with explorer(browser, address, "vit-lab") as tab:
-        assert tab.evaluate("Object.keys(window.vitLabParts.RANKINGS).sort()") == sorted(vl.EXPLANATIONS)
+        assert tab.evaluate("Object.keys(window.vitRankings.RANKINGS).sort()") == sorted(vl.EXPLANATIONS)
         for name in sorted(set(vl.EXPLANATIONS) - {"random"}):
             wanted = vl.patch_scores(name, model.half().float(), PICTURE)[0]
             found = torch.tensor(tab.evaluate(ask, name))

@@ -19,6 +19,7 @@ from vitlib.evidence import RESULTS, load_results, provenance, summarize, write_
 from vitlib.explain.erasing import answer_with
 from vitlib.explain.explanations import EXPLANATIONS, patch_scores
 from vitlib.explain.faithfulness import curve_area, deletion_curve, insertion_curve
+from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import load_pretrained
 
 MODELS = {  # and how their patches are erased
@@ -31,28 +32,39 @@ MODELS = {  # and how their patches are erased
 IMAGES, BATCH = 1000, 250
 
 
-def measure(name: str, eraser: str) -> dict:
-    """Every explanation of one model with one eraser."""
+def measure(name: str, erasers: list[str]) -> dict[str, dict]:
+    """Every explanation of one model, by each eraser; the scores are computed once for all."""
     model, _ = load_pretrained(name)
     data = load_dataset(name.split("-")[0], "test", n=IMAGES)
-    rows = {}
-    for explanation in tqdm(EXPLANATIONS, desc=f"{name}, {eraser}"):
-        deleted, inserted, stay = [], [], []
-        for i, batch in enumerate(data.images.split(BATCH)):
-            images = normalize(batch)
-            with torch.no_grad():
-                answers = model(images).argmax(1)
-            scores = patch_scores(explanation, model, images, answers, seed=i)
-            deleted.append(curve_area(deletion_curve(model, images, scores, answers, erase=eraser)))
-            inserted.append(curve_area(insertion_curve(model, images, scores, answers, erase=eraser)))
-            kept = scores.argsort(dim=1, descending=True, stable=True)[:, model.cfg.num_patches // 4 :]
-            stay.append((answer_with(model, images, kept, eraser).argmax(1) == answers).float())
-        rows[explanation] = {
-            "deletion": summarize(torch.cat(deleted).tolist()),
-            "insertion": summarize(torch.cat(inserted).tolist()),
-            "stay": summarize(torch.cat(stay).tolist()),
-        }
-    return {"dataset": data.label, "n": len(data), "explanations": rows}
+    batches = [normalize(batch) for batch in data.images.split(BATCH)]
+    with torch.no_grad():
+        answers = [model(images).argmax(1) for images in batches]
+    found: dict[str, dict] = {eraser: {} for eraser in erasers}
+    for explanation in tqdm(EXPLANATIONS, desc=name):
+        scores = [
+            patch_scores(explanation, model, images, classes, seed=i)
+            for i, (images, classes) in enumerate(zip(batches, answers, strict=True))
+        ]
+        for eraser in erasers:
+            found[eraser][explanation] = judge(model, batches, scores, answers, eraser)
+    return {
+        eraser: {"dataset": data.label, "n": len(data), "explanations": found[eraser]} for eraser in erasers
+    }
+
+
+def judge(model: VisionTransformer, batches: list, scores: list, answers: list, eraser: str) -> dict:
+    """Areas and the share of answers that stay, for one explanation and one eraser."""
+    deleted, inserted, stay = [], [], []
+    for images, given, classes in zip(batches, scores, answers, strict=True):
+        deleted.append(curve_area(deletion_curve(model, images, given, classes, erase=eraser)))
+        inserted.append(curve_area(insertion_curve(model, images, given, classes, erase=eraser)))
+        kept = given.argsort(dim=1, descending=True, stable=True)[:, model.cfg.num_patches // 4 :]
+        stay.append((answer_with(model, images, kept, eraser).argmax(1) == classes).float())
+    return {
+        "deletion": summarize(torch.cat(deleted).tolist()),
+        "insertion": summarize(torch.cat(inserted).tolist()),
+        "stay": summarize(torch.cat(stay).tolist()),
+    }
 
 
 def main() -> None:
@@ -60,14 +72,14 @@ def main() -> None:
     path = RESULTS / "faithfulness.json"
     models = load_results("faithfulness")["models"] if path.is_file() else {}
     for name, erasers in MODELS.items():
-        for eraser in erasers:
-            if eraser in models.get(name, {}) or (name.startswith("cifar10") and find_cifar10() is None):
-                continue
-            models.setdefault(name, {})[eraser] = measure(name, eraser)
-            labels = {found["dataset"] for kinds in models.values() for found in kinds.values()}
-            header = provenance(" and ".join(sorted(labels)), torch.device("cpu"), "fp32")
-            record = {"name": "faithfulness", **header, "command": "python -m tools.measure_faithfulness"}
-            write_json(path, {**record, "models": models})
+        missing = [eraser for eraser in erasers if eraser not in models.get(name, {})]
+        if not missing or (name.startswith("cifar10") and find_cifar10() is None):
+            continue
+        models.setdefault(name, {}).update(measure(name, missing))
+        labels = {found["dataset"] for kinds in models.values() for found in kinds.values()}
+        header = provenance(" and ".join(sorted(labels)), torch.device("cpu"), "fp32")
+        record = {"name": "faithfulness", **header, "command": "python -m tools.measure_faithfulness"}
+        write_json(path, {**record, "models": models})
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from vitlib.web.export import SCRIPTS, check_runs_in_a_page, scores_script, web_
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
 EXPLORERS = {
-    "lab": ["lab-parts.js", "lab-panels.js", "lab-tour.js"],
-    "attention": ["lab-parts.js"],
+    "lab": ["rankings.js", "lab-parts.js", "lab-panels.js", "lab-tour.js"],
+    "attention": ["rankings.js"],
     "positions": ["resample.js", "scales.js"],
 }  # and what each needs beside what all do
 MOST = 24  # pictures to choose from
@@ -81,7 +81,7 @@ def explore(
     files = ["boot.js", "vit.js", "pictures.js", "explorer.js", *EXPLORERS[kind], f"vit-{kind}.js"]
     here = json.dumps([*files, "samples.js", "lab-results.js", "scores-your model.js"])
     head = f"window.vitHere = {here}; window.vitSamples = {json.dumps(coded)}; window.vitLab = {{ models: {{}} }};"
-    scores = scores_script("your model", model, pictures) if kind == "lab" else ""
+    scores = scores_script("your model", model, pictures) if "rankings.js" in EXPLORERS[kind] else ""
     parts = [head, script, scores, *((SCRIPTS / file).read_text(encoding="utf-8") for file in files)]
     scripts = "\n".join(f"<script>{part}</script>" for part in parts)
     tag = f'<vit-{kind} model="your model" picture="picture 0" pictures="{",".join(coded)}"></vit-{kind}>'

@@ -5,7 +5,7 @@
   "use strict";
 
   const { h, percent, sides, squares } = window.vitExplorer;
-  const { RANKINGS, answers, received, shuffled } = window.vitLabParts;
+  const { answers } = window.vitLabParts, { rankingView, received, shuffled } = window.vitRankings;
   const best = (list) => list.indexOf(Math.max(...list));
 
   /* Names for narrow places: cut, or the classes' numbers where cut ones would be alike. */
@@ -85,28 +85,14 @@
   function rankings(lab) {
     const range = { type: "range", min: "0", max: String(lab.N), value: "0" };
     const slider = h("input", { ...range, "aria-label": "How many patches" });
-    const options = (list) => list.map((value) => h("option", {}, value));
-    const ranking = h("select", { "aria-label": "Ranked by" }, options(Object.keys(RANKINGS)));
-    const mode = h("select", { "aria-label": "Remove or keep" }, options(["remove the first", "keep only the first"]));
+    const modes = ["remove the first", "keep only the first"].map((value) => h("option", {}, value));
+    const mode = h("select", { "aria-label": "Remove or keep" }, modes);
     const count = h("output", {}, "0 patches");
-    let kept = { of: null }, own = null; // the last ranking and what it is of; what the slider has removed
-
-    /* The places in the ranking's order; null while it is still computed, or if another was asked for meanwhile. */
-    async function ranked() {
-      const { order, painted, positions, heads } = lab.state;
-      const of = JSON.stringify([ranking.value, lab.picture, order, painted, positions, heads]);
-      if (kept.of !== of) {
-        kept = { of, order: null };
-        const tell = (n) => { count.textContent = `asked ${n} of ${lab.N} times`; };
-        const scores = await RANKINGS[ranking.value](lab, tell);
-        if (kept.of !== of) return null;
-        kept.order = [...scores.keys()].sort((a, b) => scores[b] - scores[a]);
-      }
-      return kept.order;
-    }
+    const view = rankingView(lab, (n) => { count.textContent = `asked ${n} of ${lab.N} times`; });
+    let own = null; // what the slider has removed
 
     async function apply() {
-      const order = await ranked();
+      const order = await view.order();
       if (!order) return;
       const k = Number(slider.value), again = lab.state.removed === own; // one step for undo
       own = mode.selectedIndex ? order.slice(k) : order.slice(0, k);
@@ -114,26 +100,18 @@
     }
 
     slider.addEventListener("input", apply);
-    [ranking, mode].forEach((one) => one.addEventListener("change", () => {
-      if (lab.state.removed === own) apply();
-    }));
+    mode.addEventListener("change", () => { if (lab.state.removed === own) apply(); });
+    view.select.addEventListener("change", () => (lab.state.removed === own ? apply() : view.order()));
 
-    /* Undo, a press or another picture may have left what the slider says; and what needs gradients is known of the
-       book's pictures only. */
+    /* Undo, a press or another picture may have left what the slider says. */
     function draw() {
       if (lab.state.removed !== own) slider.value = "0";
       count.textContent = `${slider.value} patches`;
-      const { order, painted, positions, heads } = lab.fresh(), plain = { order, painted, positions, heads };
-      const touched = Object.keys(plain).some((key) => JSON.stringify(plain[key]) !== JSON.stringify(lab.state[key]));
-      for (const option of ranking.options) {
-        const { known } = RANKINGS[option.value];
-        option.disabled = known ? touched || !known(lab) : false;
-      }
-      if (ranking.selectedOptions[0].disabled) ranking.selectedIndex = 0;
+      view.refresh();
     }
 
-    const row = h("div", { class: "row part" }, mode, slider, count, h("span", {}, "by"), ranking);
-    return { node: panel("Rub out by a ranking", false, row), draw };
+    const row = h("div", { class: "row part" }, mode, slider, count, h("span", {}, "by"), view.select);
+    return { node: panel("Rub out by a ranking", false, row, view.canvas), draw };
   }
 
   /* Position embeddings and heads. */

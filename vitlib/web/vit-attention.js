@@ -25,11 +25,14 @@
         grid-template-columns: max-content minmax(6rem, 14rem) 3rem; }`;
 
     async build() {
-      this.vit = await window.vit.load(this.getAttribute("model") ?? "cifar10-modern");
-      await window.vit.script("lab-parts.js");
-      const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.vit.config, n = size / P;
-      const token = global_pool === "token";
-      Object.assign(this, { n, P, L, heads, T: 1 + n * n, chosen: { layer: L - 1, head: "mean" } });
+      this.name = this.getAttribute("model") ?? "cifar10-modern";
+      this.model = await window.vit.load(this.name);
+      for (const file of ["rankings.js", `scores-${this.name}.js`]) await window.vit.script(file);
+      const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.model.config;
+      const token = global_pool === "token", n = size / P;
+      Object.assign(this, { n, P, L, heads, size, N: n * n, T: 1 + n * n, chosen: { layer: L - 1, head: "mean" } });
+      this.chance = window.vitRankings.shuffled(this.N);
+      this.state = { order: [...Array(this.N).keys()], painted: [], removed: [], positions: null, heads: [] };
       this.query = token ? 0 : 1 + Math.floor(n / 2) * (n + 1); // where the head does not read CLS: the middle
       this.knobs = { gamma: 1, floor: 0, smoothing: 0 };
 
@@ -42,22 +45,40 @@
       this.grid = grid(n, "Whose attention: a place of the picture", (i) => hold(1 + i), pass);
       this.cls = h("button", { type: "button", "aria-pressed": "false", onclick: () => hold(0) }, "Ask as CLS");
       this.over = h("canvas", { role: "img" });
-      this.answer = bars(this.vit.classes, 3);
+      this.answer = bars(this.model.classes, 3);
       this.facts = h("dl", { class: "facts" });
       this.verdict = h("p", { class: "verdict" });
-      const table = this.selector(), picker = await this.chooser(this.pictures(), (bytes) => this.take(bytes), size);
+      const table = this.selector();
+      const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name), size);
       const knobs = h("details", {}, h("summary", {}, "Knobs that change the drawing, not the model"),
         h("div", { class: "knobs" },
           this.knob("gamma", 0.25, 3, 0.25), this.knob("floor", 0, 0.5, 0.05), this.knob("smoothing", 0, 2, 0.25)));
+      const explanation = this.explanation();
       this.view.append(picker, this.verdict,
         sides([note("Who asks: hover, press to keep, or walk with the arrow keys"), this.grid.node,
           token ? h("div", { class: "row cls" }, this.cls) : []].flat(),
         [note("What it reads: the larger a square, the more"), this.over]),
         sides([note("Layers and heads: choose a map (all counted from 0)"), table], [this.facts, this.answer.node]),
-        knobs);
+        explanation, knobs);
       const first = this.getAttribute("picture") ?? "cat";
-      this.take(sample(first));
+      this.take(sample(first), first);
       this.mark(first);
+    }
+
+    /* The answer's explanation by a ranking of the patches, whoever asks above. */
+    explanation() {
+      const asked = h("span", { role: "status" });
+      const tell = (k) => { asked.textContent = `asked ${k} of ${this.N} times`; };
+      const { select, canvas, order, refresh } = window.vitRankings.rankingView(this, tell);
+      this.explain = async () => {
+        refresh();
+        if (await order()) asked.textContent = "";
+      };
+      select.addEventListener("change", this.explain);
+      return h("details", { open: "" }, h("summary", {}, "Rankings: what explains the answer?"),
+        h("p", { class: "note" },
+          "The larger a square, the earlier its patch. Centre, variance and random ask no model."),
+        h("div", { class: "row part" }, h("span", {}, "By"), select, asked), canvas);
     }
 
     knob(key, min, max, step) {
@@ -93,12 +114,19 @@
       return h("div", { class: "scroll" }, h("table", { class: "maps" }, h("thead", {}, head), h("tbody", {}, rows)));
     }
 
-    take(bytes) {
-      this.result = this.vit.run(window.vitPictures.standardise(bytes));
-      this.rolled = window.vitLabParts.rollout(this.result.attention, this);
+    take(bytes, name) {
+      Object.assign(this, { bytes, shown: bytes, picture: name });
+      this.result = this.model.run(window.vitPictures.standardise(bytes));
+      this.rolled = window.vitRankings.rollout(this.result.attention, this);
       paint(bytes, this.grid.canvas);
       this.answer.show(this.result.probs);
       this.draw();
+      this.explain();
+    }
+
+    /* Of an untouched picture, what rankings ask of a lab. */
+    picturesque() {
+      return this.shown;
     }
 
     /* The row of the query in one map: T weights. */

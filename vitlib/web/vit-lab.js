@@ -41,11 +41,11 @@
       const name = this.getAttribute("model") ?? "cifar10-modern", brief = this.hasAttribute("brief");
       this.model = await window.vit.load(name);
       const whole = ["lab-results.js", "lab-panels.js", "lab-tour.js", `scores-${name}.js`];
-      const files = ["lab-parts.js", ...(brief ? [] : whole)];
+      const files = ["rankings.js", "lab-parts.js", ...(brief ? [] : whole)];
       await Promise.all(files.map(window.vit.script));
       const { img_size, patch_size: P, depth: L, num_heads: heads } = this.model.config, n = img_size / P;
       Object.assign(this, { name, size: img_size, P, L, heads, n, N: n * n, tool: "remove", past: [] });
-      this.chance = window.vitLabParts.shuffled(this.N);
+      this.chance = window.vitRankings.shuffled(this.N);
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
 
@@ -197,7 +197,7 @@
       const { n, N } = this, half = Math.floor(n / 2), all = [...Array(N).keys()];
       const row = (i) => Math.floor(i / n), col = (i) => i % n;
       const moves = { // from which place each gets its patch
-        "Shuffle all": () => window.vitLabParts.shuffled(N),
+        "Shuffle all": () => window.vitRankings.shuffled(N),
         "Swap quadrants": () => all.map((i) => ((row(i) + half) % n) * n + ((col(i) + half) % n)),
         "Swap halves": () => all.map((i) => row(i) * n + ((col(i) + half) % n)),
         Mirror: () => all.map((i) => row(i) * n + (n - 1 - col(i))),
