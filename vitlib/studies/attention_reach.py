@@ -83,9 +83,11 @@ STUDY = Study(
     variants={
         "patch 4": {},
         **{name + UNTRAINED: changes for name, changes in _MODELS.items()},
-        **{name: changes for name, changes in _MODELS.items() if name != "patch 4"},
+        "patch 8": _MODELS["patch 8"],
+        "hybrid": _MODELS["hybrid"],
         "patch 4, twice as long": {"times": 2},
         "patch 4, lr=0.0005": {"lr": 0.0005},
+        "patch 2": _MODELS["patch 2"],  # takes as long as all others together
     },
     claims=(
         *(
