@@ -30,6 +30,10 @@ LABELS = {  # what other pages link to
     "07": "ch-cls-or-gap sec-07-cls sec-07-gap sec-07-lr",
     "08": "ch-whole-vit sec-08-assembly sec-08-init sec-08-shapes sec-08-counts",
     "09": "ch-training sec-attention sec-wrong eq-ce eq-adam eq-schedule eq-normalise",
+    "13": "ch-attention-maps sec-13-row sec-13-hooks sec-13-scale sec-13-entropy sec-13-even sec-13-temperature "
+    "sec-13-resolution sec-13-place sec-13-values sec-13-other sec-13-wrong",
+    "14": "ch-rollout sec-14-test sec-14-rollout sec-14-relevance sec-14-gradcam sec-14-occlusion sec-14-faithful",
+    "15": "ch-what-it-learns sec-15-filters sec-15-positions sec-15-distance sec-15-lens sec-15-heads sec-15-sinks",
 }
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 page = pytest.mark.parametrize("name", toc_pages())

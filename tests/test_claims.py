@@ -452,6 +452,31 @@ SENTENCES = [
             for n in ("drawn10-small", "cifar10-laptop", "cifar10-plain", "cifar10-modern")
         ),
     ),
+    (
+        "13-attention-maps",
+        'with fewer than three seeds the verdict is always "open"',
+        lambda: all(
+            one["verdict"] == "open" or one.get("n", 0) >= 3
+            for one in result("attention-reach")["verdicts"].values()
+        ),
+    ),
+    (
+        "13-attention-maps",
+        "In every stored run the model before training reads all but evenly, whatever its patches, and less evenly after it",
+        lambda: (
+            min(
+                run["final"]["entropy"]
+                for run in result("attention-reach")["runs"]
+                if "untrained" in run["variant"]
+            )
+            > 0.99
+            > max(
+                run["final"]["entropy"]
+                for run in result("attention-reach")["runs"]
+                if "untrained" not in run["variant"]
+            )
+        ),
+    ),
 ]
 
 
