@@ -462,7 +462,7 @@ SENTENCES = [
     ),
     (
         "13-attention-maps",
-        "In every stored run the model before training reads all but evenly, whatever its patches, and less evenly after it",
+        "In every stored run the model before training reads all but evenly, whatever its patches",
         lambda: (
             min(
                 run["final"]["entropy"]
