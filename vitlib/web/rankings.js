@@ -145,7 +145,7 @@
 
     function show(places) {
       const ranks = new Float32Array(lab.N), at = (i) => `row ${Math.floor(i / lab.n)}, column ${i % lab.n}`;
-      places.forEach((place, i) => { ranks[place] = 1 - i / lab.N; });
+      places.forEach((place, i) => { ranks[place] = (1 - i / lab.N) ** 3; }); // the first stand out
       squares(canvas, lab, ranks, { side: 320, picture: lab.grid.canvas, dim: 0.45 });
       canvas.setAttribute("aria-label", `Ranked by ${select.value}, first: ${places.slice(0, 3).map(at).join("; ")}.`);
       canvas.hidden = false;

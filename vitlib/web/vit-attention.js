@@ -75,10 +75,9 @@
         if (await order()) asked.textContent = "";
       };
       select.addEventListener("change", this.explain);
+      const says = "The larger a square, the earlier its patch. Centre, variance and random ask no model.";
       return h("details", { open: "" }, h("summary", {}, "Rankings: what explains the answer?"),
-        h("p", { class: "note" },
-          "The larger a square, the earlier its patch. Centre, variance and random ask no model."),
-        h("div", { class: "row part" }, h("span", {}, "By"), select, asked), canvas);
+        sides([note(says), h("div", { class: "row" }, h("span", {}, "By"), select, asked)], canvas));
     }
 
     knob(key, min, max, step) {
