@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from pages import CHAPTERS, ROOT, code_cells, prose, source, tags
 
 import vitlib as vl
+from vitlib.explain.explanations import BASELINES
 
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]
 KEPT_BY_A_TOOL = {"api.md"}  # `python -m tools.site.api` writes it
@@ -38,6 +40,22 @@ def waves_lead(study: str) -> list[float]:
             curves[run["variant"]].append([epoch["val_accuracy"] for epoch in run["epochs"]])
     means = [[sum(epoch) / len(epoch) for epoch in zip(*curves[kind], strict=True)] for kind in curves]
     return [first - second for first, second in zip(*means, strict=True)]
+
+
+def passes(explanation: str, what: str, *erasers: str) -> list[str]:
+    """Chapter 14's rule, for each model and eraser, against the best order that knows nothing."""
+    found, sign = [], {"deletion": -1, "insertion": 1}[what]
+    for kinds in result("faithfulness")["models"].values():
+        for eraser in set(erasers) & kinds.keys():
+            rows = {name: row[what] for name, row in kinds[eraser]["explanations"].items()}
+            best = max((rows[name] for name in BASELINES), key=lambda row: sign * row["mean"])
+            mine = rows[explanation]
+            gap, error = (
+                sign * (mine["mean"] - best["mean"]),
+                math.hypot(mine["sd"], best["sd"]) / mine["n"] ** 0.5,
+            )
+            found.append("passes" if gap > 2 * error else "fails" if gap < -2 * error else "open")
+    return found
 
 
 # page, words that stand there, and what must hold of the results for them to stand
@@ -475,6 +493,35 @@ SENTENCES = [
                 for run in result("attention-reach")["runs"]
                 if "untrained" not in run["variant"]
             )
+        ),
+    ),
+    (
+        "14-rollout-and-grad-cam",
+        "**Occlusion, gradient × attention and integrated gradients pass on every model.**",
+        lambda: all(
+            set(passes(name, "deletion", "remove", "grey")) == {"passes"}
+            for name in ("occlusion", "relevance", "integrated gradients")
+        ),
+    ),
+    (
+        "14-rollout-and-grad-cam",
+        "Attention, rollout, Grad-CAM and the lens pass on some and fail on others.",
+        lambda: all(
+            {"passes", "fails"} <= set(passes(name, "deletion", "remove"))
+            for name in ("attention", "rollout", "grad-cam", "logit lens")
+        ),
+    ),
+    (
+        "14-rollout-and-grad-cam",
+        "The last layer's attention does both among models that differ in nothing but their seed.",
+        lambda: {"passes", "fails"} <= set(passes("attention", "deletion", "remove")[2:]),
+    ),
+    (
+        "14-rollout-and-grad-cam",
+        "occlusion passes every deletion test here and fails an insertion test, on drawings painted grey",
+        lambda: (
+            set(passes("occlusion", "deletion", "remove", "grey")) == {"passes"}
+            and passes("occlusion", "insertion", "grey")[2:] == ["fails"]
         ),
     ),
 ]
