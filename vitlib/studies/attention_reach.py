@@ -72,7 +72,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
         return train_variant(
             multiply_epochs(study, variant, job), variant, seed, job, lambda model: reach(model, seen)
         )
-    changes = {**job.changes, **study.variants[variant], "seed": seed}
+    changes: dict[str, Any] = {**job.changes, **study.variants[variant], "seed": seed}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "init"))  # as every run with this seed begins
         model = build_model(recipe(study.base or QUICK, **changes).model)
