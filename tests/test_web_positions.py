@@ -122,12 +122,7 @@ def test_numbers_and_colours_of_the_places(positions):
     positions.keyboard.press("ArrowDown")
     positions.keyboard.press("ArrowRight")
     shown(27)
-    positions.wait_for_timeout(500)
-    assert (
-        positions.locator("vit-positions .silent[role=status]")
-        .text_content()
-        .startswith("Row 3, column 3 is most")
-    )
+    positions.get_by_role("status").filter(has_text="Row 3, column 3 is most").wait_for(state="attached")
     box = positions.locator("vit-positions .all canvas").bounding_box()
     positions.mouse.move(box["x"] + box["width"] * 7.5 / 8, box["y"] + box["height"] * 0.5 / 8)
     shown(7)

@@ -230,9 +230,8 @@ def test_what_changed_is_marked_and_said(shapes):
     times = vl.count_macs(large) / vl.count_macs(small)
     assert shown["said"].startswith("img_size 224 → 384: parameters ×")
     assert f", in positions; MACs × {times:.4g}." in shown["said"]
-    shapes.wait_for_timeout(500)
-    spoken = shapes.locator("vit-shapes .silent[role=status]").text_content()
-    assert shown["said"] in spoken and shown["verdict"] in spoken
+    spoken = shapes.get_by_role("status").filter(has_text=shown["said"])
+    spoken.filter(has_text=shown["verdict"]).wait_for(state="attached")
     start(shapes, "vit-b/16")
     shapes.locator("[name=global_pool]").select_option("avg")
     shown = shapes.evaluate(READ)
