@@ -56,8 +56,10 @@ def test_the_book_has_them_where_they_belong():
         "book/intro",
         LAB,
         *(f"book/{name}" for name in ("01-patchify", "03-position", "04-resolution", "05-attention")),
-        "book/08-whole-vit",
-        "book/09-training",
+        *(
+            f"book/{name}"
+            for name in ("08-whole-vit", "09-training", "13-attention-maps", "15-what-a-vit-learns")
+        ),
     }
 
 
