@@ -513,7 +513,7 @@ SENTENCES = [
     ),
     (
         "14-rollout-and-grad-cam",
-        "The last layer's attention does both among models that differ in nothing but their seed.",
+        "The last layer's attention does both among models that differ in nothing but their seed",
         lambda: {"passes", "fails"} <= set(passes("attention", "deletion", "remove")[2:]),
     ),
     (
