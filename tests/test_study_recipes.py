@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from vitlib.studies.recipe_ladder import INGREDIENTS, STUDY
+from vitlib.studies.study import Job
 from vitlib.train.recipe import Recipe, recipe
 
 
@@ -17,7 +19,10 @@ def differ(a: Recipe, b: Recipe) -> set[str]:
     return models | {name for name in one if name != "model" and one[name] != two[name]}
 
 
-VARIANTS = {name: recipe(STUDY.base, **changes) for name, changes in STUDY.variants.items()}
+LONGER = {name: changes for name, changes in STUDY.variants.items() if "times" in changes}
+VARIANTS = {
+    name: recipe(STUDY.base, **changes) for name, changes in STUDY.variants.items() if name not in LONGER
+}
 LADDER = list(VARIANTS)[: len(INGREDIENTS) + 1]
 
 
@@ -30,7 +35,11 @@ def test_each_step_of_the_ladder_adds_one_ingredient():
 @pytest.mark.parametrize("name", INGREDIENTS)
 def test_each_ingredient_is_left_out_once(name):
     all_of_them = VARIANTS[LADDER[-1]]
-    claims = [claim for claim in STUDY.claims if LADDER[-1] in claim.first and claim.second != ("plain",)]
+    claims = [
+        claim
+        for claim in STUDY.claims
+        if LADDER[-1] in claim.first and claim.says.startswith(("leav", "add"))
+    ]
     (without,) = [
         c.second[0] for c in claims if differ(all_of_them, VARIANTS[c.second[0]]) == set(INGREDIENTS[name])
     ]
@@ -41,4 +50,21 @@ def test_each_ingredient_is_left_out_once(name):
 
 def test_every_variant_is_judged():
     judged = {name for claim in STUDY.claims for name in claim.first + claim.second}
-    assert judged == set(VARIANTS) and len(VARIANTS) == 2 * len(INGREDIENTS)
+    assert judged == set(STUDY.variants) and len(VARIANTS) == 2 * len(INGREDIENTS)
+
+
+def test_what_is_trained_longer_is_a_step_of_the_ladder_and_nothing_else():
+    assert len(LONGER) == 4
+    for name, changes in LONGER.items():
+        step = name.removesuffix(", four times as long")
+        assert step in LADDER and changes == {**STUDY.variants[step], "times": 4}
+
+
+def test_longer_is_longer_at_both_scales(monkeypatch):
+    name = next(iter(LONGER))
+    seen = []
+    monkeypatch.setattr("vitlib.studies.recipe_ladder.train_variant", lambda study, *_: seen.append(study))
+    for epochs in (12, 60):
+        job = Job(None, None, Path(), "quick", {"epochs": epochs}, "cpu", None, False)
+        STUDY.run(STUDY, name, 0, job)
+    assert [study.variants[name]["epochs"] for study in seen] == [48, 240]
