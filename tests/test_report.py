@@ -110,6 +110,8 @@ def test_summaries_and_verdicts_follow_from_the_committed_runs(name):
     for claim in study.claims:
         assert result["verdicts"][claim.says] == json.loads(json.dumps(claim.judge(result["runs"])))
     assert tell(result) in report(name)
+    judged = "accuracy" in result["metric"] and result["n_val"]
+    assert ("held-out images." in report(name).split("\n")[0]) == bool(judged)
 
 
 def test_a_field_that_a_result_lacks_was_at_its_default(monkeypatch):

@@ -329,6 +329,12 @@ def test_the_scale_of_attention_marks_half(gamma, marks):
     assert bar.get_xticks()[len(marks) // 2] == pytest.approx(0.5**gamma if len(marks) == 3 else 1.0)
 
 
+@pytest.mark.parametrize("changes, called", [({}, "weight"), ({"label": "rank"}, "rank")])
+def test_the_scale_of_attention_says_what_is_shown(changes, called):
+    bar = viz.attention_overlay(rand(3, 8, 8), maps(4), **changes).axes[-1]
+    assert bar.get_xlabel() == f"{called}, as a share of the largest of its map"
+
+
 def test_a_whole_model_is_drawn_with_its_shapes():
     cfg = vl.ViTConfig(img_size=(8, 16), patch_size=4, embed_dim=24, depth=2, mlp_ratio=2.0)
     written = [text.get_text() for text in viz.architecture(cfg, rand(3, 8, 16)).axes[0].texts]

@@ -28,7 +28,8 @@ def report(name: str, out: str | Path | None = None) -> str:
     folder = folders(name, out)[name]
     result = load_results(name, folder if (folder / f"{name}.json").exists() else None)
     metric = result["metric"]
-    judged = f"{result['n_val']:,} held-out images" if result["n_val"] else result["measure"]
+    held_out = result["n_val"] and "accuracy" in metric
+    judged = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
     lines = [
         f"{result['question']} {result['dataset']}, {result['scale']} scale, {judged}.",
         "",

@@ -33,6 +33,7 @@ def attention_overlay(
     gamma: int | float = 1.0,
     floor: int | float = 0.25,
     titles: Sequence[str] | None = None,
+    label: str = "weight",
 ) -> Figure:
     """An image, and beside it the weights as colours over its grey copy: blue is none, yellow the largest weight.
 
@@ -51,6 +52,7 @@ def attention_overlay(
         floor: How much of the grey picture shows through, in [0, 1], the same at every weight; 0 leaves the
             colours alone.
         titles: One line above each of the k maps.
+        label: What the scale below calls a weight, in the singular: "rank", say.
 
     Returns:
         The figure: 1 + k axes, and the colour scale.
@@ -67,7 +69,7 @@ def attention_overlay(
     fig, axes = panels(1 + len(maps), None, array.shape[0] / array.shape[1], titles, max_cols=5)
     for ax, one in zip(axes, [array, *maps], strict=True):
         draw_pixels(ax, one)
-    _scale(fig, axes, gamma)
+    _scale(fig, axes, gamma, label)
     return fig
 
 
@@ -205,12 +207,12 @@ def _coloured(
     return [(1 - floor) * COLOURS(one)[..., :3].astype(np.float32) + floor * grey for one in place.numpy()]
 
 
-def _scale(fig: Card, axes: list[Axes], gamma: int | float) -> None:
+def _scale(fig: Card, axes: list[Axes], gamma: int | float, label: str = "weight") -> None:
     """The colour scale under the maps, with marks at no weight, half of the largest weight, and the largest."""
     fig.set_size_inches(fig.get_figwidth(), fig.get_figheight() + 0.6)
     bar = fig.colorbar(ScalarMappable(cmap=COLOURS), ax=axes, location="bottom", shrink=0.4, aspect=22)
     half = 0.5**gamma
     marks = {0: "0", half: "half", 1: "largest"} if 0.15 < half < 0.7 else {0: "0", 1: "largest"}
     bar.set_ticks(list(marks), labels=list(marks.values()))
-    bar.set_label("weight, as a share of the largest of its map")
+    bar.set_label(f"{label}, as a share of the largest of its map")
     bar.outline.set_visible(False)
