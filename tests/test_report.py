@@ -87,7 +87,7 @@ def test_a_study_that_changed_since_is_marked(tmp_path, alone, monkeypatch):
     STUDIES["stems"] = toy(base=QUICK)
     run_study("stems", DATA, out=tmp_path / "study-stems", seeds=(0,), progress=False)
     assert cells(board(tmp_path))[0][5] == "stems" and not board(tmp_path)[-1].startswith("\\*")
-    monkeypatch.setattr(reports, "_since", lambda result: "epochs was 4, now 6")
+    monkeypatch.setattr(reports, "since", lambda result: "epochs was 4, now 6")
     assert cells(board(tmp_path))[0][5] == "stems *" and board(tmp_path)[-1].startswith("\\* run before")
 
 
@@ -116,13 +116,13 @@ def test_summaries_and_verdicts_follow_from_the_committed_runs(name):
 
 def test_a_field_that_a_result_lacks_was_at_its_default(monkeypatch):
     result = load_results("recipes")
-    now = reports._since(result)
+    now = reports.since(result)
     assert "erasing" not in now and "mask_token" not in now
     for place in (result["base"], result["base"]["model"]):
         place.pop("erasing", None), place.pop("mask_token", None)
-    assert reports._since(result) == now
+    assert reports.since(result) == now
     result["base"]["crop"] += 1
-    assert "crop was 1, now 0" in reports._since(result)
+    assert "crop was 1, now 0" in reports.since(result)
 
 
 # ------------------------------------------------------------------------------------------------- which there are

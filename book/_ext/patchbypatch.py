@@ -1,9 +1,9 @@
 """The book's Sphinx extension: its public address, pages that need no network, compact signatures.
 
-It brings the others along: `vitmap`, the map of the ViT; `computed`, numbers and tables from `vitlib`; `numbering` and
-`names`; `mathml`, equations without a script; `icons`; `drawings`, figures in the page's colours; `cards`, for terms
-and names in prose; `search`; `access` and `noscript`, for keyboards, screen readers and readers without scripts; and
-`typography`, how numbers are set.
+It brings the others along: `vitmap`, the map of the ViT; `computed` and `claims`, numbers and tables from `vitlib`;
+`numbering` and `names`; `mathml`, equations without a script; `icons`; `drawings`, figures in the page's colours;
+`cards`, for terms and names in prose; `search`; `access` and `noscript`, for keyboards, screen readers and readers
+without scripts; and `typography`, how numbers are set.
 """
 
 from __future__ import annotations
@@ -92,6 +92,7 @@ def setup(app):
         app.setup_extension("sphinx_sitemap")
     app.setup_extension("book._ext.vitmap")
     app.setup_extension("book._ext.computed")
+    app.setup_extension("book._ext.claims")
     names = "numbering names letters mathml icons drawings cards search opening access noscript typography explorers"
     for name in names.split():
         app.setup_extension(f"book._ext.{name}")

@@ -10,21 +10,19 @@ before training and for the trained one with its places shuffled: tables without
 8 x 8. "norm" is how long the centred vectors are. Decay acts on matrices alone, so that it reaches positions only by
 way of them. The base is trained for two epochs on 20,000 photographs.
 
-- training makes near places more alike than far ones: open, +0.29 ± 0.05 (standard error, n = 2); about 8
-  seeds would decide.
-- the learning rate changes how likeness falls with distance: open, -0.07 ± 0.02 (standard error, n = 2);
-  about 3 seeds would decide.
-- the learning rate changes how far rows and columns explain the positions: open, -0.11 ± 0.01 (standard
-  error, n = 2); about 3 seeds would decide.
-- weight decay changes how likeness falls with distance: open, -0.06 ± 0.06 (standard error, n = 2); about
-  11 seeds would decide.
-- weight decay changes how far rows and columns explain the positions: open, +0.03 ± 0.00 (standard error, n
-  = 2); about 3 seeds would decide.
-- the length of training changes how likeness falls with distance: open.
-- the length of training changes how far rows and columns explain the positions: open.
+- training makes near places more alike than far ones: agrees, +0.28 ± 0.03 (standard error, n = 3).
+- the learning rate changes how likeness falls with distance: agrees, -0.06 ± 0.01 (standard error, n = 3).
+- the learning rate changes how far rows and columns explain the positions: agrees, -0.13 ± 0.03 (standard error, n =
+  3).
+- weight decay changes how likeness falls with distance: open, -0.05 ± 0.04 (standard error, n = 3); about 7 seeds would
+  decide.
+- weight decay changes how far rows and columns explain the positions: differs, +0.02 ± 0.01 (standard error, n = 3).
+- the length of training changes how likeness falls with distance: agrees, +0.12 ± 0.01 (standard error, n = 3).
+- the length of training changes how far rows and columns explain the positions: agrees, -0.25 ± 0.02 (standard error, n
+  = 3).
 
-14 runs on CIFAR-10 (JPEG q75) with 2 seeds took 85 minutes: `python -m vitlib study run position-patterns
---data cifar10 --threads 1`
+24 runs on CIFAR-10 (JPEG q75) with 3 seeds took 119 minutes: `python -m vitlib study run position-patterns --data
+cifar10 --threads 1`
 """
 
 from __future__ import annotations

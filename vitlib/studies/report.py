@@ -11,7 +11,7 @@ from vitlib.studies.study import Claim
 from vitlib.train.checkpoint import differences
 from vitlib.train.recipe import usual_fields
 
-__all__ = ["board", "report", "show", "tell"]
+__all__ = ["board", "judged", "report", "show", "since", "tell"]
 
 
 def show(value: float, metric: str) -> str:
@@ -58,7 +58,7 @@ def tell(result: dict) -> str:
         f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
         f"{minutes:.0f} minutes: `{result['command']}`"
     )
-    if older := _since(result):
+    if older := since(result):
         lines.append(f"They were run before the study became what it is now: {older}.")
     return "\n".join(lines)
 
@@ -79,10 +79,10 @@ def board(out: str | Path | None = None) -> list[str]:
     for name, folder in folders(None, out).items():
         folder = RESULTS if out is None else folder
         result = load_results(name, folder) if (folder / f"{name}.json").is_file() else None
-        changed = bool(result and _since(result))
+        changed = bool(result and since(result))
         older |= changed
         for claim in STUDIES[name].claims:
-            cells = [claim.says, claim.source, *_judged(claim, result), f"{name}{' *' * changed}"]
+            cells = [claim.says, claim.source, *judged(claim, result), f"{name}{' *' * changed}"]
             cells.append("" if result is None else f"{result['dataset']}, {result['scale']}")
             lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     if older:
@@ -90,7 +90,7 @@ def board(out: str | Path | None = None) -> list[str]:
     return lines
 
 
-def _judged(claim: Claim, result: dict | None) -> tuple[str, str, str]:
+def judged(claim: Claim, result: dict | None) -> tuple[str, str, str]:
     """What we got, the verdict, and from how many seeds."""
     if result is None or not result["runs"]:
         return "", "not run yet", ""
@@ -127,7 +127,7 @@ def _difference(found: dict, metric: str) -> str:
     return f"{scale * found['difference']:+.{digits}f}{spread}{unit}"
 
 
-def _since(result: dict) -> str:
+def since(result: dict) -> str:
     """What a committed study's base had otherwise, in words; "" where nothing differs."""
     study = STUDIES.get(result["name"])
     if study is None or study.base is None or "base" not in result or result["scale"] != "quick":
