@@ -12,6 +12,7 @@ from pages import CHAPTERS, ROOT, code_cells, prose, source, tags
 
 import vitlib as vl
 from vitlib.explain.explanations import BASELINES
+from vitlib.studies.registry import STUDIES
 
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]
 KEPT_BY_A_TOOL = {"api.md"}  # `python -m tools.site.api` writes it
@@ -480,7 +481,7 @@ SENTENCES = [
     ),
     (
         "13-attention-maps",
-        "In every stored run the model before training reads all but evenly, whatever its patches",
+        "In every stored run the model before training reads nearly evenly, whatever its patches",
         lambda: (
             min(
                 run["final"]["entropy"]
@@ -493,6 +494,36 @@ SENTENCES = [
                 for run in result("attention-reach")["runs"]
                 if "untrained" not in run["variant"]
             )
+        ),
+    ),
+    (
+        "15-what-a-vit-learns",
+        "The study `position-patterns` changes one at a time.",
+        lambda: all(len(changes) <= 1 for changes in result("position-patterns")["variants"].values()),
+    ),
+    (
+        "15-what-a-vit-learns",
+        'with fewer than three seeds each verdict is "open"',
+        lambda: all(
+            one["verdict"] == "open" or one.get("n", 0) >= 3
+            for one in result("position-patterns")["verdicts"].values()
+        ),
+    ),
+    (
+        "15-what-a-vit-learns",
+        "The last three are this book's own, the others come from the paper's figure.",
+        lambda: (
+            [claim.source == "ours" for claim in STUDIES["attention-reach"].claims]
+            == [False] * (len(STUDIES["attention-reach"].claims) - 3) + [True] * 3
+        ),
+    ),
+    (
+        "15-what-a-vit-learns",
+        "models of four blocks, a few short epochs, small pictures",
+        lambda: (
+            (base := result("attention-reach")["base"])["model"]["depth"] == 4
+            and base["model"]["img_size"] == 32
+            and base["epochs"] == 2
         ),
     ),
     (
