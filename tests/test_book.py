@@ -30,6 +30,8 @@ LABELS = {  # what other pages link to
     "07": "ch-cls-or-gap sec-07-cls sec-07-gap sec-07-lr",
     "08": "ch-whole-vit sec-08-assembly sec-08-init sec-08-shapes sec-08-counts",
     "09": "ch-training sec-attention sec-wrong eq-ce eq-adam eq-schedule eq-normalise",
+    "10": "ch-recipe sec-10-decay sec-10-schedule sec-10-scaling sec-10-augment sec-10-mix sec-10-drop sec-10-smooth "
+    "sec-10-ema sec-10-ladder sec-10-speed sec-10-fifty eq-10-gap eq-10-ema",
     "13": "ch-attention-maps sec-13-row sec-13-hooks sec-13-scale sec-13-entropy sec-13-even sec-13-temperature "
     "sec-13-resolution sec-13-place sec-13-values sec-13-other sec-13-wrong",
     "14": "ch-rollout sec-14-test sec-14-rollout sec-14-relevance sec-14-gradcam sec-14-occlusion sec-14-faithful",

@@ -472,6 +472,14 @@ SENTENCES = [
         ),
     ),
     (
+        "10-recipe",
+        "At twelve epochs the strong recipe is far behind.",
+        lambda: (
+            mean("recipes", "modern, strong") < mean("recipes", "modern, no RandAugment") - 0.1
+            and result("recipes")["base"]["epochs"] == 12
+        ),
+    ),
+    (
         "13-attention-maps",
         'with fewer than three seeds the verdict is always "open"',
         lambda: all(

@@ -79,6 +79,10 @@ FIGURES = {  # what draws it, how many axes it has
         ),
         1,
     ),
+    "panels of curves": (
+        lambda: viz.curve_panels({c: {"a": [1, 2], "b": ([1, 3], [2, 4])} for c in "ABCDE"}, "x", "y"),
+        5,
+    ),
     "curves": (lambda: viz.learning_curves({"plain": RUN, "modern": RUN}), 2),
     "predictions": (
         lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, (RIGHT + rand(4).round().long()) % 3, NAMES),
@@ -418,6 +422,9 @@ def test_every_series_has_its_own_marker_and_line():
         (lambda: viz.plot_lines({"a": []}, "x", "y"), "series 'a'"),
         (lambda: viz.plot_lines({"a": [0, 1]}, "x", "y", logy=True), "y > 0, got 0"),
         (lambda: viz.plot_lines({"a": [1]}, "x", "y", labels="box"), "'box'"),
+        (lambda: viz.curve_panels({}, "x", "y"), "got 0"),
+        (lambda: viz.curve_panels({"A": {"a": [1]}}, "x", "y", cols=0), "cols must be .*got 0"),
+        (lambda: viz.curve_panels({"A": {"a": ([1, 2], [1])}}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
         (lambda: viz.learning_curves({}), "got 0"),
         (lambda: viz.learning_curves({"a": {"epochs": []}}), r"results\['a'\]"),
         (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT, ("a", "b")), r"\(4, 2\).*got \(4, 3\)"),

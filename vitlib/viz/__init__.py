@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vitlib.viz.attention import attention_grid, attention_overlay, show_attention_from_patch
-from vitlib.viz.curves import learning_curves, plot_lines
+from vitlib.viz.curves import curve_panels, learning_curves, plot_lines
 from vitlib.viz.diagrams import architecture, number_grid, shape_flow
 from vitlib.viz.matrices import confusion_matrix, heat_maps, similarity_maps
 from vitlib.viz.pictures import show_images, show_patches, show_predictions, show_tokens
@@ -15,6 +15,7 @@ __all__ = [
     "attention_grid",
     "attention_overlay",
     "confusion_matrix",
+    "curve_panels",
     "heat_maps",
     "learning_curves",
     "number_grid",

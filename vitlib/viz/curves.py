@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from vitlib.checks import check_count
 from vitlib.viz.card import Card, text_size
 from vitlib.viz.style import CARD, DPI, INK, INNER_WIDTH, LINESTYLES, MARKERS, PALETTE, SMALL, STYLE, TEXT
 
-__all__ = ["learning_curves", "plot_lines"]
+__all__ = ["curve_panels", "learning_curves", "plot_lines"]
 
 
 @rc_context(STYLE)
@@ -119,6 +120,49 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
     looks = [(run, {"color": PALETTE[i], "marker": MARKERS[i]}) for i, run in enumerate(results)]
     looks += [(label, {"color": INK} | line) for _, label, line in splits if label in drawn]
     _legend(fig, [Line2D([], [], label=label, **look) for label, look in looks])
+    return fig
+
+
+@rc_context(STYLE)
+def curve_panels(
+    panels: Mapping[str, Mapping[str, Sequence]], xlabel: str, ylabel: str, *, cols: int = 4
+) -> Figure:
+    """Small panels of curves on the same axes, to be compared with each other; a name looks alike in all.
+
+    Args:
+        panels: Title -> series, as in `plot_lines`; at most 7 names in all.
+        xlabel: What x is, with its unit.
+        ylabel: What y is, with its unit.
+        cols: Panels in a row.
+
+    Returns:
+        The figure, an axes a panel.
+
+    Raises:
+        ValueError: If there are no panels, more than 7 names, `cols` is no positive integer, or lengths differ.
+
+    Source: chapter 10.
+    """
+    names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    _check_number_of_curves(dict.fromkeys(names))
+    check_count("cols", cols)
+    rows = -(-len(panels) // cols)
+    fig, looks = Card(1.5 * rows + 1.0), {}
+    for k, (title, series) in enumerate(panels.items()):
+        first = fig.axes[0] if fig.axes else None
+        ax = fig.add_subplot(rows, cols, k + 1, sharex=first, sharey=first)
+        ax.set_title(title, loc="left", weight="bold", size=SMALL)
+        ax.tick_params(labelleft=k % cols == 0, labelbottom=k + cols >= len(panels))
+        for name, (x, y, *_) in _curves(series, False, False).items():
+            i = names.index(name)
+            _draw_curve(ax, i, x, y, linestyle=LINESTYLES[i])
+            looks[name] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": LINESTYLES[i]}
+    fig.axes[0].xaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
+    fig.axes[0].yaxis.set_major_locator(ticker.MaxNLocator(4))
+    fig.supxlabel(xlabel, size=SMALL)
+    _legend(fig, [Line2D([], [], label=name, **look) for name, look in looks.items()])
+    fig.legends[0].set_title(ylabel)
+    fig.legends[0].set_alignment("left")
     return fig
 
 
