@@ -9,7 +9,13 @@ reaches; between two neighbours accuracy is interpolated over the logarithm of t
 What was made small: 10,000 images of 32 pixels, each seen up to nine times, models of 1 to 30 million MACs, one
 learning rate for all. The paper pre-trains on 300 million and compares after transfer.
 
-Not run yet: `python -m vitlib study run compute`
+- with much compute the ViTs are ahead of the ResNets: open.
+- in the middle of the range the ViTs are ahead of the ResNets: open.
+- with little compute the hybrids are ahead of the ViTs: open.
+- with much compute hybrids and ViTs are equal: open.
+
+21 runs on CIFAR-10 (JPEG q75) with 1 seed took 27 minutes: `python -m vitlib study run compute --data cifar10 --threads
+1 --seeds 0`
 """
 
 from __future__ import annotations

@@ -11,7 +11,30 @@ a longer one may.
 What was made small: 10,000 images of 32 pixels for 12 epochs or 48, a model of 0.3 million parameters, patches of 8.
 Regularisation is made for longer training and larger models: what it costs here says little about those.
 
-Not run yet: `python -m vitlib study run recipe-ladder`
+- adding decay helps: open.
+- adding AdamW helps: open.
+- adding warm-up and cosine helps: open.
+- adding crop helps: open.
+- adding RandAugment helps: open.
+- adding Mixup and CutMix helps: open.
+- adding DropPath helps: open.
+- adding label smoothing helps: open.
+- adding EMA helps: open.
+- leaving out decay alone costs accuracy: open.
+- leaving out AdamW alone costs accuracy: open.
+- leaving out warm-up and cosine alone costs accuracy: open.
+- leaving out crop alone costs accuracy: open.
+- leaving out RandAugment alone costs accuracy: open.
+- leaving out Mixup and CutMix alone costs accuracy: open.
+- leaving out DropPath alone costs accuracy: open.
+- leaving out label smoothing alone costs accuracy: open.
+- RandAugment, Mixup and CutMix together help: open.
+- RandAugment, Mixup and CutMix together help, four times as long: open.
+- all together are ahead of the plain recipe: open.
+- all together are ahead of the plain recipe, four times as long: open.
+
+21 runs on CIFAR-10 (JPEG q75) with 1 seed took 67 minutes: `python -m vitlib study run recipe-ladder --data cifar10
+--threads 1`
 """
 
 from __future__ import annotations

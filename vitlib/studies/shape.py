@@ -8,7 +8,18 @@ of patches along a side are doubled, whatever that costs (1.5 to 4.1 times the b
 to equal cost (4.1 times, to within 1 %). Each is trained at two learning rates and speaks through the better one; the
 base trained four times as long is what as much compute buys without a larger model.
 
-Not run yet: `python -m vitlib study run shape`
+- twice the depth helps: open.
+- half the patch side helps, with no more parameters: open.
+- twice the depth helps more than twice the width, which costs more: open.
+- at equal compute depth helps more than width: open.
+- at equal compute depth helps more than a wider MLP: open.
+- at equal compute depth helps more than smaller patches: open.
+- at equal compute a wider MLP helps more than width: open.
+- at equal compute smaller patches help more than width: open.
+- at equal compute depth helps more than longer training: open.
+
+3 runs on CIFAR-10 (JPEG q75) with 1 seed took 7 minutes: `python -m vitlib study run shape --data cifar10 --threads 1
+--seeds 0`
 """
 
 from __future__ import annotations
