@@ -33,6 +33,11 @@ def mean(study: str, variant: str) -> float:
     return result(study)["summary"][variant]["mean"]
 
 
+def finals(study: str, variant: str) -> list[dict]:
+    """What each run of a variant ended with."""
+    return [run["final"] for run in result(study)["runs"] if run["variant"] == variant]
+
+
 def waves_lead(study: str) -> list[float]:
     """By epoch: mean lead of sines and cosines over the learned table."""
     curves = {"sincos2d": [], "learned": []}
@@ -502,6 +507,15 @@ SENTENCES = [
                 for run in result("attention-reach")["runs"]
                 if "untrained" not in run["variant"]
             )
+        ),
+    ),
+    (
+        "15-what-a-vit-learns",
+        "in these runs the heads of its first block look almost equally far",
+        lambda: (
+            max(final["spread"] for final in finals("attention-reach", "hybrid"))
+            < 0.5
+            < min(final["spread"] for final in finals("attention-reach", "patch 4"))
         ),
     ),
     (
