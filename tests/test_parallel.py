@@ -57,7 +57,8 @@ def test_two_processes_train_like_one_and_go_on_after_a_kill(tmp_path):
     killed = tmp_path / "killed"
     run = start(killed, 2, epochs=100_000)  # not to be finished before it is killed
     deadline = time.monotonic() + 240
-    while not (killed / "checkpoint.pt").exists() or not log(killed)["epochs"]:
+    kept = killed / "checkpoint.pt", killed / "log.json"
+    while not all(path.exists() for path in kept) or not log(killed)["epochs"]:
         assert run.poll() is None and time.monotonic() < deadline, run.communicate()
         time.sleep(0.05)
     worker = [int(pid) for pid in children(run.pid)][-1]

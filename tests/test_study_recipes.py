@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from toys import DATA
 
 from vitlib.studies.recipe_ladder import INGREDIENTS, STUDY
 from vitlib.studies.study import Job
@@ -65,6 +66,6 @@ def test_longer_is_longer_at_both_scales(monkeypatch):
     seen = []
     monkeypatch.setattr("vitlib.studies.recipe_ladder.train_variant", lambda study, *_: seen.append(study))
     for epochs in (12, 60):
-        job = Job(None, None, Path(), "quick", {"epochs": epochs}, "cpu", None, False)
+        job = Job(DATA, None, Path(), "quick", {"epochs": epochs}, "cpu", None, False)
         STUDY.run(STUDY, name, 0, job)
     assert [study.variants[name]["epochs"] for study in seen] == [48, 240]
