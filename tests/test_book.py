@@ -219,6 +219,12 @@ def test_chapters_that_are_linked_exist(path):
 
 
 @chapter
+def test_boxes_that_should_fold_do(path):
+    open_ = re.findall(r"\{admonition\} ([^\n]*)\n:class:[^\n]*\bdropdown\b", prose(path))
+    assert not open_, f"write {{dropdown}}, not {{admonition}}: the theme leaves it open: {open_}"
+
+
+@chapter
 def test_exercises_have_folded_solutions(path):
     text = prose(path)
     exercises = re.findall(r"\{exercise(?:-start)?\}[^\n]*\n(?::\w+:[^\n]*\n)*?:label: *(\S+)", text)
@@ -227,12 +233,6 @@ def test_exercises_have_folded_solutions(path):
     assert sorted(exercises) == sorted(label for label, _ in solutions), "each exercise has one solution"
     for label, options in solutions:
         assert re.search(r":class:.*\bdropdown\b", options), f"the solution of {label} is not folded"
-
-
-@chapter
-def test_boxes_that_should_fold_do(path):
-    open_ = re.findall(r"\{admonition\} ([^\n]*)\n:class:[^\n]*\bdropdown\b", prose(path))
-    assert not open_, f"write {{dropdown}}, not {{admonition}}: the theme leaves it open: {open_}"
     graded = len(re.findall(r"[Dd]ifficulty", text.split("## Exercises")[1]))
     assert graded >= len(exercises), "each exercise says how difficult it is"
     timed = len(re.findall(r"[Dd]ifficulty[^\n]*\b\d+ minutes", text.split("## Exercises")[1]))
