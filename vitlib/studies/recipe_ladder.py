@@ -33,7 +33,7 @@ Regularisation is made for longer training and larger models: what it costs here
 - all together are ahead of the plain recipe: open.
 - all together are ahead of the plain recipe, four times as long: open.
 
-21 runs on CIFAR-10 (JPEG q75) with 1 seed took 67 minutes: `python -m vitlib study run recipe-ladder --data cifar10
+23 runs on CIFAR-10 (JPEG q75) with 2 seeds took 106 minutes: `python -m vitlib study run recipe-ladder --data cifar10
 --threads 1`
 """
 
