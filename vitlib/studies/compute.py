@@ -14,7 +14,7 @@ learning rate for all. The paper pre-trains on 300 million and compares after tr
 - with little compute the hybrids are ahead of the ViTs: open.
 - with much compute hybrids and ViTs are equal: open.
 
-23 runs on CIFAR-10 (JPEG q75) with 1 seed took 70 minutes: `python -m vitlib study run compute --data cifar10 --threads
+24 runs on CIFAR-10 (JPEG q75) with 1 seed took 77 minutes: `python -m vitlib study run compute --data cifar10 --threads
 1 --seeds 0`
 """
 
