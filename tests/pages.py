@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -36,3 +37,14 @@ def prose(path: Path) -> str:
     if path.suffix == ".md":
         return path.read_text(encoding="utf-8")
     return "\n\n".join(source(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown")
+
+
+def python_blocks(text: str) -> list[str]:
+    """The Python that a text shows."""
+    return re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def solutions(path: Path) -> dict[str, str]:
+    """The Python of each solution that a chapter writes out, by its label."""
+    found = re.findall(r"^````\{solution\} (\S+)\n(.*?)^````$", prose(path), re.DOTALL | re.MULTILINE)
+    return {label: "\n".join(python_blocks(body)) for label, body in found}

@@ -38,6 +38,11 @@ def finals(study: str, variant: str) -> list[dict]:
     return [run["final"] for run in result(study)["runs"] if run["variant"] == variant]
 
 
+def open_below_three_seeds(study: str) -> bool:
+    """Whether no verdict was passed on fewer than three seeds."""
+    return all(one["verdict"] == "open" or one.get("n", 0) >= 3 for one in result(study)["verdicts"].values())
+
+
 def waves_lead(study: str) -> list[float]:
     """By epoch: mean lead of sines and cosines over the learned table."""
     curves = {"sincos2d": [], "learned": []}
@@ -487,10 +492,7 @@ SENTENCES = [
     (
         "13-attention-maps",
         'with fewer than three seeds the verdict is always "open"',
-        lambda: all(
-            one["verdict"] == "open" or one.get("n", 0) >= 3
-            for one in result("attention-reach")["verdicts"].values()
-        ),
+        lambda: open_below_three_seeds("attention-reach"),
     ),
     (
         "13-attention-maps",
@@ -526,10 +528,7 @@ SENTENCES = [
     (
         "15-what-a-vit-learns",
         'with fewer than three seeds each verdict is "open"',
-        lambda: all(
-            one["verdict"] == "open" or one.get("n", 0) >= 3
-            for one in result("position-patterns")["verdicts"].values()
-        ),
+        lambda: open_below_three_seeds("position-patterns"),
     ),
     (
         "15-what-a-vit-learns",

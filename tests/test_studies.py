@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +16,15 @@ from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import RESULTS, load_results
 from vitlib.studies import mirroring, norm_order, position_start, residuals
 from vitlib.studies.runner import STUDIES, report, run_study, tell
-from vitlib.studies.study import Claim, draw_images, train_variant
+from vitlib.studies.study import (
+    QUICK,
+    Claim,
+    Job,
+    draw_images,
+    multiply_epochs,
+    train_longer,
+    train_variant,
+)
 from vitlib.train.recipe import recipe
 
 TINY = {
@@ -41,12 +50,17 @@ def run(data, out, **more):
 
 @pytest.mark.parametrize("name", STUDIES)
 @pytest.mark.parametrize("scale", ["quick", "full"])
-def test_every_variant_is_a_model_that_can_be_built(name, scale):
+def test_every_variant_is_a_model_that_can_be_built(data, name, scale):
     study = STUDIES[name]
     shared = study.full if scale == "full" else {}
     assert study.question.endswith("?") and len(study.variants) > 1
-    if study.run is train_variant:
-        built = [recipe(study.base, **{**shared, **own}) for own in study.variants.values()]
+    runs = getattr(study.run, "func", study.run)
+    if runs in (train_variant, train_longer):
+        variants = study.variants
+        if runs is train_longer:
+            job = Job(data, None, Path(), scale, shared, "cpu", None, False)
+            variants = {name: multiply_epochs(study, name, job).variants[name] for name in variants}
+        built = [recipe(study.base or QUICK, **{**shared, **own}) for own in variants.values()]
         assert len({str(one) for one in built}) == len(built)
 
 

@@ -64,7 +64,7 @@ def test_what_is_trained_longer_is_a_step_of_the_ladder_and_nothing_else():
 def test_longer_is_longer_at_both_scales(monkeypatch):
     name = next(iter(LONGER))
     seen = []
-    monkeypatch.setattr("vitlib.studies.recipe_ladder.train_variant", lambda study, *_: seen.append(study))
+    monkeypatch.setattr("vitlib.studies.study.train_variant", lambda study, *_: seen.append(study))
     for epochs in (12, 60):
         job = Job(DATA, None, Path(), "quick", {"epochs": epochs}, "cpu", None, False)
         STUDY.run(STUDY, name, 0, job)

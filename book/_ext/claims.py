@@ -10,15 +10,13 @@ verdicts of all studies, `undecided` lists what three seeds did not decide. Verd
 
 from __future__ import annotations
 
-from docutils import nodes
-from docutils.statemachine import StringList
-from sphinx.util.docutils import SphinxDirective
+from collections.abc import Iterator
 
-from book._ext.computed import NARROW, note_results, table
-from tools.site.readme import RESULTS, duration, hardware
+from book._ext.computed import NARROW, Computed, table, time_taken
+from tools.site.readme import RESULTS, hardware
 from vitlib.evidence import load_results
 from vitlib.studies.registry import STUDIES
-from vitlib.studies.report import judged, since
+from vitlib.studies.report import Judged, judged, since
 from vitlib.studies.study import Claim
 
 VERDICTS = ("agrees", "differs", "open", "not run yet")
@@ -34,29 +32,31 @@ def is_papers(source: str) -> bool:
     return source.startswith(("Figure", "Table", "Section", "Appendix"))
 
 
+def all_claims() -> Iterator[tuple[str, Claim, Judged]]:
+    """Each claim of each study, with the study's name and what its runs say."""
+    for name, study in STUDIES.items():
+        result = result_of(name)
+        for claim in study.claims:
+            yield name, claim, judged(claim, result)
+
+
 def tally() -> list[str]:
     """How many claims agree, differ, are open or wait for their runs: the paper's, others' and ours."""
     counts = {whose: [0] * len(VERDICTS) for whose in ("the paper's", "others'", "ours")}
-    for name, study in STUDIES.items():
-        for claim in study.claims:
-            whose = (
-                "the paper's" if is_papers(claim.source) else "ours" if claim.source == "ours" else "others'"
-            )
-            verdict = judged(claim, result_of(name))[1].partition(" (")[0]
-            counts[whose][VERDICTS.index(verdict)] += 1
+    for _, claim, found in all_claims():
+        others = "ours" if claim.source == "ours" else "others'"
+        counts["the paper's" if is_papers(claim.source) else others][VERDICTS.index(found.verdict)] += 1
     rows = [[whose, *map(str, found), str(sum(found))] for whose, found in counts.items()]
     return table(["claims", *VERDICTS, "all"], rows, "|".join([*VERDICTS, "all"]))
 
 
 def undecided() -> list[str]:
     """The claims of the paper that were run and are open, with the seeds that would decide if the spread stays."""
-    rows = []
-    for name, study in STUDIES.items():
-        for claim in study.claims:
-            got, verdict, seeds = judged(claim, result_of(name))
-            if is_papers(claim.source) and verdict.startswith("open"):
-                more = verdict.partition("about ")[2].partition(" ")[0]
-                rows.append([f"{sentence(claim)}, `{name}`", f"{tidy(got)}{count(seeds)}", more])
+    rows = [
+        [f"{sentence(claim)}, `{name}`", measured(found), found.more]
+        for name, claim, found in all_claims()
+        if is_papers(claim.source) and found.verdict == "open"
+    ]
     return table(["claim", "what we got", "seeds that would decide"], rows, "seeds that would decide")
 
 
@@ -70,25 +70,12 @@ def claims_of(name: str) -> list[str]:
         raise ValueError(f"no study {name!r}; there are tally, undecided, {', '.join(STUDIES)}")
     study, result = STUDIES[name], result_of(name)
     if result is None:
-        return [
-            study.question,
-            "",
-            *(f"- {sentence(claim)}" for claim in study.claims),
-            "",
-            about(name, None),
-        ]
-    rows = [
-        [sentence(claim), f"{tidy(got)}{count(seeds)}", f"**{verdict.partition(' (')[0]}**"]
-        for claim in study.claims
-        for got, verdict, seeds in [judged(claim, result)]
-    ]
-    return [
-        study.question,
-        "",
-        *(table(["claim", "what we got", "verdict"], rows) if rows else []),
-        "",
-        about(name, result),
-    ]
+        said = [f"- {sentence(claim)}" for claim in study.claims]
+    else:
+        found = [(claim, judged(claim, result)) for claim in study.claims]
+        rows = [[sentence(claim), measured(one), f"**{one.verdict}**"] for claim, one in found]
+        said = table(["claim", "what we got", "verdict"], rows) if rows else []
+    return [study.question, "", *said, "", about(name, result)]
 
 
 def sentence(claim: Claim) -> str:
@@ -96,9 +83,10 @@ def sentence(claim: Claim) -> str:
     return f"{claim.says[0].upper()}{claim.says[1:]}. *{claim.source}*".replace("|", "&#124;")
 
 
-def count(seeds: str) -> str:
-    """From how many seeds, where that is not said already."""
-    return f", {seeds} seeds" if int(seeds) > 1 else ""
+def measured(found: Judged) -> str:
+    """What we got, with numbers, signs and units unbroken, and from how many seeds if from more than one."""
+    seeds = f", {found.seeds} seeds" if int(found.seeds) > 1 else ""
+    return f"{found.got}{seeds}".replace(" ± ", f"{NARROW}±{NARROW}").replace(" points", f"{NARROW}points")
 
 
 def about(name: str, result: dict | None) -> str:
@@ -107,10 +95,9 @@ def about(name: str, result: dict | None) -> str:
     if result is None:
         return f"Not run yet: {again}"
     runs = len(result["runs"])
-    seconds = result.get("seconds") or sum(run["seconds"] for run in result["runs"])
     said = [
         f"*{result['dataset']}, {result['scale']} scale, {runs} run{'s' * (runs != 1)} in "
-        f"{duration(seconds).replace(' ', NARROW)} on {hardware(result['hardware'])}, {result['precision']}.*",
+        f"{time_taken(result)} on {hardware(result['hardware'])}, {result['precision']}.*",
         "" if result.get("finished", True) else f"*{unfinished(name, result)}*",
         f"*Run before the study became what it is now ({older}).*" if (older := since(result)) else "",
         f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`. Again: {again}",
@@ -125,28 +112,15 @@ def unfinished(name: str, result: dict) -> str:
     return f"Unfinished: {len(done)} of {len(study.variants) * len(study.seeds)} runs."
 
 
-def tidy(got: str) -> str:
-    """Numbers with their signs and units, unbroken."""
-    return (
-        got.replace(" ± ", f"{NARROW}±{NARROW}").replace(" points", f"{NARROW}points").replace("|", "&#124;")
-    )
-
-
-class Claims(SphinxDirective):
+def lines_of(name: str) -> list[str]:
     """One study on the board, or what is said of all."""
+    return {"tally": tally, "undecided": undecided}.get(name, lambda: claims_of(name))()
 
-    required_arguments = 1
 
-    def run(self) -> list[nodes.Node]:
-        note_results(self.env)
-        name = self.arguments[0]
-        try:
-            lines = {"tally": tally, "undecided": undecided}.get(name, lambda: claims_of(name))()
-        except ValueError as error:
-            raise self.error(str(error)) from None
-        place = nodes.Element()
-        self.state.nested_parse(StringList(lines, source=self.env.docname), self.content_offset, place)
-        return place.children
+class Claims(Computed):
+    """A part of the board."""
+
+    make = staticmethod(lines_of)
 
 
 def setup(app):

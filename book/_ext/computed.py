@@ -204,15 +204,20 @@ def our_runs() -> list[str]:
     return table(["Model", "Images", "Epochs", "Trained on", "Precision", "Time"], rows, "Images|Epochs|Time")
 
 
+def time_taken(study: dict) -> str:
+    """How long a study's runs took, all of them together."""
+    seconds = study.get("seconds") or sum(run["seconds"] for run in study["runs"])
+    return duration(seconds).replace(" ", NARROW)
+
+
 def our_studies() -> list[str]:
     """The studies in `vitlib/results`: their question, their data, what they held fixed."""
     rows = []
     for path in sorted(RESULTS.glob("*.json")):
         study = load_results(path.stem)
         if "question" in study and "runs" in study:
-            seconds = study.get("seconds") or sum(run["seconds"] for run in study["runs"])
-            count, time = str(len(study["runs"])), duration(seconds).replace(" ", NARROW)
-            rows.append([f"`{path.stem}`", study["question"], study["dataset"], count, time])
+            count = str(len(study["runs"]))
+            rows.append([f"`{path.stem}`", study["question"], study["dataset"], count, time_taken(study)])
     return table(["Study", "Question", "Data", "Runs", "Time"], rows, "Runs|Time")
 
 
@@ -261,11 +266,12 @@ class Computed(SphinxDirective):
     """A computed table."""
 
     required_arguments = 1
+    make = staticmethod(make_table)
 
     def run(self) -> list[nodes.Node]:
         note_results(self.env)
         try:
-            lines = make_table(self.arguments[0])
+            lines = self.make(self.arguments[0])
         except ValueError as error:
             raise self.error(str(error)) from None
         place = nodes.Element()

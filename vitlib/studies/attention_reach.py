@@ -44,7 +44,7 @@ from vitlib.data.dataset import Dataset, normalize
 from vitlib.device import derive_seed
 from vitlib.explain.attention import attention_distance, attention_entropy
 from vitlib.model.build import build_model
-from vitlib.studies.study import QUICK, Claim, Job, Study, multiply_epochs, train_variant
+from vitlib.studies.study import QUICK, Claim, Job, Study, train_longer
 from vitlib.train.recipe import recipe
 
 __all__ = ["STUDY", "reach"]
@@ -74,9 +74,7 @@ def reach(model: Any, data: Dataset) -> dict[str, float]:
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     seen = job.val or job.data
     if not variant.endswith(UNTRAINED):
-        return train_variant(
-            multiply_epochs(study, variant, job), variant, seed, job, lambda model: reach(model, seen)
-        )
+        return train_longer(study, variant, seed, job, lambda model: reach(model, seen))
     changes: dict[str, Any] = {**job.changes, **study.variants[variant], "seed": seed}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "init"))  # as every run with this seed begins

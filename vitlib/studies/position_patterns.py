@@ -38,7 +38,7 @@ from vitlib.device import derive_seed
 from vitlib.model.build import build_model
 from vitlib.model.costs import count_parameters
 from vitlib.studies.position_start import length
-from vitlib.studies.study import QUICK, Claim, Job, Study, multiply_epochs, train_variant
+from vitlib.studies.study import QUICK, Claim, Job, Study, train_longer
 from vitlib.train.recipe import recipe
 
 BEFORE = "before training"
@@ -77,7 +77,7 @@ def _look(model: Any, seed: int) -> dict[str, float]:
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     look = partial(_look, seed=seed)
     if variant != BEFORE:
-        return train_variant(multiply_epochs(study, variant, job), variant, seed, job, look)
+        return train_longer(study, variant, seed, job, look)
     changes: dict[str, Any] = {**job.changes, "seed": seed}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "init"))  # as every run with this seed begins

@@ -42,7 +42,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from vitlib.studies.study import QUICK, Claim, Job, Study, multiply_epochs, train_variant
+from vitlib.studies.study import QUICK, Claim, Study, train_longer
 from vitlib.train.recipe import RECIPES, STRONG, recipe
 
 __all__ = ["INGREDIENTS", "STUDY"]
@@ -81,10 +81,6 @@ _LONG = ("plain", "up to crop", "up to Mixup and CutMix", _ALL)
 _VARIANTS |= {f"{name}, four times as long": _VARIANTS[name] | {"times": 4} for name in _LONG}
 
 
-def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
-    return train_variant(multiply_epochs(study, variant, job), variant, seed, job)
-
-
 def _together(says: str, first: str, second: str) -> tuple[Claim, ...]:
     """A claim on two steps of the ladder, and the same with four times the epochs."""
     return tuple(
@@ -113,5 +109,5 @@ STUDY = Study(
     full={"epochs": 60, "batch_size": 256, "precision": "bf16", "model.patch_size": 4},
     n_train=15_000,  # 5,000 of them held out
     source="not in the paper",
-    run=_run,
+    run=train_longer,
 )

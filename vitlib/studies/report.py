@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from vitlib.evidence import RESULTS, load_results
 from vitlib.studies.registry import STUDIES, folders
@@ -11,7 +12,23 @@ from vitlib.studies.study import Claim
 from vitlib.train.checkpoint import differences
 from vitlib.train.recipe import usual_fields
 
-__all__ = ["board", "judged", "report", "show", "since", "tell"]
+__all__ = ["Judged", "board", "judged", "report", "show", "since", "tell"]
+
+
+class Judged(NamedTuple):
+    """What the runs say of a claim, as it stands in a table; "" where there is nothing to say.
+
+    Args:
+        got: Both sides and their difference.
+        verdict: "agrees", "differs", "open" or "not run yet".
+        seeds: From how many.
+        more: About how many seeds would decide an open one.
+    """
+
+    got: str
+    verdict: str
+    seeds: str
+    more: str = ""
 
 
 def show(value: float, metric: str) -> str:
@@ -29,9 +46,9 @@ def report(name: str, out: str | Path | None = None) -> str:
     result = load_results(name, folder if (folder / f"{name}.json").exists() else None)
     metric = result["metric"]
     held_out = result["n_val"] and "accuracy" in metric
-    judged = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
+    measured = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
     lines = [
-        f"{result['question']} {result['dataset']}, {result['scale']} scale, {judged}.",
+        f"{result['question']} {result['dataset']}, {result['scale']} scale, {measured}.",
         "",
         f"| variant | {metric.removeprefix('val_').replace('_', ' ')} | sd over seeds | seeds |",
         "|---|---|---|---|",
@@ -82,7 +99,9 @@ def board(out: str | Path | None = None) -> list[str]:
         changed = bool(result and since(result))
         older |= changed
         for claim in STUDIES[name].claims:
-            cells = [claim.says, claim.source, *judged(claim, result), f"{name}{' *' * changed}"]
+            got, verdict, seeds, more = judged(claim, result)
+            verdict += f" (about {more} seeds would decide)" if more else ""
+            cells = [claim.says, claim.source, got, verdict, seeds, f"{name}{' *' * changed}"]
             cells.append("" if result is None else f"{result['dataset']}, {result['scale']}")
             lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     if older:
@@ -90,17 +109,17 @@ def board(out: str | Path | None = None) -> list[str]:
     return lines
 
 
-def judged(claim: Claim, result: dict | None) -> tuple[str, str, str]:
-    """What we got, the verdict, and from how many seeds."""
+def judged(claim: Claim, result: dict | None) -> Judged:
+    """What the runs of a result say of a claim, by its rule as it is; None is a study that was not run."""
     if result is None or not result["runs"]:
-        return "", "not run yet", ""
+        return Judged("", "not run yet", "")
     found = claim.judge(result["runs"])
     if "first" not in found:
-        return "", "open", "0"
+        return Judged("", "open", "0")
     sides = f"{found['first']} against {found['second']}: "
     if "se" in found:
-        more = f" (about {found['seeds']} seeds would decide)" if "seeds" in found else ""
-        return sides + _difference(found, result["metric"]), found["verdict"] + more, str(found["n"])
+        got, more = sides + _difference(found, result["metric"]), str(found.get("seeds", ""))
+        return Judged(got, found["verdict"], str(found["n"]), more)
     first, second = (
         {
             run["seed"]: run["final"][claim.metric]
@@ -111,12 +130,9 @@ def judged(claim: Claim, result: dict | None) -> tuple[str, str, str]:
     )
     shared = [first[seed] - second[seed] for seed in first.keys() & second.keys()]  # one at most
     if not shared:
-        return "", "open", "0"
-    return (
-        f"{sides}{_difference({**found, 'difference': shared[0]}, result['metric'])}, one seed",
-        "open",
-        "1",
-    )
+        return Judged("", "open", "0")
+    got = _difference({**found, "difference": shared[0]}, result["metric"])
+    return Judged(f"{sides}{got}, one seed", "open", "1")
 
 
 def _difference(found: dict, metric: str) -> str:

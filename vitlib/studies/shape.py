@@ -24,9 +24,11 @@ base trained four times as long is what as much compute buys without a larger mo
 
 from __future__ import annotations
 
+from functools import partial
+
 from vitlib.model.costs import count_macs
 from vitlib.model.vit import VisionTransformer
-from vitlib.studies.study import FULL, QUICK, Claim, Job, Study, multiply_epochs, train_variant
+from vitlib.studies.study import FULL, QUICK, Claim, Study, train_longer
 from vitlib.train.recipe import recipe
 
 _RATES = (0.001, 0.002)
@@ -50,10 +52,6 @@ LONGER = {key: value for key, value in FULL.items() if not key.startswith("model
 def cost(model: VisionTransformer) -> dict[str, float]:
     """What a forward pass of one image costs, in millions of multiply-accumulates."""
     return {"million_macs": round(count_macs(model.cfg) / 1e6, 3)}
-
-
-def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
-    return train_variant(multiply_epochs(study, variant, job), variant, seed, job, cost)
 
 
 def _rates(shape: str) -> tuple[str, ...]:
@@ -86,5 +84,5 @@ STUDY = Study(
     full=LONGER,
     n_train=40_000,  # 5,000 of them held out
     source="Figure 8",
-    run=_run,
+    run=partial(train_longer, look=cost),
 )

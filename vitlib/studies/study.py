@@ -27,6 +27,7 @@ __all__ = [
     "draw_images",
     "multiply_epochs",
     "rows_of",
+    "train_longer",
     "train_variant",
 ]
 
@@ -156,6 +157,13 @@ def train_variant(
     if rows and look:
         rows[0]["final"] |= look(log["model"])
     return rows
+
+
+def train_longer(
+    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None = None
+) -> list[dict] | None:
+    """As `train_variant`, for a variant's "times" the epochs that the scale has."""
+    return train_variant(multiply_epochs(study, variant, job), variant, seed, job, look)
 
 
 def multiply_epochs(study: Study, variant: str, job: Job) -> Study:

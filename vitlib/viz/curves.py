@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context, ticker
@@ -144,10 +145,10 @@ def curve_panels(
     Source: chapter 10.
     """
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
-    _check_number_of_curves(dict.fromkeys(names))
+    _check_number_of_curves(names)
     check_count("cols", cols)
     rows = -(-len(panels) // cols)
-    fig, looks = Card(1.5 * rows + 1.0), {}
+    fig = Card(1.5 * rows + 1.0)
     for k, (title, series) in enumerate(panels.items()):
         first = fig.axes[0] if fig.axes else None
         ax = fig.add_subplot(rows, cols, k + 1, sharex=first, sharey=first)
@@ -156,17 +157,20 @@ def curve_panels(
         for name, (x, y, *_) in _curves(series, False, False).items():
             i = names.index(name)
             _draw_curve(ax, i, x, y, linestyle=LINESTYLES[i])
-            looks[name] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": LINESTYLES[i]}
     fig.axes[0].xaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
     fig.axes[0].yaxis.set_major_locator(ticker.MaxNLocator(4))
     fig.supxlabel(xlabel, size=SMALL)
-    _legend(fig, [Line2D([], [], label=name, **look) for name, look in looks.items()])
+    handles = []
+    for i, name in enumerate(names):
+        look: dict[str, Any] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": LINESTYLES[i]}
+        handles.append(Line2D([], [], label=name, **look))
+    _legend(fig, handles)
     fig.legends[0].set_title(ylabel)
     fig.legends[0].set_alignment("left")
     return fig
 
 
-def _check_number_of_curves(series: Mapping) -> None:
+def _check_number_of_curves(series: Collection) -> None:
     if not 1 <= len(series) <= len(PALETTE):
         raise ValueError(
             f"expected 1 to {len(PALETTE)} curves, got {len(series)}; more cannot be told apart, "
