@@ -490,6 +490,34 @@ SENTENCES = [
         ),
     ),
     (
+        "11-inductive-bias",
+        "The curves of all three models turn up again towards eight pixels, and that of the pixels does not.",
+        lambda: all(
+            (run["final"]["cosine_8"] > run["final"]["cosine_5"]) != run["variant"].startswith("pixels")
+            for run in result("inductive-bias")["runs"]
+            if "as they are" in run["variant"]
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "If you expected the ResNet on top, so did the rules",
+        lambda: (
+            all(
+                claim.first[0].startswith("ResNet")
+                for claim in STUDIES["inductive-bias"].claims
+                if claim.says.startswith("the ResNet's features hold better")
+            )
+            and all(
+                min(final[f"cosine_{by}"] for final in finals("inductive-bias", "ViT, as they are, lr=0.001"))
+                > max(
+                    final[f"cosine_{by}"]
+                    for final in finals("inductive-bias", "ResNet, as they are, lr=0.001")
+                )
+                for by in (1, 4, 8)
+            )
+        ),
+    ),
+    (
         "13-attention-maps",
         'with fewer than three seeds the verdict is always "open"',
         lambda: open_below_three_seeds("attention-reach"),
