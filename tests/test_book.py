@@ -34,8 +34,8 @@ LABELS = {  # what other pages link to
     "sec-10-ema sec-10-ladder sec-10-speed sec-10-fifty eq-10-gap eq-10-ema",
     "11": "ch-inductive-bias sec-11-local sec-11-order sec-11-shift sec-11-conv sec-11-runs sec-11-data sec-11-wrong "
     "eq-11-field eq-11-equivariant eq-11-conv",
-    "12": "ch-scaling sec-12-spend sec-12-shape sec-12-compute sec-12-memory sec-12-parallel sec-12-thousand sec-12-wrong "
-    "eq-12-flops eq-12-bytes",
+    "12": "ch-scaling sec-12-spend sec-12-shape sec-12-compute sec-12-memory sec-12-parallel sec-12-thousand "
+    "sec-12-wrong eq-12-flops eq-12-bytes",
     "13": "ch-attention-maps sec-13-row sec-13-hooks sec-13-scale sec-13-entropy sec-13-even sec-13-temperature "
     "sec-13-resolution sec-13-place sec-13-values sec-13-other sec-13-wrong",
     "14": "ch-rollout sec-14-test sec-14-rollout sec-14-relevance sec-14-gradcam sec-14-occlusion sec-14-faithful",
