@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pages import CHAPTERS, ROOT, code_cells, prose, source, tags
 
 import vitlib as vl
 from vitlib.explain.explanations import BASELINES
+from vitlib.studies.compute import Frontier
 from vitlib.studies.recipe_ladder import INGREDIENTS
 from vitlib.studies.registry import STUDIES
 
@@ -68,6 +72,47 @@ def passes(explanation: str, what: str, *erasers: str) -> list[str]:
             )
             found.append("passes" if gap > 2 * error else "fails" if gap < -2 * error else "open")
     return found
+
+
+def families() -> dict[str, Frontier]:
+    """Chapter 12's frontiers: family -> its variants that no cheaper one equals."""
+    runs, names = result("compute")["runs"], result("compute")["summary"]
+    kinds = ("ViT", "ResNet", "hybrid")
+    return {k: Frontier(runs, tuple(n for n in names if n.startswith(k)), "val_accuracy") for k in kinds}
+
+
+def points(family: Frontier) -> tuple[np.ndarray, np.ndarray]:
+    """The logarithm of a frontier's computes, and its mean errors."""
+    accuracy = [statistics.fmean(family.scores[name].values()) for name in family.names]
+    return np.array(family.compute), 1 - np.array(accuracy)
+
+
+def resnets_lead() -> bool:
+    """Whether their curve is above both others at every compute that it shares with them."""
+    curves = {kind: points(family) for kind, family in families().items()}
+    x, e = curves.pop("ResNet")
+    for x2, e2 in curves.values():
+        at = np.linspace(max(x[0], x2[0]), min(x[-1], x2[-1]), 200)
+        if (np.interp(at, x, e) >= np.interp(at, x2, e2)).any():
+            return False
+    return True
+
+
+def floors(family: Frontier) -> list[tuple[float, float]]:
+    """Chapter 12's laws with a floor of 0, 0.1, 0.2: misfit, and the logarithm of the compute for 30 % error."""
+    x, error = points(family)
+    found = []
+    for floor in (0.0, 0.1, 0.2):
+        slope, start = np.polyfit(x, np.log(error - floor), 1)
+        misfit = np.std(np.log(error) - np.log(floor + np.exp(start + slope * x)))
+        found.append((float(misfit), float((math.log(0.3 - floor) - start) / slope)))
+    return found
+
+
+def half_is_beyond(family: Frontier) -> bool:
+    """Whether half the error costs more than the factor between the cheapest and the dearest point."""
+    x, error = points(family)
+    return math.log(2) / -np.polyfit(x, np.log(error), 1)[0] > x[-1] - x[0]
 
 
 # page, words that stand there, and what must hold of the results for them to stand
@@ -598,6 +643,57 @@ SENTENCES = [
                 )
                 for by in (1, 4, 8)
             )
+        ),
+    ),
+    (
+        "12-scaling",
+        'with fewer than three seeds they say "open"',
+        lambda: open_below_three_seeds("shape") and open_below_three_seeds("compute"),
+    ),
+    (
+        "12-scaling",
+        "depth brings the most and shows gains up to 64 layers, with diminishing returns after 16",
+        lambda: (
+            (figure := result("paper")["figure_8"])["depth_gains_up_to"] == 64
+            and figure["returns_diminish_after"] == 16
+        ),
+    ),
+    (
+        "12-scaling",
+        "at least a million times further to the left",
+        lambda: (
+            max(2 * run["final"]["training_macs"] for run in result("compute")["runs"]) * 1e6
+            < min(row["exaflops"] for row in result("paper")["table_6"].values() if isinstance(row, dict))
+            * 1e18
+        ),
+    ),
+    (
+        "12-scaling",
+        "trains three ViTs, three ResNets and two hybrids for one, three and nine epochs on 10,000 photographs",
+        lambda: (
+            sorted(Counter(name.split()[0] for name in result("compute")["summary"]).items())
+            == [("ResNet", 9), ("ViT", 9), ("hybrid", 6)]
+            and result("compute")["n_train"] == 10_000
+            and result("compute")["dataset"].startswith("CIFAR-10")
+        ),
+    ),
+    (
+        "12-scaling",
+        "the ResNets' curve lies above the other two wherever they share a compute",
+        resnets_lead,
+    ),
+    (
+        "12-scaling",
+        "each of these prices is more than all the compute from a family's first point to its last",
+        lambda: all(half_is_beyond(family) for family in families().values()),
+    ),
+    (
+        "12-scaling",
+        "The misfits hardly differ; the forecasts do.",
+        lambda: (
+            (laws := floors(families()["ViT"]))
+            and max(law[0] for law in laws) < 1.25 * min(law[0] for law in laws)
+            and laws[-1][1] - laws[0][1] > math.log(5)
         ),
     ),
     (

@@ -208,6 +208,12 @@ def test_a_claim_is_judged_by_its_rule(first, second, kind, verdict):
     assert claim.judge(runs_of(a=first, b=second))["verdict"] == verdict
 
 
+def test_one_shared_seed_has_a_difference_and_decides_nothing():
+    found = Claim("", "", ("a",), ("b",), margin=0.01).judge(runs_of(a=[0.9], b=[0.1, 0.2]))
+    assert found["difference"] == pytest.approx(0.8) and found["n"] == 1
+    assert found["verdict"] == "open" and "se" not in found and "interval" not in found
+
+
 def test_what_is_open_says_how_many_seeds_would_decide():
     claim = Claim("", "", ("a",), ("b",), margin=0.01)
     found = claim.judge(runs_of(a=[0.62, 0.58, 0.60, 0.64], b=[0.60] * 4))

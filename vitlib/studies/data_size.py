@@ -16,7 +16,7 @@ ridge regression on the frozen features gets on Drawn-10, which no model was tra
 - with 500 images the hybrid is ahead of the ViT: open.
 - with 45,000 images the hybrid is ahead of the ViT: open.
 
-11 runs on CIFAR-10 (JPEG q75) with 1 seed took 37 minutes: `python -m vitlib study run data-size --data cifar10
+26 runs on CIFAR-10 (JPEG q75) with 1 seed took 78 minutes: `python -m vitlib study run data-size --data cifar10
 --threads 1 --seeds 0`
 """
 

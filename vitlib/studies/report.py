@@ -114,25 +114,12 @@ def judged(claim: Claim, result: dict | None) -> Judged:
     if result is None or not result["runs"]:
         return Judged("", "not run yet", "")
     found = claim.judge(result["runs"])
-    if "first" not in found:
-        return Judged("", "open", "0")
-    sides = f"{found['first']} against {found['second']}: "
-    if "se" in found:
-        got, more = sides + _difference(found, result["metric"]), str(found.get("seeds", ""))
-        return Judged(got, found["verdict"], str(found["n"]), more)
-    first, second = (
-        {
-            run["seed"]: run["final"][claim.metric]
-            for run in result["runs"]
-            if run["variant"] == found[side] and claim.metric in run["final"]
-        }
-        for side in ("first", "second")
-    )
-    shared = [first[seed] - second[seed] for seed in first.keys() & second.keys()]  # one at most
-    if not shared:
-        return Judged("", "open", "0")
-    got = _difference({**found, "difference": shared[0]}, result["metric"])
-    return Judged(f"{sides}{got}, one seed", "open", "1")
+    if "difference" not in found:
+        return Judged("", found["verdict"], "0")
+    got = f"{found['first']} against {found['second']}: {_difference(found, result['metric'])}"
+    if found["n"] == 1:
+        return Judged(f"{got}, one seed", found["verdict"], "1")
+    return Judged(got, found["verdict"], str(found["n"]), str(found.get("seeds", "")))
 
 
 def _difference(found: dict, metric: str) -> str:

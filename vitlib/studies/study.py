@@ -81,8 +81,9 @@ class Claim:
             runs: Each with "variant", "seed" and "final".
 
         Returns:
-            "verdict" ("agrees", "differs" or "open"), "metric", the sides' best variants, where at least two seeds are
-            shared, what `paired_difference` says, and where it is open, "seeds": about how many would decide.
+            "verdict" ("agrees", "differs" or "open"), "metric", the sides' best variants, what `paired_difference`
+            says (of a single shared seed "difference" and "n"), and where it is open, "seeds": about how many would
+            decide.
         """
         scores: dict[str, dict[int, float]] = {}
         for run in runs:
@@ -93,7 +94,9 @@ class Claim:
         first, second = (
             max(side, key=lambda name: statistics.fmean(scores[name].values())) for side in sides
         )
-        paired = paired_difference(scores[first], scores[second]) or {}
+        paired: dict[str, Any] = paired_difference(scores[first], scores[second]) or {}
+        for seed in () if paired else scores[first].keys() & scores[second].keys():  # one at most
+            paired = {"difference": scores[first][seed] - scores[second][seed], "n": 1}
         low, high = paired.get("interval", (-math.inf, math.inf))
         if self.kind == "ahead":
             verdict = "differs" if high < self.margin else "agrees" if low > 0 else "open"
@@ -103,7 +106,7 @@ class Claim:
             verdict = same if within else other if low > 0 or high < 0 else "open"
         if verdict == "open" or paired["n"] < SEEDS:
             # as many as make a 95 % interval narrower than the margin, if the spread stays as it is
-            spread = paired["se"] * paired["n"] ** 0.5 if paired else 0.0
+            spread = paired.get("se", 0.0) * paired.get("n", 0) ** 0.5
             verdict, paired["seeds"] = "open", max(SEEDS, math.ceil((2 * 1.96 * spread / self.margin) ** 2))
         return {"verdict": verdict, "metric": self.metric, "first": first, "second": second, **paired}
 
