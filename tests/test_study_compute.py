@@ -73,7 +73,9 @@ def test_a_variant_that_a_cheaper_one_equals_is_not_on_the_frontier():
 def test_seeds_are_paired_and_those_that_are_not_whole_are_left_out():
     a, b = line([1, 10], 0.5, 0.1, "a"), line([1, 10], 0.4, 0.1, "b")
     some = [run for run in runs(a | b) if (run["variant"], run["seed"]) != ("a1", 2)]
-    assert claim(a, b).judge(some)["n"] == 2
+    found = claim(a, b).judge(some)
+    assert found["n"] == 2 and found["frontiers"] == [["a0", "a1"], ["b0", "b1"]]
+    assert (found["first"], found["second"]) == ("2 a0s", "2 b0s")  # a family is its names' first word
     assert claim(a, b).judge(runs(a)) == {"verdict": "open", "metric": "val_accuracy"}
 
 

@@ -56,7 +56,7 @@ class AtEqualCompute(Claim):
     share: float = 1.0
 
     def judge(self, runs: list[dict]) -> dict:
-        """The verdict with its numbers, "training_macs" (where it was read) and the sides' frontiers."""
+        """The verdict with its numbers, "training_macs" (where it was read) and "frontiers", the sides' variants."""
         sides = [Frontier(runs, names, self.metric) for names in (self.first, self.second)]
         if not all(side.names for side in sides):
             return {"verdict": "open", "metric": self.metric}
@@ -70,8 +70,10 @@ class AtEqualCompute(Claim):
         found = Claim(
             self.says, self.source, ("first",), ("second",), self.margin, self.kind, self.metric
         ).judge(read)
-        frontiers = {"first": "; ".join(sides[0].names), "second": "; ".join(sides[1].names)}
-        return found | frontiers | {"training_macs": round(math.exp(at))}
+        first, second = (f"{len(side.names)} {side.names[0].partition(' ')[0]}s" for side in sides)
+        frontiers = [side.names for side in sides]
+        at = round(math.exp(at))
+        return found | {"first": first, "second": second, "frontiers": frontiers, "training_macs": at}
 
 
 class Frontier:
