@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vitlib.data import drawn10
-from vitlib.data.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, load_drawn10
+from vitlib.data.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, drawn10_masks, load_drawn10
 from vitlib.evidence import load_results
 
 # sha256 of the first 100 training images, then their labels as bytes
@@ -112,6 +112,30 @@ def test_the_recorded_difficulty_is_as_promised():
     )
     assert record["dataset"] == "Drawn-10" and record["command"] == "python -m tools.measure_drawn10"
     assert record["mean_colour"]["test_accuracy"] < 0.15 < record["grey_histogram"]["test_accuracy"] < 0.25
+
+
+@pytest.mark.parametrize("label", range(10))
+def test_masks_are_where_the_thing_changed_the_picture(label):
+    scene = drawn10._Scene(drawn10._Dice(0, "test", np.arange(200)))
+    scene.frame(0, 0, 0.7, 0.1)
+    backdrop, scene.covered[:] = scene.canvas.copy(), 0
+    drawn10._THINGS[label](scene)
+    changed = np.abs(scene.canvas - backdrop).max(axis=1) > 1e-6
+    assert not changed[scene.covered == 0].any()
+    assert changed[scene.covered > 0.5].mean() > 0.99  # a colour may be the backdrop's
+    share = (scene.covered >= 0.5).mean(axis=(1, 2))
+    assert (0.03 < share).all() and (share < 0.6).all()
+
+
+def test_masks_belong_to_the_images():
+    images, _ = load_drawn10("test", 40)
+    masks = drawn10_masks("test", 40)
+    assert masks.shape == (40, 32, 32) and masks.dtype == torch.bool
+    assert torch.equal(masks[:7], drawn10_masks("test", 7))
+    dark = images.float().mean(1)  # things stand out against what is around them
+    contrast = [(d[m].mean() - d[~m].mean()).abs().item() for d, m in zip(dark, masks, strict=True)]
+    moved = [(d[m].mean() - d[~m].mean()).abs().item() for d, m in zip(dark, masks.roll(1, 0), strict=True)]
+    assert np.mean(contrast) > 1.5 * np.mean(moved)
 
 
 def test_everything_is_float32():

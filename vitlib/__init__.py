@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from vitlib.config import CONFIGS, PRESETS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import CIFAR10_CLASSES, fetch_cifar10, find_cifar10, load_cifar10
 from vitlib.data.dataset import Dataset, denormalize, load_dataset, normalize, split_validation
-from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.data.drawn10 import DRAWN10_CLASSES, drawn10_masks, load_drawn10
 from vitlib.data.photos import load_folder, load_image, sample_image
 from vitlib.device import pick_device, seed_everything
 from vitlib.doctor.case import Finding

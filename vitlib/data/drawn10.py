@@ -16,12 +16,12 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from jaxtyping import Int64, UInt8
+from jaxtyping import Bool, Int64, UInt8
 from torch import Tensor
 
 from vitlib.checks import check_between, check_choice
 
-__all__ = ["DRAWN10_CLASSES", "DRAWN10_SIZES", "load_drawn10"]
+__all__ = ["DRAWN10_CLASSES", "DRAWN10_SIZES", "drawn10_masks", "load_drawn10"]
 
 DRAWN10_SIZES = {"train": 10_000, "test": 2_000}
 _BLOCK = 500  # images drawn together: what they need stays in the processor's cache
@@ -47,19 +47,36 @@ def load_drawn10(
 
     Source: chapter 09.
     """
+    images, _, labels = _paint(split, n, seed)
+    return images, labels
+
+
+def drawn10_masks(split: str, n: int | None = None, seed: int = 0) -> Bool[Tensor, "n 32 32"]:
+    """Which pixels of each image the thing covers, by half or more; arguments and errors as of `load_drawn10`.
+
+    Source: chapter 18.
+
+    >>> drawn10_masks("test", 4).shape
+    torch.Size([4, 32, 32])
+    """
+    return _paint(split, n, seed)[1]
+
+
+def _paint(split: str, n: int | None, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Images, what the thing covers, labels."""
     check_choice("split", split, DRAWN10_SIZES)
     size = DRAWN10_SIZES[split]
     n = size if n is None else n
     check_between("n", n, 1, size, f" for Drawn-10's {split} split")
     check_between("a whole seed", seed, 0, 2**32 - 1)
-    images = np.empty((n, 3, 32, 32), np.uint8)
+    images, masks = np.empty((n, 3, 32, 32), np.uint8), np.empty((n, 32, 32), bool)
     labels = _labels(split, n, seed)
     for start in range(0, n, _BLOCK):
         block = labels[start : start + _BLOCK]
         for label in np.unique(block):
             members = start + np.flatnonzero(block == label)
-            images[members] = _draw(_Dice(seed, split, members), _THINGS[label])
-    return torch.from_numpy(images), torch.from_numpy(labels)
+            images[members], masks[members] = _draw(_Dice(seed, split, members), _THINGS[label])
+    return torch.from_numpy(images), torch.from_numpy(masks), torch.from_numpy(labels)
 
 
 class _Dice:
@@ -140,6 +157,7 @@ class _Scene:
         self.day = dice.coin(0.9)  # dark things before a light sky, or light things before a dark one
         self.sky = np.where(self.day, dice(0.62, 0.92), dice(0.12, 0.38))  # its brightness
         self.canvas = np.empty((len(dice.key), 3, 32, 32), np.float32)
+        self.covered = np.zeros_like(self.canvas[:, 0])  # share of each pixel that was painted over
         self.frame(0, 0, 1, 0)
         self.backdrop()
 
@@ -155,6 +173,7 @@ class _Scene:
         """Lays a colour over the pixels inside a shape."""
         cover = np.clip(0.5 - distance * self.pixels, 0, 1) * opacity
         self.canvas += (colour - self.canvas) * cover[:, None]
+        self.covered += (1 - self.covered) * cover
 
     def colour(self, brightness, vivid=0.5):
         """A random hue with this brightness, (n, 3, 1, 1)."""
@@ -192,16 +211,17 @@ class _Scene:
             self.paint(np.where(dice.coin(), pebble, plank), self.faint(0.15), dice.coin(0.6))
 
 
-def _draw(dice: _Dice, thing: Callable[[_Scene], None]) -> np.ndarray:
-    """uint8 (n, 3, 32, 32): the backdrop, the thing, then light and grain."""
+def _draw(dice: _Dice, thing: Callable[[_Scene], None]) -> tuple[np.ndarray, np.ndarray]:
+    """The backdrop, the thing, then light and grain: uint8 (n, 3, 32, 32); bool (n, 32, 32) where the thing is."""
     s = _Scene(dice)
     size = dice(0.55, 0.85)
     s.frame(dice(-1, 1) * (1 - size), dice(-1, 1) * (1 - size), size, dice(-0.4, 0.4))
     s.x = np.where(dice.coin(), s.x, -s.x)
+    s.covered[:] = 0  # what was painted so far is backdrop
     thing(s)
     light = 1 + dice(-0.15, 0.15) * _SIDE[None, :, None] + dice(-0.15, 0.15) * _SIDE[None, None, :]
     picture = s.canvas * light[:, None] + (dice.grain() * dice(0, 0.05))[:, None]
-    return (np.clip(picture, 0, 1) * 255 + np.float32(0.5)).astype(np.uint8)
+    return (np.clip(picture, 0, 1) * 255 + np.float32(0.5)).astype(np.uint8), s.covered >= 0.5
 
 
 def _balloon(s: _Scene):
