@@ -52,7 +52,18 @@ def load_drawn10(
 
 
 def drawn10_masks(split: str, n: int | None = None, seed: int = 0) -> Bool[Tensor, "n 32 32"]:
-    """Which pixels of each image the thing covers, by half or more; arguments and errors as of `load_drawn10`.
+    """Which pixels of each image the thing covers, by half or more.
+
+    Args:
+        split: As for `load_drawn10`.
+        n: Likewise.
+        seed: Likewise.
+
+    Returns:
+        bool (n, 32, 32), in the order of `load_drawn10`'s images.
+
+    Raises:
+        ValueError: As for `load_drawn10`.
 
     Source: chapter 18.
 
