@@ -45,6 +45,8 @@ def kind(tab, name, centred=False):
     tab.get_by_label("Positions", exact=True).select_option(name)
     tab.get_by_label("minus the mean").set_checked(centred)
     tab.wait_for_function(f"!{ELEMENT}.again.hidden === {str(name == 'random').lower()}")
+    if name in MODELS:
+        tab.wait_for_function(f"{ELEMENT}.model.name === '{name}'")
 
 
 def size(tab, rows, cols, method="bicubic, antialiased", layout="rows and columns", look="similarity"):
