@@ -12,6 +12,7 @@ from pages import CHAPTERS, ROOT, code_cells, prose, source, tags
 
 import vitlib as vl
 from vitlib.explain.explanations import BASELINES
+from vitlib.studies.recipe_ladder import INGREDIENTS
 from vitlib.studies.registry import STUDIES
 
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]
@@ -399,7 +400,7 @@ SENTENCES = [
     ),
     (
         "09-training",
-        "ends more than ten points behind the same recipe without RandAugment",
+        "ends more than ten points behind the same recipe with crop and flip alone",
         lambda: (
             mean("recipes", "modern, strong") < mean("recipes", "modern, no RandAugment") - 0.1
             and result("recipes")["summary"]["modern, strong"]["n"] >= 3
@@ -487,6 +488,116 @@ SENTENCES = [
         lambda: (
             mean("recipes", "modern, strong") < mean("recipes", "modern, no RandAugment") - 0.1
             and result("recipes")["base"]["epochs"] == 12
+        ),
+    ),
+    (
+        "10-recipe",
+        "RandAugment is the laptop's, mixing and DropPath are the full scale's",
+        lambda: (
+            (laptop := vl.RECIPES["modern"]).randaugment == INGREDIENTS["RandAugment"]["randaugment"]
+            and laptop.magnitude == INGREDIENTS["RandAugment"]["magnitude"]
+            and not laptop.mixup + laptop.cutmix + laptop.model.drop_path_rate
+            and (full := vl.recipe("modern", "full")).model.drop_path_rate
+            == INGREDIENTS["DropPath"]["model.drop_path_rate"]
+            and all(getattr(full, k) == v for k, v in INGREDIENTS["Mixup and CutMix"].items())
+        ),
+    ),
+    (
+        "10-recipe",
+        "the ladder's 936 steps never get to its 0.995",
+        lambda: (
+            (steps := (base := result("recipe-ladder")["base"])["epochs"] * (10_000 // base["batch_size"]))
+            == 936
+            and result("recipe-ladder")["n_train"] == 10_000
+            and steps / (9 + steps) < INGREDIENTS["EMA"]["ema_decay"] == 0.995
+        ),
+    ),
+    (
+        "10-recipe",
+        "the smallest difference that would matter: one point of accuracy",
+        lambda: {claim.margin for claim in STUDIES["recipe-ladder"].claims} == {0.01},
+    ),
+    (
+        "10-recipe",
+        "all have the plain recipe's, and no clipping",
+        lambda: (
+            result("recipe-ladder")["base"]["lr"] == vl.RECIPES["plain"].lr
+            and result("recipe-ladder")["base"]["clip_norm"] == 0
+            and not any(
+                {"lr", "clip_norm"} & run["changes"].keys() for run in result("recipe-ladder")["runs"]
+            )
+        ),
+    ),
+    (
+        "10-recipe",
+        "Four rungs were also trained for four times as many epochs.",
+        lambda: (
+            {
+                len(run["epochs"]) / result("recipe-ladder")["base"]["epochs"]
+                for run in result("recipe-ladder")["runs"]
+                if run["variant"]
+                in {
+                    f"{rung}, four times as long"
+                    for rung in ("plain", "up to crop", "up to Mixup and CutMix", "up to EMA")
+                }
+            }
+            == {4}
+        ),
+    ),
+    (
+        "10-recipe",
+        "Only 'up to crop' and 'up to Mixup and CutMix' differ in strong augmentation alone.",
+        lambda: (
+            {
+                name
+                for run in result("recipe-ladder")["runs"]
+                if run["variant"] == "up to Mixup and CutMix"
+                for name in run["changes"]
+            }
+            - {
+                name
+                for run in result("recipe-ladder")["runs"]
+                if run["variant"] == "up to crop"
+                for name in run["changes"]
+            }
+            == {"randaugment", "magnitude", "mixup", "cutmix", "mix_off"}
+        ),
+    ),
+    (
+        "10-recipe",
+        "learned from a fifth of the images and is scored on held-out ones",
+        lambda: (
+            result("recipes")["n_train"] == 50_000 // 5
+            and result("recipes")["n_val"] > 0
+            and result("recipes")["dataset"] == "CIFAR-10 (JPEG q75)"
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "The curves of all three models turn up again towards eight pixels, and that of the pixels does not.",
+        lambda: all(
+            (run["final"]["cosine_8"] > run["final"]["cosine_5"]) != run["variant"].startswith("pixels")
+            for run in result("inductive-bias")["runs"]
+            if "as they are" in run["variant"]
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "If you expected the ResNet on top, so did the rules",
+        lambda: (
+            all(
+                claim.first[0].startswith("ResNet")
+                for claim in STUDIES["inductive-bias"].claims
+                if claim.says.startswith("the ResNet's features hold better")
+            )
+            and all(
+                min(final[f"cosine_{by}"] for final in finals("inductive-bias", "ViT, as they are, lr=0.001"))
+                > max(
+                    final[f"cosine_{by}"]
+                    for final in finals("inductive-bias", "ResNet, as they are, lr=0.001")
+                )
+                for by in (1, 4, 8)
+            )
         ),
     ),
     (

@@ -16,7 +16,21 @@ first claim holds by construction, up to the luck of the start, and shows how mu
 What was made small: 10,000 images of 32 pixels, models of 0.3 million parameters with patches of 8 pixels, two learning
 rates; claims on shifts read the first.
 
-Not run yet: `python -m vitlib study run inductive-bias`
+- the ResNet's features hold better than the ViT's when a picture moves by 1 pixel: open.
+- the ResNet's features hold better than the ViT's when a picture moves by 4 pixels: open.
+- the ResNet's features hold better than the ViT's when a picture moves by 8 pixels: open.
+- the ResNet keeps a larger share of its accuracy than the ViT at 4 pixels: open.
+- the hybrid's features hold better than the ViT's at 4 pixels: open.
+- the ViT's features hold better than the pixels themselves at 4: open.
+- shuffled patches cost a ViT nothing: open.
+- shuffled patches cost a ResNet accuracy: open.
+- shuffled patches cost a hybrid accuracy: open.
+- shuffled pixels cost a ViT accuracy: open.
+- on shuffled pixels a ViT is ahead of a ResNet: open.
+- on shuffled pixels a ViT is ahead of a ridge regression: open.
+
+19 runs on CIFAR-10 (JPEG q75) with 1 seed took 33 minutes: `python -m vitlib study run inductive-bias --data cifar10
+--threads 1 --seeds 0`
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ base trained four times as long is what as much compute buys without a larger mo
 - at equal compute smaller patches help more than width: open.
 - at equal compute depth helps more than longer training: open.
 
-11 runs on CIFAR-10 (JPEG q75) with 1 seed took 57 minutes: `python -m vitlib study run shape --data cifar10 --threads 1
+18 runs on CIFAR-10 (JPEG q75) with 1 seed took 86 minutes: `python -m vitlib study run shape --data cifar10 --threads 1
 --seeds 0`
 """
 

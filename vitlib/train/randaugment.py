@@ -32,7 +32,8 @@ def rand_augment(images: Images, generator: Generator, num_ops: int = 2, magnitu
         images: (B, C, H, W) uint8, or float in [0, 1]; C is 1 or 3.
         generator: A CPU generator.
         num_ops: Operations per image, >= 1.
-        magnitude: 0 (hardly any change) to 10 (the strongest); a normal noise of 0.5 is added per image.
+        magnitude: 0 to 10 (the strongest; "autocontrast" and "equalize" have but one); a normal noise of 0.5 is
+            added per image.
 
     Returns:
         (B, C, H, W) float in [0, 1].
