@@ -1,6 +1,7 @@
 """Real checkpoints, fetched: chapter 16's lines load them, and the logits are those of the library they come from.
 
-Only by `pytest -m network`, in the weekly workflow: a gigabyte is downloaded; needs timm, transformers, huggingface_hub.
+Only by `pytest -m network`, in the weekly workflow: a gigabyte is downloaded. It needs timm, transformers and
+huggingface_hub.
 """
 
 from __future__ import annotations
