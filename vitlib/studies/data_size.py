@@ -9,7 +9,15 @@ At both ends each model also has a second learning rate, and a claim reads the b
 ridge regression on the frozen features gets on Drawn-10, which no model was trained on, from ten images a class.
 "pixels" is a ridge regression on the pixels of the same images: what needs no features.
 
-Not run yet: `python -m vitlib study run data-size`
+- with 500 images the ResNet is ahead of the ViT: open.
+- with 45,000 images the ViT is ahead of the ResNet: open.
+- in few-shot accuracy, with 500 images the ResNet is ahead of the ViT: open.
+- in few-shot accuracy, with 45,000 images the ViT is ahead of the ResNet: open.
+- with 500 images the hybrid is ahead of the ViT: open.
+- with 45,000 images the hybrid is ahead of the ViT: open.
+
+11 runs on CIFAR-10 (JPEG q75) with 1 seed took 37 minutes: `python -m vitlib study run data-size --data cifar10
+--threads 1 --seeds 0`
 """
 
 from __future__ import annotations
