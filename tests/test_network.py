@@ -1,4 +1,4 @@
-"""Real checkpoints, fetched: chapter 16's lines load them, and the logits are those of the library they come from.
+"""Real checkpoints, fetched: chapter 16 loads the first three; logits are those of the library they come from.
 
 Only by `pytest -m network`, in the weekly workflow: a gigabyte is downloaded. It needs timm, transformers and
 huggingface_hub.
@@ -47,13 +47,16 @@ def test_transformers(pictures):
 
 def test_dino(pictures):
     theirs = torch.hub.load("facebookresearch/dino:main", "dino_vitb16", trust_repo=True).eval()
-    ours = base(num_classes=0)
-    assert vl.load_weights(ours, theirs.state_dict(), load_head=False) == "timm"
-    assert difference(ours, theirs, pictures) < 1e-3
+    url = "https://dl.fbaipublicfiles.com/dino/dino_vitbase16_pretrain/dino_vitbase16_pretrain.pth"
+    ours = base(num_classes=1000)
+    before = ours.head.weight.clone()
+    assert vl.load_weights(ours, torch.hub.load_state_dict_from_url(url), load_head=False) == "timm"
+    assert torch.equal(ours.head.weight, before)
+    assert difference(vl.replace_head(ours, 0), theirs, pictures) < 1e-3
 
 
 def test_google(pictures, tmp_path):
-    """The paper's own file against timm's copy of it."""
+    """A file of Google's, under the paper's names, against timm's copy of it."""
     timm = pytest.importorskip("timm")
     path = tmp_path / "ViT-B_16.npz"
     pretrained = "B_16-i21k-300ep-lr_0.001-aug_medium1-wd_0.1-do_0.0-sd_0.0"
