@@ -15,6 +15,7 @@ from pages import CHAPTERS, ROOT, code_cells, prose, source, tags
 
 import vitlib as vl
 from vitlib.explain.explanations import BASELINES
+from vitlib.studies import transfer
 from vitlib.studies.compute import Frontier
 from vitlib.studies.recipe_ladder import INGREDIENTS
 from vitlib.studies.registry import STUDIES
@@ -41,6 +42,18 @@ def mean(study: str, variant: str) -> float:
 def finals(study: str, variant: str) -> list[dict]:
     """What each run of a variant ended with."""
     return [run["final"] for run in result(study)["runs"] if run["variant"] == variant]
+
+
+def transfer_best(way: str) -> float:
+    """Mean accuracy of a way of chapter 16 at its better learning rate."""
+    summary = result("transfer")["summary"]
+    return max(one["mean"] for name, one in summary.items() if name.startswith(f"{way}, lr="))
+
+
+def transfer_epochs(variant: str) -> int:
+    """Passes of each run of a variant of chapter 16 over its pictures."""
+    (passes,) = {len(run["epochs"]) for run in result("transfer")["runs"] if run["variant"] == variant}
+    return passes
 
 
 def open_below_three_seeds(study: str) -> bool:
@@ -781,6 +794,71 @@ SENTENCES = [
         lambda: (
             set(passes("occlusion", "deletion", "remove", "grey")) == {"passes"}
             and passes("occlusion", "insertion", "grey")[2:] == ["fails"]
+        ),
+    ),
+    (
+        "16-transfer",
+        "a start from six classes is well ahead of none.",
+        lambda: (
+            verdict(
+                "transfer",
+                "pre-training on six other classes is ahead of training from scratch, with the same fine-tuning",
+            )
+            == "agrees"
+            and transfer_best("six classes: zero head") - transfer_best("scratch: 32 px") > 0.05
+        ),
+    ),
+    (
+        "16-transfer",
+        "From nothing, with as many pictures of the task seen as pre-training and fine-tuning saw together, the model "
+        "gets further.",
+        lambda: (
+            verdict(
+                "transfer",
+                "pre-training on six other classes is ahead of training from scratch on as many pictures seen in all",
+            )
+            == "differs"
+            and transfer_epochs("scratch: long, lr=0.001") * transfer.PICTURES
+            == transfer_epochs("six classes: zero head, lr=0.03") * transfer.PICTURES
+            + transfer_epochs("six classes: pre-training") * transfer.SOURCE
+        ),
+    ),
+    (
+        "16-transfer",
+        "the head makes less than a point of difference** at 32 pixels; at 48 three seeds do not settle it.",
+        lambda: (
+            [
+                (one["verdict"], one["n"])
+                for says, one in result("transfer")["verdicts"].items()
+                if says.startswith("a head that starts at zero does as well as a random one")
+            ]
+            == [("agrees", 3), ("open", 3)]
+        ),
+    ),
+    (
+        "16-transfer",
+        "After pre-training 48 pixels are ahead of 32. Without pre-training the question stays open here.",
+        lambda: (
+            verdict("transfer", 'fine-tuning at 48 px is ahead of 32 px ("often beneficial")') == "agrees"
+            and verdict("transfer", "from scratch, 48 px is ahead of 32 px too") == "open"
+        ),
+    ),
+    (
+        "16-transfer",
+        "Those of six classes beat both baselines; those of Drawn-10 lose to pixels, although *fine-tuning* from the "
+        "same weights is ahead of starting from nothing.",
+        lambda: (
+            all(
+                verdict(
+                    "transfer",
+                    f"{what}: features learned on {source} are ahead of an untrained model's and of pixels",
+                )
+                == wanted
+                and mean("transfer", f"pixels: {what}") > mean("transfer", f"untrained: {what}")
+                for what in ("5-shot", "probe")
+                for source, wanted in (("six classes", "agrees"), ("Drawn-10", "differs"))
+            )
+            and verdict("transfer", "pre-training on Drawn-10 is ahead of training from scratch") == "agrees"
         ),
     ),
 ]

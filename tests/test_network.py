@@ -1,0 +1,69 @@
+"""Real checkpoints, fetched: chapter 16 loads the first three; logits are those of the library they come from.
+
+Only by `pytest -m network`, in the weekly workflow: a gigabyte is downloaded. It needs timm, transformers and
+huggingface_hub.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import vitlib as vl
+
+pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture(scope="module")
+def pictures() -> torch.Tensor:
+    return torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(0))
+
+
+def base(**changes) -> vl.VisionTransformer:
+    return vl.VisionTransformer(vl.ViTConfig.preset("vit-b/16", **changes)).eval()
+
+
+@torch.no_grad()
+def difference(ours, theirs, pictures) -> float:
+    return (ours(pictures) - theirs(pictures)).abs().max().item()
+
+
+def test_timm(pictures):
+    timm = pytest.importorskip("timm")
+    theirs = timm.create_model("vit_base_patch16_224.augreg_in21k_ft_in1k", pretrained=True).eval()
+    ours = base(num_classes=1000)
+    assert vl.load_weights(ours, theirs.state_dict()) == "timm"
+    assert difference(ours, theirs, pictures) < 1e-3
+
+
+def test_transformers(pictures):
+    transformers, hub = pytest.importorskip("transformers"), pytest.importorskip("huggingface_hub")
+    name = "google/vit-base-patch16-224"
+    theirs = transformers.ViTForImageClassification.from_pretrained(name).eval()
+    ours = base(num_classes=1000)
+    assert vl.load_weights(ours, hub.hf_hub_download(name, "model.safetensors")) == "transformers"
+    assert difference(ours, lambda x: theirs(x).logits, pictures) < 1e-2  # their epsilon is 1e-12
+
+
+def test_dino(pictures):
+    theirs = torch.hub.load("facebookresearch/dino:main", "dino_vitb16", trust_repo=True).eval()
+    url = "https://dl.fbaipublicfiles.com/dino/dino_vitbase16_pretrain/dino_vitbase16_pretrain.pth"
+    ours = base(num_classes=1000)
+    before = ours.head.weight.clone()
+    assert vl.load_weights(ours, torch.hub.load_state_dict_from_url(url), load_head=False) == "timm"
+    assert torch.equal(ours.head.weight, before)
+    assert difference(vl.replace_head(ours, 0), theirs, pictures) < 1e-3
+
+
+def test_google(pictures, tmp_path):
+    """A file of Google's, under the paper's names, against timm's copy of it."""
+    timm = pytest.importorskip("timm")
+    path = tmp_path / "ViT-B_16.npz"
+    pretrained = "B_16-i21k-300ep-lr_0.001-aug_medium1-wd_0.1-do_0.0-sd_0.0"
+    finetuned = "imagenet2012-steps_20k-lr_0.01-res_224"
+    url = f"https://storage.googleapis.com/vit_models/augreg/{pretrained}--{finetuned}.npz"
+    torch.hub.download_url_to_file(url, str(path), progress=False)
+    ours = base(num_classes=1000)
+    assert vl.load_weights(ours, path) == "Google"
+    theirs = timm.create_model("vit_base_patch16_224.augreg_in21k_ft_in1k", pretrained=True).eval()
+    assert difference(ours, theirs, pictures) < 1e-3
