@@ -40,6 +40,8 @@ LABELS = {  # what other pages link to
     "sec-13-resolution sec-13-place sec-13-values sec-13-other sec-13-wrong",
     "14": "ch-rollout sec-14-test sec-14-rollout sec-14-relevance sec-14-gradcam sec-14-occlusion sec-14-faithful",
     "15": "ch-what-it-learns sec-15-filters sec-15-positions sec-15-distance sec-15-lens sec-15-heads sec-15-sinks",
+    "16": "ch-transfer sec-16-head sec-16-probe sec-16-finetune sec-16-size sec-16-study sec-16-weights sec-16-own "
+    "sec-16-wrong eq-16-head eq-16-ridge eq-16-closed eq-16-loo eq-16-momentum",
 }
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 page = pytest.mark.parametrize("name", toc_pages())
