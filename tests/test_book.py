@@ -335,9 +335,6 @@ def test_the_map_opens_the_chapter(path):
     """After title and promise stands the strip, in two shapes, each with this chapter's part lit."""
     article = soup(f"book/{path.stem}").find("article")
     places = article.find_all("nav", class_="vit-map-place")
-    if path.stem[:2] not in {part.number for part in PARTS}:
-        assert not places
-        return
     assert len(places) == 1
     before = places[0].find_previous_sibling()
     assert before.name == "p" and before.find_previous_sibling().name == "h1"
@@ -376,7 +373,7 @@ def test_the_whole_map_has_its_own_page():
         parts = drawing.find_all(class_="part")
         assert sorted(part["data-part"] for part in parts) == [part.number for part in PARTS]
         assert all(part.name == "a" for part in parts) and not drawing.find_all(class_="lit")
-    in_table = [row.find("a")["href"] for row in article.find("table").find_all("tr") if row.find("a")]
+    in_table = [row.find("a")["href"] for row in article.select("table tr") if row.find("a")]
     assert in_table == [f"{part.page}.html" for part in PARTS], (
         "the same in words, for those who do not see the map"
     )

@@ -10,7 +10,7 @@ from toys import DATA, only, toy
 from vitlib.evidence import RESULTS, load_results
 from vitlib.studies import report as reports
 from vitlib.studies.registry import STUDIES, by_worth, find, folders
-from vitlib.studies.report import board, report, tell
+from vitlib.studies.report import VERDICTS, board, report, tell, verdicts
 from vitlib.studies.runner import run_study
 from vitlib.studies.study import QUICK, Claim
 
@@ -146,3 +146,12 @@ def test_where_runs_go():
 def test_an_unknown_study_is_refused():
     with pytest.raises(ValueError, match="unknown study 'stem'; choose one of positions, pooling"):
         find("stem")
+
+
+def test_verdicts_are_the_boards():
+    """A chapter's table says of each claim what the board says."""
+    rows = verdicts("transfer")
+    assert len(rows) == len(STUDIES["transfer"].claims) and len(rows[0]) == len(VERDICTS)
+    those = [row for row in cells(board()) if row[5] == "transfer"]
+    for (says, got, seeds, verdict), row in zip(rows, those, strict=True):
+        assert (says, got, seeds) == (row[0], row[2], row[4]) and row[3].startswith(verdict.strip("*"))

@@ -420,20 +420,22 @@ def test_a_part_without_a_page_is_no_link():
 
 @pytest.mark.errors
 def test_the_map_knows_its_parts():
-    with pytest.raises(ValueError, match="no part '10' on the map; expected one of 01, 02"):
-        drawing("strip", "wide", lit="10")
+    with pytest.raises(ValueError, match="no part '19' on the map; expected one of 01, 02"):
+        drawing("strip", "wide", lit="19")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_maps_colours_stand_out(theme):
     """4.5 : 1 for what is read, 3 : 1 for edges and arrows; a lit part differs by more than its hue."""
     colour = variables(theme)
-    grounds = [colour[f"{kind}-back"] for kind in ("token", "encoder", "read", "whole", "train")]
+    grounds = [
+        colour[f"{kind}-back"] for kind in ("token", "encoder", "read", "whole", "train", "look", "further")
+    ]
     for ground in [*grounds, colour["paper"]]:
         assert contrast(colour["ink"], ground) >= 7
         assert contrast(colour["soft"], ground) >= 4.5
         assert contrast(colour["line"], ground) >= 3
-    for kind in ("token", "encoder", "read", "whole", "train"):
+    for kind in ("token", "encoder", "read", "whole", "train", "look", "further"):
         assert contrast(colour[kind], colour[f"{kind}-back"]) >= 4.5, kind
         assert contrast(colour[kind], colour["lit-ink"]) >= 4.5, kind
         assert contrast(colour[kind], colour["whole-back"]) >= 3, kind
@@ -455,7 +457,8 @@ def test_the_drawings_say_what_the_list_of_parts_says(name):
         drawn = map_source()[name].find(f"*[@data-part='{part.number}']")
         assert part.kind in drawn.get("class").split()
         words = " ".join("".join(text.itertext()) for text in drawn.findall("{*}text"))
-        assert words.startswith(f"{part.number} {part.name}")
+        bare = name.startswith("strip") and part.number > "09"  # there only numbers fit
+        assert words == part.number if bare else words.startswith(f"{part.number} {part.name}")
 
 
 def test_every_class_on_the_map_has_a_rule_and_every_rule_is_used():

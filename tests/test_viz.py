@@ -456,3 +456,26 @@ def test_every_series_has_its_own_marker_and_line():
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_table_puts_numbers_on_the_right():
+    made = viz.table(
+        ["", "share", "words", "as number"], [["3 px", "1.5 %", "a|b", -1], [4, "−2 ± 1", 7, ""]]
+    )
+    assert made.splitlines() == [
+        "|  | share | words | as number |",
+        "| --- | ---: | --- | ---: |",
+        "| 3 px | 1.5 % | a&#124;b | -1 |",
+        "| 4 | −2 ± 1 | 7 |  |",
+    ]
+    assert made._repr_markdown_() == made and repr(made) == "<table of 2 rows>"
+    assert viz.table(["a", "b"], []) == "| a | b |\n| --- | ---: |"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("row", [["one"], ["one", "two", "three"]])
+def test_a_table_has_rows_of_one_length(row):
+    with pytest.raises(
+        ValueError, match=f"expected 2 cells in each row, as in the header, got {len(row)} in row 1"
+    ):
+        viz.table(["a", "b"], [["x", "y"], row])

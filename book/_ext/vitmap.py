@@ -20,13 +20,19 @@ class vit_map(nodes.General, nodes.Element):
 
 
 class VitMap(SphinxDirective):
-    """Puts the whole map here, and under it the same as a table with links."""
+    """Puts the whole map here, and under it the same as two tables with links."""
 
     def run(self) -> list[nodes.Node]:
         head = "| Part | What it does | Shapes | In `vitlib` |\n|---|---|---|---|"
-        rows = [f"| {self.link(part)} | {part.gist} | {shapes(part)} | {part.code} |" for part in PARTS]
+        rows = [
+            f"| {self.link(part)} | {part.gist} | {shapes(part)} | {part.code} |"
+            for part in PARTS
+            if part.shapes
+        ]
+        then = "| Chapter | What is done with the whole | In `vitlib` |\n|---|---|---|"
+        uses = [f"| {self.link(part)} | {part.gist} | {part.code} |" for part in PARTS if not part.shapes]
         place = nodes.Element()
-        text = "\n".join([head, *rows]).splitlines()
+        text = "\n".join([head, *rows, "", then, *uses]).splitlines()
         self.state.nested_parse(StringList(text, source=self.env.docname), self.content_offset, place)
         return [vit_map(lit=""), *place.children]
 

@@ -45,7 +45,10 @@ ROOMS = {
     ),
     "The doctor": ("doctor.case", "doctor.doctor"),
     "In a page": ("web.export", "web.explore"),
-    "Figures": ("viz.pictures", "viz.curves", "viz.matrices", "viz.attention", "viz.diagrams", "viz.style"),
+    "Figures and tables": (
+        *("viz.pictures", "viz.curves", "viz.matrices", "viz.attention", "viz.diagrams"),
+        *("viz.tables", "viz.style"),
+    ),
 }
 HEAD = """\
 # API reference

@@ -33,14 +33,14 @@ ElementTree.register_namespace("", SVG.strip("{}"))
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the ViT and the chapter that derives it; parts.yaml explains the fields."""
+    """One part of the ViT, or what is done with all of it, and its chapter; parts.yaml explains the fields."""
 
     page: str
     name: str
     kind: str
     gist: str
-    shapes: str
     code: str
+    shapes: str = ""
 
     @property
     def number(self) -> str:

@@ -12,7 +12,8 @@ from vitlib.studies.study import Claim
 from vitlib.train.checkpoint import differences
 from vitlib.train.recipe import usual_fields
 
-__all__ = ["Judged", "board", "judged", "report", "show", "since", "tell"]
+__all__ = ["Judged", "board", "judged", "report", "show", "since", "tell", "verdicts"]
+VERDICTS = ("claim", "what we got", "seeds", "verdict")
 
 
 class Judged(NamedTuple):
@@ -107,6 +108,13 @@ def board(out: str | Path | None = None) -> list[str]:
     if older:
         lines += ["", r"\* run before the study became what it is now; its report says what was otherwise"]
     return lines
+
+
+def verdicts(name: str) -> list[tuple[str, ...]]:
+    """What the rules of a study say of the book's own runs: a row of `VERDICTS` for each of its claims."""
+    result = load_results(name)
+    found = {claim.says: judged(claim, result) for claim in STUDIES[name].claims}
+    return [(says, each.got, each.seeds, f"**{each.verdict}**") for says, each in found.items()]
 
 
 def judged(claim: Claim, result: dict | None) -> Judged:

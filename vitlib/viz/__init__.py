@@ -1,4 +1,4 @@
-"""Figures in one house style, among them the paper's 1, 6 and 7; a notebook shows each exactly once."""
+"""Figures and tables in one house style, among them the paper's 1, 6 and 7; a notebook shows each exactly once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from vitlib.viz.diagrams import architecture, number_grid, shape_flow
 from vitlib.viz.matrices import confusion_matrix, heat_maps, similarity_maps
 from vitlib.viz.pictures import show_images, show_patches, show_predictions, show_tokens
 from vitlib.viz.style import PALETTE, use_style
+from vitlib.viz.tables import table
 
 __all__ = [
     "PALETTE",
@@ -27,5 +28,6 @@ __all__ = [
     "show_predictions",
     "show_tokens",
     "similarity_maps",
+    "table",
     "use_style",
 ]
