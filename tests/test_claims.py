@@ -17,6 +17,7 @@ import vitlib as vl
 from vitlib.explain.explanations import BASELINES
 from vitlib.studies import transfer
 from vitlib.studies.compute import Frontier
+from vitlib.studies.families import BASE, FAMILIES
 from vitlib.studies.recipe_ladder import INGREDIENTS
 from vitlib.studies.registry import STUDIES
 
@@ -637,6 +638,41 @@ SENTENCES = [
             (run["final"]["cosine_8"] > run["final"]["cosine_5"]) != run["variant"].startswith("pixels")
             for run in result("inductive-bias")["runs"]
             if "as they are" in run["variant"]
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "On shuffled pixels nothing turns up at eight.",
+        lambda: all(
+            run["final"]["cosine_8"] < run["final"]["cosine_7"] < run["final"]["cosine_5"]
+            for run in result("inductive-bias")["runs"]
+            if "pixels shuffled" in run["variant"]
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        'With fewer than three seeds a verdict is always "open".',
+        lambda: open_below_three_seeds("inductive-bias") and open_below_three_seeds("data-size"),
+    ),
+    (
+        "11-inductive-bias",
+        "at the learning rate that all sizes share. At both ends each model had a second one as well",
+        lambda: (
+            {run["changes"].get("lr", 0.001) for run in result("data-size")["runs"]} == {0.001, 0.003}
+            and {
+                run["changes"]["n_train"]
+                for run in result("data-size")["runs"]
+                if run["changes"].get("lr") == 0.003
+            }
+            == {500, 45_000}
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "the ResNet also computes more for each picture",
+        lambda: (
+            vl.count_macs(vl.recipe(BASE, **FAMILIES["ResNet"]).model)
+            > 1.2 * vl.count_macs(vl.recipe(BASE, **FAMILIES["ViT"]).model)
         ),
     ),
     (
