@@ -15,7 +15,7 @@ from pages import CHAPTERS, ROOT, code_cells, prose, source, tags
 
 import vitlib as vl
 from vitlib.explain.explanations import BASELINES
-from vitlib.studies import transfer
+from vitlib.studies import masked, transfer
 from vitlib.studies.compute import Frontier
 from vitlib.studies.families import BASE, FAMILIES
 from vitlib.studies.recipe_ladder import INGREDIENTS
@@ -60,6 +60,17 @@ def transfer_epochs(variant: str) -> int:
 def open_below_three_seeds(study: str) -> bool:
     """Whether no verdict was passed on fewer than three seeds."""
     return all(one["verdict"] == "open" or one.get("n", 0) >= 3 for one in result(study)["verdicts"].values())
+
+
+def masked_steps(variant: str) -> set[int]:
+    """Steps of each run of a variant of chapter 17, before and in fine-tuning; incomplete batches are left out."""
+    study, size = result("masked"), result("masked")["base"]["batch_size"]
+    labelled = study["n_train"] // masked.PARTS
+    return {
+        len(run["before"]) * ((study["n_train"] - labelled) // size) + len(run["epochs"]) * (labelled // size)
+        for run in study["runs"]
+        if run["variant"] == variant
+    }
 
 
 def waves_lead(study: str) -> list[float]:
@@ -893,6 +904,49 @@ SENTENCES = [
                 and mean("transfer", f"pixels: {what}") > mean("transfer", f"untrained: {what}")
                 for what in ("5-shot", "probe")
                 for source, wanted in (("six classes", "agrees"), ("Drawn-10", "differs"))
+            )
+            and verdict("transfer", "pre-training on Drawn-10 is ahead of training from scratch") == "agrees"
+        ),
+    ),
+    (
+        "17-masked-patches",
+        "as many steps on the labelled ninth as pre-training and fine-tuning take together.",
+        lambda: (
+            masked.PARTS == 9
+            and masked_steps("from scratch, whole budget")
+            == masked_steps("mean colour")
+            == masked_steps("pixels")
+            == masked_steps("labels")
+        ),
+    ),
+    (
+        "17-masked-patches",
+        "of two learning rates for fine-tuning the better one is read.",
+        lambda: all(
+            len(rates := [v for k, v in run["final"].items() if k.startswith("val_accuracy lr=")]) == 2
+            and run["final"]["val_accuracy"] == max(rates)
+            for run in result("masked")["runs"]
+        ),
+    ),
+    (
+        "17-masked-patches",
+        "79.9 % on ImageNet after masked pre-training on JFT: 2 points more than from scratch, 4 fewer than after "
+        "pre-training with labels.",
+        lambda: (
+            [
+                result("paper")["masked_patches"][key]
+                for key in ("imagenet", "over_scratch", "behind_supervised")
+            ]
+            == [0.799, 0.02, 0.04]
+        ),
+    ),
+    (
+        "17-masked-patches",
+        "features that lost to pixels were a better start than none.",
+        lambda: (
+            all(
+                mean("transfer", f"pixels: {what}") > mean("transfer", f"Drawn-10: {what}")
+                for what in ("5-shot", "probe")
             )
             and verdict("transfer", "pre-training on Drawn-10 is ahead of training from scratch") == "agrees"
         ),
