@@ -45,6 +45,16 @@ def finals(study: str, variant: str) -> list[dict]:
     return [run["final"] for run in result(study)["runs"] if run["variant"] == variant]
 
 
+def mac(study: str, variant: str) -> float:
+    """Millions of multiply-accumulates of a variant's forward pass."""
+    (found,) = {final["million_macs"] for final in finals(study, variant)}
+    return found
+
+
+def vit_b_macs(attention: str, side: int, depth: int = 12) -> int:
+    return vl.count_macs(vl.ViTConfig.preset("vit-b/16", img_size=side, attention=attention, depth=depth))
+
+
 def transfer_best(way: str) -> float:
     """Mean accuracy of a way of chapter 16 at its better learning rate."""
     summary = result("transfer")["summary"]
@@ -949,6 +959,40 @@ SENTENCES = [
                 for what in ("5-shot", "probe")
             )
             and verdict("transfer", "pre-training on Drawn-10 is ahead of training from scratch") == "agrees"
+        ),
+    ),
+    (
+        "18-axial-and-after",
+        "full, axial with as many blocks, axial with as many attentions, and a full model deepened until it costs what "
+        "the axial one costs",
+        lambda: (
+            list(result("axial")["variants"])
+            == ["full, 4 deep", "axial, 2 deep", "axial, 4 deep", "full, 7 deep"]
+            and abs(mac("axial", "full, 7 deep") / mac("axial", "axial, 4 deep") - 1) < 0.005
+        ),
+    ),
+    (
+        "18-axial-and-after",
+        "see each picture twice, and their grid is $8 \\times 8$: the products of pairs are a seventh of a full "
+        "block's work",
+        lambda: (
+            (base := result("axial")["base"])["epochs"] == 2
+            and (model := base["model"])["img_size"] == 8 * model["patch_size"]
+            and (width := model["embed_dim"]) * (4 + 2 * model["mlp_ratio"]) * width == 6 * 2 * 64 * width
+        ),
+    ),
+    (
+        "18-axial-and-after",
+        "At 224 pixels twelve axial blocks cost nearly twice as much as twelve full ones",
+        lambda: 1.8 < vit_b_macs("axial", 224) / vit_b_macs("full", 224) < 2,
+    ),
+    (
+        "18-axial-and-after",
+        "and most of the bill at 2,048, where even twelve cost less than full attention.",
+        lambda: (
+            vit_b_macs("axial", 2048, depth=6) < vit_b_macs("full", 2048) / 2
+            and vit_b_macs("axial", 2048) < vit_b_macs("full", 2048)
+            and vit_b_macs("axial", 224, depth=6) < vit_b_macs("full", 224)
         ),
     ),
 ]
