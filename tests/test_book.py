@@ -42,6 +42,10 @@ LABELS = {  # what other pages link to
     "15": "ch-what-it-learns sec-15-filters sec-15-positions sec-15-distance sec-15-lens sec-15-heads sec-15-sinks",
     "16": "ch-transfer sec-16-head sec-16-probe sec-16-finetune sec-16-size sec-16-study sec-16-weights sec-16-own "
     "sec-16-wrong eq-16-head eq-16-ridge eq-16-closed eq-16-loo eq-16-momentum",
+    "17": "ch-masked sec-17-corrupt sec-17-targets sec-17-guess sec-17-live sec-17-worth sec-17-after sec-17-wrong "
+    "eq-17-input eq-17-mean",
+    "18": "ch-axial sec-18-axial sec-18-study sec-18-windows sec-18-after sec-18-segment sec-18-wrong eq-18-axial "
+    "eq-18-deit eq-18-clip eq-18-flexi eq-18-iou",
 }
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 page = pytest.mark.parametrize("name", toc_pages())
