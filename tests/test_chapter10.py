@@ -29,7 +29,6 @@ def gallery() -> dict:
     space: dict = {"__name__": "chapter10"}
     names = (
         "imports",
-        "table",
         "bugs-data",
         "bugs-norms",
         "bugs-healthy",
