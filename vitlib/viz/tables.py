@@ -20,7 +20,7 @@ class Table(str):
         return f"<table of {self.count(chr(10)) - 1} rows>"
 
 
-def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> Table:
+def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table: the first column and columns with words on the left, columns of numbers on the right.
 
     Args:
