@@ -17,7 +17,7 @@ STAMP := $(VENV)/made-from-$(shell cksum < requirements.txt | tr ' ' '-')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test serve pdf lab clean venv set-url refresh bench lock
+.PHONY: help book test serve pdf lab clean venv set-url refresh bench mutants lock
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -60,6 +60,10 @@ refresh: book  ## store in the notebooks what they printed, for git (images are 
 
 bench: $(STAMP)  ## compare with other libraries' speed: make bench ARGS="--threads 1 --clock cpu"
 	@$(BIN)/python -m tools.bench $(ARGS)
+
+mutants: $(STAMP)  ## do the tests notice small changes of vitlib? make mutants ARGS="vitlib/train -n 9"
+	@$(BIN)/python -m pip install --quiet cosmic-ray==8.7.0
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 lock:  ## write requirements.txt anew: the newest versions that pyproject.toml allows
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)

@@ -1,0 +1,213 @@
+"""Changes vitlib in one small place at a time, and asks the module's own tests whether they notice.
+
+    python -m tools.mutants                     modules that differ from the last commit but one (or: make mutants)
+    python -m tools.mutants vitlib/train        some of them
+    python -m tools.mutants --all               every module, and the figure in tools/mutants.json
+
+cosmic-ray makes the changes (another operator, another number, a condition turned round, a loop that does nothing),
+each in a copy of the tree. A place is drawn first, then one of the changes it allows: a sum of many terms is not tried
+more often than a comparison. Annotations are spared, which say nothing at run time. A change that no test notices is a
+survivor: it shows a gap in the tests, or it makes no difference, and then `tools/mutants.toml` says why. That table
+also says which tests are whose. Stopped, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from cosmic_ray.commands.init import init
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.work_db import WorkDB
+from cosmic_ray.work_item import MutationSpec
+from tqdm import tqdm
+
+from tools.build import BUILD, ROOT
+
+TABLE = ROOT / "tools/mutants.toml"
+DONE = BUILD / "mutants.jsonl"
+FIGURES = ROOT / "tools/mutants.json"
+COMMAND = f"{sys.executable} -m pytest -x -q -p no:cacheprovider"
+NONSENSE = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")  # between numbers they only raise errors
+
+
+def own_tests(module: str, table: dict) -> list[str]:
+    """The files of a module's own tests: what the table says, or what is called like it."""
+    files = [f"tests/test_{name}.py" for name in table.get(module, [Path(module).stem])]
+    if missing := [file for file in files if not (ROOT / file).is_file()]:
+        raise FileNotFoundError(f"{missing[0]} is not there; name the tests of {module} in {TABLE.name}")
+    return files
+
+
+def annotated(source: str) -> set[tuple[int, int]]:
+    """The (line, column) of everything in annotations."""
+    nodes = list(ast.walk(ast.parse(source)))
+    types = [getattr(node, field, None) for node in nodes for field in ("annotation", "returns")]
+    return {
+        (line, column)
+        for node in types
+        if isinstance(node, ast.expr)
+        for line in range(node.lineno, node.end_lineno + 1)
+        for column in range(node.col_offset, node.end_col_offset)
+    }
+
+
+def draw(module: str, n: int) -> list[MutationSpec]:
+    """At most `n` changes of a module, each in another place, the same at each call."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = WorkDB(f"{folder}/work.sqlite", WorkDB.Mode.create)
+        init([Path(module)], work, {})
+        found = [change for item in work.work_items for change in item.mutations]
+        work.close()
+    spared, places = annotated(Path(module).read_text(encoding="utf-8")), defaultdict(list)
+    for change in found:
+        if change.start_pos not in spared and not change.operator_name.endswith(NONSENSE):
+            places[change.start_pos].append(change)
+    dice = random.Random(module)
+    drawn = dice.sample(sorted(places), min(n, len(places)))
+    return [dice.choice(sorted(places[place], key=str)) for place in drawn]
+
+
+def enter_copy() -> None:
+    """Copies the tree, with what is not committed yet, for a process of its own, which then works there."""
+    copy = tempfile.mkdtemp(dir=os.environ["MUTANTS"])
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    for file in filter(lambda name: name and (ROOT / name).is_file(), files):
+        target = Path(copy, file)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((ROOT / file).read_bytes())
+    os.chdir(copy)
+    os.environ |= {"PYTHONPATH": copy, "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+
+
+def seconds(tests: tuple[str, ...]) -> float:
+    """How long the tests take where nothing was changed."""
+    began = time.monotonic()
+    ran = subprocess.run([*COMMAND.split(), *tests], capture_output=True, text=True)
+    if ran.returncode:
+        raise RuntimeError(f"{' '.join(tests)} fails where nothing was changed:\n{ran.stdout[-2000:]}")
+    return time.monotonic() - began
+
+
+def attempt(change: MutationSpec, tests: list[str], limit: float) -> tuple[str, str]:
+    """How one change ended ("killed" or "survived"), and its diff."""
+    result = mutate_and_test([change], f"{COMMAND} {' '.join(tests)}", limit)
+    if result.test_outcome is None:
+        raise RuntimeError(f"{change} changed nothing: {result.output}")
+    return result.test_outcome.value, result.diff
+
+
+def lines(diff: str) -> tuple[str, str]:
+    """What a diff takes away, and what it puts there."""
+    kept = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    was, becomes = (" ".join(line[1:].strip() for line in kept if line[0] == sign) for sign in "-+")
+    return was, becomes
+
+
+def changed(since: str) -> list[str]:
+    """The modules that differ from a commit."""
+    listed = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", "vitlib"]
+    told = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return [name for name in told if name.endswith(".py")]
+
+
+def mark(change: MutationSpec, module: str, tests: list[str]) -> str:
+    """What says that this very change was tried, on this module, by these tests."""
+    texts = b"".join((ROOT / path).read_bytes() for path in (module, *tests))
+    return hashlib.sha256(texts + str(change).encode()).hexdigest()[:16]
+
+
+def python_files(path: Path) -> list[Path]:
+    """The modules at a path."""
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def go_through(todo: list[tuple[MutationSpec, str, list[str]]], jobs: int) -> list[dict]:
+    """A row for each change: known from before, or tried now; each is kept at once."""
+    DONE.parent.mkdir(parents=True, exist_ok=True)
+    text = DONE.read_text(encoding="utf-8") if DONE.exists() else ""
+    known = {row["mark"]: row for row in map(json.loads, text.splitlines())}
+    marks = [mark(*one) for one in todo]
+    left = [i for i, name in enumerate(marks) if name not in known]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        os.environ["MUTANTS"] = folder
+        with ProcessPoolExecutor(jobs, initializer=enter_copy) as pool:
+            suites = sorted({tuple(todo[i][2]) for i in left})
+            took = dict(
+                zip(suites, tqdm(pool.map(seconds, suites), total=len(suites), unit="suite"), strict=True)
+            )
+            asked = {}
+            for i in left:
+                change, _, tests = todo[i]
+                asked[pool.submit(attempt, change, tests, 30 + 5 * took[tuple(tests)])] = i
+            for ended in tqdm(as_completed(asked), total=len(asked), unit="change"):
+                i, (outcome, diff) = asked[ended], ended.result()
+                was, becomes = lines(diff)
+                row = {"module": todo[i][1], "outcome": outcome, "was": was, "becomes": becomes}
+                known[marks[i]] = {"mark": marks[i], **row}
+                with DONE.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(known[marks[i]]) + "\n")
+    return [known[name] for name in marks]
+
+
+def tell(rows: list[dict], accepted: list[dict], everything: bool) -> int:
+    """Prints the survivors and the figure; 1 if there is a survivor that is not accepted."""
+    fields = ("module", "was", "becomes")
+    known = {tuple(one[field] for field in fields) for one in accepted}
+    survived = [row for row in rows if row["outcome"] == "survived"]
+    gaps = [row for row in survived if tuple(row[field] for field in fields) not in known]
+    for row in gaps:
+        print(f"{row['module']}\n  - {row['was']}\n  + {row['becomes']}")
+    tried, lived = Counter(row["module"] for row in rows), Counter(row["module"] for row in survived)
+    killed = len(rows) - len(survived)
+    share = f"{killed / len(rows):.1%}" if rows else "none"
+    print(
+        f"{len(rows)} changes in {len(tried)} modules: {killed} noticed ({share}), "
+        f"{len(survived) - len(gaps)} accepted, {len(gaps)} gaps"
+    )
+    if everything:
+        modules = {module: [tried[module] - lived[module], tried[module]] for module in tried}
+        figures = {
+            "tried": len(rows),
+            "killed": killed,
+            "accepted": len(survived) - len(gaps),
+            "modules": modules,
+        }
+        FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return 1 if gaps else 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Tries the changes and tells of the survivors; 1 if there is one that the table does not accept."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("paths", nargs="*", help="modules, or folders of them (default: what has changed)")
+    p.add_argument("--all", action="store_true", help="every module; writes tools/mutants.json")
+    p.add_argument("--since", default="HEAD~1", metavar="COMMIT", help="what `changed` is compared with")
+    p.add_argument("-n", type=int, default=5, help="changes in a module (default: 5)")
+    p.add_argument("--jobs", type=int, default=os.cpu_count(), help="at once (default: all cores)")
+    args = p.parse_args(argv)
+    os.chdir(ROOT)
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    wanted = ["vitlib"] if args.all else args.paths or changed(args.since)
+    modules = sorted({str(file) for path in wanted for file in python_files(Path(path))})
+    tests = {module: own_tests(module, table["tests"]) for module in modules}
+    todo = [(change, module, tests[module]) for module in modules for change in draw(module, args.n)]
+    rows = go_through(todo, args.jobs)
+    return tell(rows, table.get("accepted", []), args.all)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
