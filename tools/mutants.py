@@ -203,8 +203,11 @@ def main(argv: list[str] | None = None) -> int:
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     wanted = ["vitlib"] if args.all else args.paths or changed(args.since)
     modules = sorted({str(file) for path in wanted for file in python_files(Path(path))})
-    tests = {module: own_tests(module, table["tests"]) for module in modules}
-    todo = [(change, module, tests[module]) for module in modules for change in draw(module, args.n)]
+    todo = [
+        (change, module, own_tests(module, table["tests"]))
+        for module in modules
+        for change in draw(module, args.n)
+    ]
     rows = go_through(todo, args.jobs)
     return tell(rows, table.get("accepted", []), args.all)
 
