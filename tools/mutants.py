@@ -90,7 +90,7 @@ def enter_copy() -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / file).read_bytes())
     os.chdir(copy)
-    os.environ |= {"PYTHONPATH": copy, "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+    os.environ |= {"PYTHONPATH": copy, "OMP_NUM_THREADS": "1"}
 
 
 def seconds(tests: tuple[str, ...]) -> float:
