@@ -226,12 +226,15 @@ def test_translation_moves_by_its_share_of_the_side():
         (lambda g: vl.random_crop(pictures(), 16, g), r"padding must be in \[0, 16\), got 16"),
         (lambda g: vl.random_crop(pictures()[0], 2, g), r"got \(3, 16, 16\); add the batch axis"),
         (lambda g: vl.random_flip(pictures().long(), g), "got torch.int64; convert"),
-        (lambda g: vl.mixup(pictures(), torch.eye(8), 0.0, g), "alpha must be > 0, got 0.0"),
-        (lambda g: vl.rand_augment(pictures(), g, num_ops=0), "got 0 and 9.0"),
-        (lambda g: vl.rand_augment(pictures(), g, magnitude=11), "got 2 and 11"),
+        (lambda g: vl.mixup(pictures(), torch.eye(8), 0.0, g), "alpha must be a number above 0, got 0.0"),
+        (lambda g: vl.rand_augment(pictures(), g, num_ops=0), "num_ops must be a positive integer, got 0"),
+        (
+            lambda g: vl.rand_augment(pictures(), g, magnitude=11),
+            r"magnitude must be a number in \[0, 10\], got 11",
+        ),
         (
             lambda g: soft_targets(torch.zeros(2, dtype=torch.long), 3, 1.0),
-            r"smoothing must be in \[0, 1\), got 1.0",
+            r"smoothing must be a number in \[0, 1\), got 1.0",
         ),
     ],
 )

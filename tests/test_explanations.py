@@ -295,7 +295,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence():
         vl.integrated_gradients(model, images, steps=0)
     with pytest.raises(ValueError, match="pre-norm model with a head"):
         vl.logit_lens(tiny_model(norm_order="post"), images)
-    with pytest.raises(ValueError, match="int64 labels"):
+    with pytest.raises(ValueError, match=r"labels of shape \(B\), B = 3, got \(2,\)"):
         vl.head_importance(model, images, torch.zeros(2, dtype=torch.int64))
     maps = model.attention_maps(images)
     with pytest.raises(ValueError, match="fusion must be one of"):

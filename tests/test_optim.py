@@ -132,7 +132,10 @@ def test_ema_copies_buffers_and_keeps_its_state():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: vl.parameter_groups(nn.Linear(2, 2), -0.1), "weight_decay must be >= 0, got -0.1"),
+        (
+            lambda: vl.parameter_groups(nn.Linear(2, 2), -0.1),
+            "weight_decay must be a number of 0 or more, got -0.1",
+        ),
         (
             lambda: vl.parameter_groups(nn.Linear(2, 2).requires_grad_(False), 0.1),
             "trainable parameters, got none",
@@ -148,7 +151,7 @@ def test_ema_copies_buffers_and_keeps_its_state():
             "'step' is unknown; choose one of cosine, linear, constant",
         ),
         (lambda: vl.lr_at(0, 10, 1.0, warmup=10), "got 10 of 10 steps"),
-        (lambda: vl.EMA(nn.Linear(2, 2), 1.0), r"decay must be in \[0, 1\), got 1.0"),
+        (lambda: vl.EMA(nn.Linear(2, 2), 1.0), r"decay must be a number in \[0, 1\), got 1.0"),
     ],
 )
 def test_errors(call, message):

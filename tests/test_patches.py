@@ -144,9 +144,9 @@ def test_patchify_refuses(shape, P, message):
 @pytest.mark.parametrize(
     ("shape", "P", "size", "message"),
     [
-        ((4, 48), 4, 8, r"expects patches of shape \(B, N, P\*P\*C\) with P = 4, got \(4, 48\)"),
+        ((4, 48), 4, 8, r"expected patches of shape \(B, N, PPC\), got \(4, 48\)"),
         ((1, 4, 47), 4, 8, r"with P = 4, got \(1, 4, 47\)"),
-        ((1, 4, 48), 0, 8, "with P = 0"),
+        ((1, 4, 48), 0, 8, "patch_size must be a positive integer, got 0"),
         ((1, 4, 48), 4, 9, "image height 9 is not a multiple of patch_size 4; try 8 or 12"),
         ((1, 4, 48), 4, (8, 10), "image width 10 is not a multiple of patch_size 4; try 8 or 12"),
         ((1, 4, 48), 4, (8, 12), "an image of 8 x 12 has 6 patches of side 4, got 4"),
@@ -159,16 +159,14 @@ def test_unpatchify_refuses(shape, P, size, message):
 
 @pytest.mark.errors
 def test_conv_to_linear_refuses():
-    with pytest.raises(
-        ValueError, match=r"expected a convolution's weight of shape \(D, C, P, P\), got \(8, 48\)"
-    ):
+    with pytest.raises(ValueError, match=r"expected weight of shape \(D, C, P, P\), got \(8, 48\)"):
         vl.conv_to_linear(torch.zeros(8, 48))
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize("P", [0, 1, 6, 12, 4.0])
 def test_stem_refuses_what_it_cannot_halve(P):
-    with pytest.raises(ValueError, match=f"needs patch_size 2, 4, 8, ...; got {P}"):
+    with pytest.raises(ValueError, match=f"patch_size .*got {P}"):
         vl.ConvStem(P, 3, 8)
 
 

@@ -89,8 +89,8 @@ def test_resample_grid_gradient():
 @pytest.mark.parametrize(
     ("shape", "options", "message"),
     [
-        ((17, 4), dict(new_grid=(2, 2)), r"pos_embed must have shape \(1, T, D\), got \(17, 4\)"),
-        ((2, 17, 4), dict(new_grid=(2, 2)), r"pos_embed must have shape \(1, T, D\), got \(2, 17, 4\)"),
+        ((17, 4), dict(new_grid=(2, 2)), r"expected pos_embed of shape \(1, T, D\), got \(17, 4\)"),
+        ((2, 17, 4), dict(new_grid=(2, 2)), r"expected pos_embed of shape \(1, T, D\), got \(2, 17, 4\)"),
         (
             (1, 17, 4),
             dict(new_grid=(2, 2), num_prefix_tokens=17),

@@ -240,5 +240,5 @@ def test_images_that_do_not_fit(images, message):
 @pytest.mark.errors
 @pytest.mark.parametrize("P", [0, 1, 6, 4.0])
 def test_the_hybrid_refuses_what_it_cannot_halve(P):
-    with pytest.raises(ValueError, match=f"needs patch_size 2, 4, 8, ...; got {P}"):
+    with pytest.raises(ValueError, match=f"patch_size .*got {P}"):
         vl.HybridPatchEmbed(P, 3, 8)

@@ -307,10 +307,10 @@ def test_what_cannot_be_sampled_or_solved_is_refused():
         vl.sample_shots(torch.tensor([0, 1]), 0)
     x, y, z, t = problem(12, 4, 2)
     for call, message in (
-        ((x, y[:-1], z, t), r"\(12, 4\) and \(11,\) to train"),
-        ((x, y, z[:, :3], t), r"with one D, got .* \(30, 3\)"),
-        ((x[0], y, z, t), r"expected features \(n, D\)"),
-        ((x, y, z[:0], t[:0]), r"\(0, 4\)"),
+        ((x, y[:-1], z, t), r"train_y of shape \(n\), n = 12, got \(11,\)"),
+        ((x, y, z[:, :3], t), r"test_x of shape \(m, D\), D = 4, got \(30, 3\)"),
+        ((x[0], y, z, t), r"train_x of shape \(n, D\), got \(4,\)"),
+        ((x, y, z[:0], t[:0]), "features, got none"),
         ((x / 0, y, z, t), "finite features"),
         ((x, y * 0, z, t), "two classes or more"),
         ((x, y, z, t, 0.0), "ridge must be above 0"),

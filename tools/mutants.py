@@ -93,12 +93,12 @@ def enter_copy() -> None:
     os.environ |= {"PYTHONPATH": copy, "OMP_NUM_THREADS": "1"}
 
 
-def seconds(tests: tuple[str, ...]) -> float:
-    """How long the tests take where nothing was changed."""
+def seconds(file: str) -> float:
+    """How long a file of tests takes where nothing was changed."""
     began = time.monotonic()
-    ran = subprocess.run([*COMMAND.split(), *tests], capture_output=True, text=True)
+    ran = subprocess.run([*COMMAND.split(), file], capture_output=True, text=True)
     if ran.returncode:
-        raise RuntimeError(f"{' '.join(tests)} fails where nothing was changed:\n{ran.stdout[-2000:]}")
+        raise RuntimeError(f"{file} fails where nothing was changed:\n{ran.stdout[-2000:]}")
     return time.monotonic() - began
 
 
@@ -145,14 +145,14 @@ def go_through(todo: list[tuple[MutationSpec, str, list[str]]], jobs: int) -> li
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         os.environ["MUTANTS"] = folder
         with ProcessPoolExecutor(jobs, initializer=enter_copy) as pool:
-            suites = sorted({tuple(todo[i][2]) for i in left})
-            took = dict(
-                zip(suites, tqdm(pool.map(seconds, suites), total=len(suites), unit="suite"), strict=True)
-            )
+            files = sorted({file for i in left for file in todo[i][2]})
+            bar = tqdm(pool.map(seconds, files), total=len(files), unit="file")
+            took = dict(zip(files, bar, strict=True))
             asked = {}
             for i in left:
                 change, _, tests = todo[i]
-                asked[pool.submit(attempt, change, tests, 30 + 5 * took[tuple(tests)])] = i
+                limit = 30 + 5 * sum(took[file] for file in tests)
+                asked[pool.submit(attempt, change, tests, limit)] = i
             for ended in tqdm(as_completed(asked), total=len(asked), unit="change"):
                 i, (outcome, diff) = asked[ended], ended.result()
                 was, becomes = lines(diff)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
+import torch
 from torch import Tensor
 
 
 def is_number(value: Any) -> bool:
     """Whether `value` is a number, and not True or False."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether `value` is a whole number, also NumPy's or a tensor's, and not True or False."""
+    return isinstance(value, SupportsIndex) and not isinstance(value, bool)
 
 
 def is_count(value: Any) -> bool:
@@ -27,7 +33,7 @@ def check_count(name: str, value: object) -> None:
 
 def check_classes(num_classes: object) -> None:
     """Refuse a `num_classes` that is no whole number, 0 or more."""
-    if not isinstance(num_classes, int) or num_classes < 0:
+    if not isinstance(num_classes, int) or isinstance(num_classes, bool) or num_classes < 0:
         raise ValueError(f"num_classes must be 0 (no head) or more, got {num_classes!r}")
 
 
@@ -114,7 +120,7 @@ def as_pair(name: str, size: Any) -> tuple[int, int]:
 
 def check_grid(name: str, grid: object) -> None:
     """Refuse a `grid` of this `name` that is not (rows, columns)."""
-    if not isinstance(grid, tuple | list) or len(grid) != 2 or min(grid) < 1:
+    if not isinstance(grid, tuple | list) or len(grid) != 2 or not all(map(is_count, grid)):
         raise ValueError(f"{name} must be (rows, columns), got {grid!r}; at least one of each")
 
 
@@ -153,6 +159,33 @@ def check_images(images: object, shape: str = "B C H W", fix: str = "resize the 
         elif fits(got[-2:], axes[-2:]):
             fix = f"the model takes {axes[-3]} channels"
     raise ValueError(f"{expected}, got {got}; {fix}")
+
+
+def check_labels(labels: Tensor, num_classes: int) -> None:
+    """Refuse labels that name no class; on a GPU nobody looks, because that would make it wait."""
+    if labels.device.type == "cpu" and len(labels) and not 0 <= labels.min() <= labels.max() < num_classes:
+        raise ValueError(
+            f"expected labels in [0, {num_classes}), got {labels.min()} to {labels.max()}; count the classes from 0"
+        )
+
+
+def check_unit(images: Tensor) -> None:
+    """Refuse float images outside [0, 1]; on a GPU nobody looks, because that would make it wait."""
+    if images.device.type == "cpu" and images.numel() and images.is_floating_point():
+        low, high = torch.aminmax(images)
+        if not -0.01 <= low <= high <= 1.01:
+            fix = "divide by 255" if high > 3 else "give them before they are normalised"
+            raise ValueError(f"expected float images in [0, 1], got {low:.3g} to {high:.3g}; {fix}")
+
+
+def check_normalised(images: Tensor, weights: Tensor) -> None:
+    """Refuse images that are no floats, or of another precision than a model's `weights`."""
+    check_dtype(images, "normalised float", "use vl.normalize(images)")
+    if images.dtype != weights.dtype and not torch.is_autocast_enabled(images.device.type):
+        kind = str(weights.dtype).removeprefix("torch.")
+        raise ValueError(
+            f"expected images of the weights' dtype {kind}, got {images.dtype}; images.to(torch.{kind})"
+        )
 
 
 def check_dtype(images: Tensor, kinds: str, fix: str) -> None:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args, get_origin, get_type_hints
 
+from vitlib.checked import check_fields
 from vitlib.checks import (
     as_pair,
     check_choice,
-    check_classes,
-    check_count,
     check_halvings,
     check_heads,
     check_multiple,
     check_quarters,
-    check_rate,
     check_stages,
-    is_number,
 )
 
 __all__ = ["CHOICES", "CONFIGS", "PRESETS", "ResNetConfig", "ViTConfig"]
@@ -88,25 +85,13 @@ class ViTConfig:
     def __post_init__(self) -> None:
         if isinstance(self.img_size, list):  # a config read back from JSON
             object.__setattr__(self, "img_size", tuple(self.img_size))
+        check_fields(self)
         sides = as_pair("img_size", self.img_size)
-        for name in ("patch_size", "in_chans", "embed_dim", "depth", "num_heads"):
-            check_count(name, getattr(self, name))
-        check_classes(self.num_classes)
-        if not is_number(self.mlp_ratio) or not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
+        if not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
             raise ValueError(
                 f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
                 "the paper takes 4.0"
             )
-        if self.layer_scale is not None and not is_number(self.layer_scale):
-            raise ValueError(f"layer_scale must be a number or None, got {self.layer_scale!r}; 1e-5 is usual")
-        if not is_number(self.init_std) or not 0 <= self.init_std < float("inf"):
-            raise ValueError(f"init_std must be a number, 0 or more, got {self.init_std!r}; 0.02 is usual")
-        for name in ("drop_rate", "attn_drop_rate", "drop_path_rate"):
-            check_rate(name, getattr(self, name))
-        for name, known in CHOICES.items():
-            check_choice(name, getattr(self, name), known)
-        if not isinstance(self.mask_token, bool):
-            raise ValueError(f"mask_token must be True or False, got {self.mask_token!r}")
         for side in sides:
             check_multiple("img_size", side, self.patch_size)
         check_heads(self.embed_dim, self.num_heads)
@@ -204,10 +189,7 @@ class ResNetConfig:
         for name in ("img_size", "widths", "depths"):
             if isinstance(getattr(self, name), list):  # a config read back from JSON
                 object.__setattr__(self, name, tuple(getattr(self, name)))
-        as_pair("img_size", self.img_size)
-        check_count("in_chans", self.in_chans)
-        check_count("num_groups", self.num_groups)
-        check_classes(self.num_classes)
+        check_fields(self)
         check_stages(self.widths, self.depths, 4 * self.num_groups)
         if self.stem_stride not in (1, 2, 4):
             raise ValueError(

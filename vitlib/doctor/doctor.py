@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from vitlib.checks import check_dtype, check_images
+from vitlib.checks import check_dtype, check_images, check_labels
 from vitlib.doctor import model as of_model
 from vitlib.doctor import training as of_training
 from vitlib.doctor.case import FIT, Case, Finding, output_of
@@ -156,6 +156,4 @@ def _check_logits(model: nn.Module, images: Tensor, labels: Tensor) -> None:
         raise ValueError(f"expected a model of images alone, got: {error}; {fix}") from error
     if logits.ndim != 2 or len(logits) != len(labels) or logits.shape[1] < 2:
         raise ValueError(f"expected logits ({len(labels)}, K) from the model, got {tuple(logits.shape)}")
-    low, high, K = labels.min().item(), labels.max().item(), logits.shape[1]
-    if low < 0 or high >= K:
-        raise ValueError(f"expected labels in [0, {K}), got {low} to {high}; set the model's num_classes")
+    check_labels(labels.cpu(), logits.shape[1])

@@ -7,6 +7,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from vitlib.checked import checked
+from vitlib.checks import check_labels
 from vitlib.explain.intervene import switched_off
 from vitlib.model.vit import VisionTransformer
 
@@ -14,6 +16,7 @@ __all__ = ["head_importance"]
 
 
 @torch.no_grad()
+@checked
 def head_importance(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
@@ -34,10 +37,7 @@ def head_importance(
 
     Source: Michel et al. 2019 (arXiv 1905.10650), Section 3.2; chapter 15.
     """
-    if labels.shape != (len(images),) or labels.dtype != torch.int64:
-        raise ValueError(
-            f"expected int64 labels ({len(images)},), got {labels.dtype} {tuple(labels.shape)}; one for each image"
-        )
+    check_labels(labels, model.cfg.num_classes)
     whole = F.cross_entropy(model(images), labels)
     rises = torch.empty(len(model.blocks), model.cfg.num_heads)
     for layer in range(rises.shape[0]):

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.checks import check_choice, check_count, check_rate
 
 __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
@@ -22,6 +23,7 @@ FUSIONS = {
 
 
 @torch.no_grad()
+@checked
 def attention_rollout(
     maps: Float[Tensor, "L B h T T"], fusion: str = "mean", discard: float = 0.0
 ) -> Float[Tensor, "B T T"]:
@@ -65,6 +67,7 @@ def attention_rollout(
 
 
 @torch.no_grad()
+@checked
 def attention_distance(
     maps: Float[Tensor, "L B h T T"], grid: tuple[int, int], patch_size: int
 ) -> Float[Tensor, "L h"]:
@@ -105,6 +108,7 @@ def attention_distance(
 
 
 @torch.no_grad()
+@checked
 def attention_entropy(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "L h"]:
     """How spread each head's attention is, in bits: 0 on one token, log2(T) on all alike.
 
@@ -129,12 +133,8 @@ def attention_entropy(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "L h"]:
 
 
 def _check_maps(maps: Tensor) -> None:
-    square = maps.ndim == 5 and maps.shape[-1] == maps.shape[-2]
-    if not square or not maps.numel() or not maps.is_floating_point():
-        raise ValueError(
-            f"expected float maps of shape (L, B, h, T, T), got {maps.dtype} {tuple(maps.shape)}; "
-            "use model.attention_maps(images)"
-        )
+    if not maps.numel():
+        raise ValueError(f"expected maps of one image or more, got {tuple(maps.shape)}")
     sums = maps.sum(dim=-1, dtype=torch.float32)
     if not ((sums - 1).abs() < 1e-2).all():  # written so that NaN fails too
         raise ValueError(

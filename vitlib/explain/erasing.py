@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.checks import check_choice
 from vitlib.model.vit import VisionTransformer
 
@@ -16,6 +17,7 @@ ERASERS = ("remove", "grey")
 
 
 @torch.no_grad()
+@checked
 def answer_with(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
@@ -41,12 +43,9 @@ def answer_with(
     """
     check_choice("eraser", erase, ERASERS)
     N = model.cfg.num_patches
-    fits = kept.ndim == 2 and len(kept) == len(images) and kept.dtype == torch.int64
-    if not fits or (kept.numel() and not 0 <= int(kept.min()) <= int(kept.max()) < N):
-        raise ValueError(
-            f"expected int64 places from 0 to {N - 1}, as many for each of {len(images)} images, "
-            f"got {kept.dtype} {tuple(kept.shape)}"
-        )
+    places = kept.sort(dim=1).values
+    if kept.numel() and not (places[:, 0].min() >= 0 and places[:, -1].max() < N and places.diff().all()):
+        raise ValueError(f"expected places from 0 to {N - 1}, no one twice, got {kept.tolist()!r:.80}")
     if erase == "grey":
         stays = torch.zeros(len(images), N, dtype=torch.bool, device=images.device)
         stays = stays.scatter(1, kept, True).unflatten(1, model.cfg.grid)  # (B, rows, cols)

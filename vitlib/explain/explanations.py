@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.checks import check_choice
 from vitlib.explain.attention import attention_rollout
 from vitlib.explain.gradients import (
@@ -100,6 +101,7 @@ EXPLANATIONS: dict[str, Scores] = {
 }
 
 
+@checked
 def patch_scores(
     name: str,
     model: VisionTransformer,

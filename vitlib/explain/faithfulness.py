@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.checks import check_between
 from vitlib.explain.erasing import answer_with
 from vitlib.explain.targets import pick_targets
@@ -16,6 +17,7 @@ from vitlib.model.vit import VisionTransformer
 __all__ = ["curve_area", "deletion_curve", "insertion_curve"]
 
 
+@checked
 def deletion_curve(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
@@ -45,6 +47,7 @@ def deletion_curve(
     return _curve(model, images, scores, target, steps, erase, inserts=False)
 
 
+@checked
 def insertion_curve(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
@@ -74,16 +77,21 @@ def insertion_curve(
     return _curve(model, images, scores, target, steps, erase, inserts=True)
 
 
+@checked
 def curve_area(curves: Float[Tensor, "B S"]) -> Float[Tensor, " B"]:
     """The area under each curve, as a mean height in [0, 1]: (B, S) -> (B,), by the trapezoid rule.
 
     Low is good for deletion, high for insertion. Alone it says little: hold it against a ranking that knows nothing.
+
+    Raises:
+        ValueError: If the curves have less than two points.
 
     Source: Petsiuk et al. 2018 (arXiv 1806.07421), Section 4.2; chapter 14.
 
     >>> curve_area(torch.tensor([[1.0, 0.5, 0.0], [1.0, 1.0, 1.0]]))
     tensor([0.5000, 1.0000])
     """
+    check_between("the number of points", curves.shape[1], 2, 10**6)
     return torch.trapezoid(curves, dim=1) / (curves.shape[1] - 1)
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from vitlib.checked import checked
 from vitlib.checks import check_count
 from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer
@@ -18,6 +19,7 @@ from vitlib.model.vit import VisionTransformer
 __all__ = ["attention_relevance", "evaluated", "grad_cam", "grad_cam_patches", "integrated_gradients"]
 
 
+@checked
 def grad_cam(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
@@ -84,6 +86,7 @@ def grad_cam_patches(
     return (weights * tokens[0].detach()[:, 1:]).sum(dim=-1).relu()
 
 
+@checked
 def attention_relevance(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
@@ -120,6 +123,7 @@ def attention_relevance(
     return relevance
 
 
+@checked
 def integrated_gradients(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],

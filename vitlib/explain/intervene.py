@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import check_dtype, check_images
+from vitlib.checked import checked
+from vitlib.checks import check_images, check_normalised, is_whole
 from vitlib.explain.erasing import read_out
 from vitlib.model.vit import VisionTransformer
 
@@ -18,6 +19,7 @@ __all__ = ["intervene", "switched_off"]
 
 
 @torch.no_grad()
+@checked
 def intervene(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
@@ -58,7 +60,7 @@ def intervene(
     """
     cfg, N = model.cfg, model.cfg.num_patches
     check_images(images, f"B {cfg.in_chans} {cfg.image_shape[0]} {cfg.image_shape[1]}")
-    check_dtype(images, "normalised float", "use vl.normalize(images)")
+    check_normalised(images, model.cls_token)
     if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
         raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
     for name, places, whole in (
@@ -110,7 +112,12 @@ def switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> 
         return hook
 
     for layer, head in heads:
-        if not (0 <= layer < len(model.blocks) and 0 <= head < model.cfg.num_heads):
+        if not (
+            is_whole(layer)
+            and is_whole(head)
+            and 0 <= layer < len(model.blocks)
+            and 0 <= head < model.cfg.num_heads
+        ):
             raise ValueError(
                 f"expected heads as (layer, head) below ({len(model.blocks)}, {model.cfg.num_heads}), "
                 f"got ({layer}, {head})"
@@ -126,7 +133,6 @@ def switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> 
 
 
 def _check_places(name: str, places: Sequence[int], N: int, whole: bool) -> None:
-    wrong = [n for n in places if not 0 <= n < N]
-    if wrong or (whole and len(places) != N):
+    if not all(is_whole(n) and 0 <= n < N for n in places) or (whole and len(places) != N):
         wanted = f"{N} places" if whole else "places"
         raise ValueError(f"expected {name} to be {wanted} from 0 to {N - 1}, got {list(places)[:8]} ...")

@@ -6,12 +6,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["logit_lens"]
 
 
 @torch.no_grad()
+@checked
 def logit_lens(model: VisionTransformer, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "L B T K"]:
     """Logits of every token before the first block and after each: last norm and head, read too early.
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.explain.erasing import answer_with
 from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer
@@ -16,6 +17,7 @@ __all__ = ["occlusion"]
 
 
 @torch.no_grad()
+@checked
 def occlusion(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],

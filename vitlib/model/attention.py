@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import check_choice, check_count, check_grid, check_heads
+from vitlib.checked import checked
+from vitlib.checks import check_choice, check_heads
 
 __all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
 
@@ -49,6 +50,7 @@ class Attention(nn.Module):
     Source: Appendix A; chapter 05.
     """
 
+    @checked
     def __init__(
         self,
         embed_dim: int,
@@ -58,7 +60,6 @@ class Attention(nn.Module):
         drop_rate: float = 0.0,
     ) -> None:
         super().__init__()
-        check_count("num_heads", num_heads)
         check_heads(embed_dim, num_heads)
         self.num_heads = num_heads
         self.attn_drop_rate = attn_drop_rate
@@ -151,6 +152,7 @@ class AxialAttention(Attention):
     Source: Appendix D.6, after Ho et al. 2019 (arXiv 1912.12180); chapter 18.
     """
 
+    @checked
     def __init__(
         self,
         embed_dim: int,
@@ -163,7 +165,6 @@ class AxialAttention(Attention):
         axis: str,
     ) -> None:
         super().__init__(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
-        check_grid("grid", grid)
         check_choice("axis", axis, LINES)
         self.grid, self.axis = tuple(grid), axis
 

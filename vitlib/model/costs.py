@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.build import build_model
 from vitlib.model.patches import PATCH_EMBEDS
@@ -12,6 +13,7 @@ from vitlib.model.patches import PATCH_EMBEDS
 __all__ = ["count_macs", "count_parameters"]
 
 
+@checked
 def count_parameters(module: nn.Module) -> int:
     """Number of parameters in `module`; works on the meta device too.
 
@@ -23,6 +25,7 @@ def count_parameters(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
+@checked
 def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     """Multiply-accumulates of one forward pass for one image, attention products included.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.model.attention import Attention
 from vitlib.model.layers import DropPath, LayerScale, Mlp
 
@@ -35,6 +36,7 @@ class Block(nn.Module):
     Source: Equations 2 and 3; chapter 06.
     """
 
+    @checked
     def __init__(
         self,
         embed_dim: int,

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.checks import check_choice, check_rate
 
 __all__ = ["ACTIVATIONS", "DropPath", "LayerScale", "Mlp"]
@@ -30,6 +31,7 @@ class Mlp(nn.Module):
     Source: Section 3.1 ("The MLP contains two layers with a GELU non-linearity"); chapter 06.
     """
 
+    @checked
     def __init__(self, embed_dim: int, hidden_dim: int, act: str = "gelu", drop_rate: float = 0.0) -> None:
         super().__init__()
         check_choice("act", act, ACTIVATIONS)
@@ -57,6 +59,7 @@ class DropPath(nn.Module):
     Source: Huang et al. 2016 (arXiv 1603.09382); not in the paper; chapter 06.
     """
 
+    @checked
     def __init__(self, p: float = 0.0) -> None:
         super().__init__()
         check_rate("DropPath's p", p)
@@ -84,6 +87,7 @@ class LayerScale(nn.Module):
     Source: Touvron et al. 2021, CaiT (arXiv 2103.17239); not in the paper; chapter 06.
     """
 
+    @checked
     def __init__(self, embed_dim: int, init_value: float) -> None:
         super().__init__()
         self.gamma = nn.Parameter(torch.full((embed_dim,), init_value))

@@ -6,6 +6,7 @@ from einops import rearrange
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.checks import as_pair, check_divides, check_halvings, check_images
 from vitlib.model.layers import init_projection
 from vitlib.model.resnet import HybridPatchEmbed
@@ -51,6 +52,7 @@ def _check(images: Tensor, patch_size: int) -> None:
     check_divides(patch_size, *images.shape[2:])
 
 
+@checked
 def unpatchify(
     patches: Shaped[Tensor, "B N PPC"], patch_size: int, img_size: int | tuple[int, int]
 ) -> Shaped[Tensor, "B C H W"]:
@@ -70,7 +72,7 @@ def unpatchify(
     Source: Section 3.1; chapter 01.
     """
     height, width = as_pair("img_size", img_size)
-    if patches.ndim != 3 or patch_size < 1 or patches.shape[2] % patch_size**2:
+    if patches.shape[2] % patch_size**2:
         raise ValueError(
             f"unpatchify expects patches of shape (B, N, P*P*C) with P = {patch_size}, "
             f"got {tuple(patches.shape)}"
@@ -85,6 +87,7 @@ def unpatchify(
     return rearrange(patches, "b (h w) (p1 p2 c) -> b c (h p1) (w p2)", h=rows, p1=patch_size, p2=patch_size)
 
 
+@checked
 def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
     """The weight of a `LinearPatchEmbed` that computes what a convolution with `weight` computes.
 
@@ -95,15 +98,10 @@ def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
         (D, P*P*C), in `patchify`'s order "(p1 p2 c)".
 
     Raises:
-        ValueError: If `weight` does not have four axes.
+        ValueError: If `weight` does not have these axes.
 
     Source: Section 3.1 ("patch embedding projection E"); chapter 02.
     """
-    if weight.ndim != 4:
-        raise ValueError(
-            f"expected a convolution's weight of shape (D, C, P, P), got {tuple(weight.shape)}; "
-            "pass patch_embed.proj.weight"
-        )
     return rearrange(weight, "d c p1 p2 -> d (p1 p2 c)")
 
 
@@ -122,6 +120,7 @@ class ConvPatchEmbed(nn.Module):
 
     overlap = False
 
+    @checked
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
         self.patch_size = patch_size
@@ -149,6 +148,7 @@ class LinearPatchEmbed(nn.Module):
     Source: Equation 1; chapter 02.
     """
 
+    @checked
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
         self.patch_size = patch_size
@@ -196,6 +196,7 @@ class ConvStem(nn.Module):
         chapter 02.
     """
 
+    @checked
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
         check_halvings(patch_size)

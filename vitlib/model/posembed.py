@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vitlib.checked import checked
 from vitlib.checks import check_quarters
 from vitlib.model.resample import resample_grid, resample_pos_embed
 
@@ -29,6 +30,7 @@ def learned(*shape: int) -> nn.Parameter:
     return nn.Parameter(nn.init.trunc_normal_(torch.empty(shape), std=STD))
 
 
+@checked
 def sincos_2d(grid: tuple[int, int], embed_dim: int) -> Float[Tensor, "N D"]:
     """Fixed sines and cosines: half the channels tell the row, half the column.
 

@@ -9,11 +9,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.checks import check_grid, check_rate
+from vitlib.checked import checked
+from vitlib.checks import check_rate
 
 __all__ = ["resample_grid", "resample_pos_embed"]
 
 
+@checked
 def resample_pos_embed(
     pos_embed: Float[Tensor, "1 T D"],
     new_grid: tuple[int, int],
@@ -39,8 +41,6 @@ def resample_pos_embed(
 
     Source: Section 3.2 ("we therefore perform 2D interpolation"); chapter 04.
     """
-    if pos_embed.ndim != 3 or pos_embed.shape[0] != 1:
-        raise ValueError(f"pos_embed must have shape (1, T, D), got {tuple(pos_embed.shape)}")
     check_rate("num_prefix_tokens", num_prefix_tokens, pos_embed.shape[1])
     tokens = pos_embed.shape[1] - num_prefix_tokens
     if old_grid is None:
@@ -51,8 +51,6 @@ def resample_pos_embed(
                 f"or check num_prefix_tokens={num_prefix_tokens}"
             )
         old_grid = side, side
-    check_grid("new_grid", new_grid)
-    check_grid("old_grid", old_grid)
     if old_grid[0] * old_grid[1] != tokens:
         raise ValueError(
             f"old_grid {tuple(old_grid)} has {old_grid[0] * old_grid[1]} places, "

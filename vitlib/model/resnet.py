@@ -10,7 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import check_divides, check_dtype, check_halvings, check_images
+from vitlib.checked import checked
+from vitlib.checks import check_divides, check_halvings, check_images, check_normalised
 from vitlib.config import ResNetConfig
 from vitlib.model.layers import init_projection
 
@@ -31,6 +32,7 @@ class StdConv2d(nn.Conv2d):
     Source: Qiao et al. 2019 (arXiv 1903.10520), which the paper's Section 4.1 takes for its ResNets; chapter 11.
     """
 
+    @checked
     def __init__(self, in_chans: int, out_chans: int, kernel_size: int, stride: int = 1) -> None:
         super().__init__(in_chans, out_chans, kernel_size, stride, kernel_size // 2, bias=False)
 
@@ -64,6 +66,7 @@ class PreActBottleneck(nn.Module):
     Source: He et al. 2016 (arXiv 1603.05027), with the stride in the 3x3 convolution, as in BiT; chapter 11.
     """
 
+    @checked
     def __init__(
         self, in_chans: int, out_chans: int, stride: int = 1, num_groups: int = 4, downsample: bool = False
     ) -> None:
@@ -102,6 +105,7 @@ class ResNet(nn.Module):
     (torch.Size([2, 10]), torch.Size([2, 256, 4, 4]))
     """
 
+    @checked
     def __init__(self, cfg: ResNetConfig) -> None:
         super().__init__()
         self.cfg = cfg
@@ -128,7 +132,7 @@ class ResNet(nn.Module):
             ValueError: If the images do not have the channels or the dtype the model was made for.
         """
         check_images(images, f"B {self.cfg.in_chans} H W")
-        check_dtype(images, "normalised float", "use vl.normalize(images)")
+        check_normalised(images, next(self.parameters()))
         return self.norm(self.stages(self.stem(images)))
 
     def pool(self, features: Float[Tensor, "B D rows cols"]) -> Float[Tensor, "B D"]:
@@ -180,6 +184,7 @@ class HybridPatchEmbed(nn.Module):
     Source: Section 3.1, "Hybrid Architecture" (1x1 patches), there on an R50; chapter 11.
     """
 
+    @checked
     def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
         super().__init__()
         check_halvings(patch_size)

@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from vitlib.checks import check_dtype, check_images
+from vitlib.checked import checked
+from vitlib.checks import check_images, check_normalised
 from vitlib.config import ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS
@@ -38,6 +39,7 @@ class VisionTransformer(nn.Module):
     torch.Size([2, 10])
     """
 
+    @checked
     def __init__(self, cfg: ViTConfig) -> None:
         super().__init__()
         self.cfg = cfg
@@ -101,7 +103,7 @@ class VisionTransformer(nn.Module):
         channels, (height, width) = self.cfg.in_chans, self.cfg.image_shape
         other_size = "resize the images, or use model.with_img_size(...)"
         check_images(images, f"B {channels} {height} {width}", other_size)
-        check_dtype(images, "normalised float", "use vl.normalize(images)")
+        check_normalised(images, self.cls_token)
         patches = self.patch_embed(images)  # (B, N, D)
         if mask is not None or source is not None:
             patches = self._corrupt(patches, mask, source)

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Generator, Tensor
 
+from vitlib.checked import checked
+from vitlib.checks import check_labels
 from vitlib.data.dataset import check_batch, to_float
 from vitlib.train.randaugment import Floats, Images, rand_augment
 
@@ -31,6 +33,7 @@ __all__ = [
 Targets = Float[Tensor, "B K"]
 
 
+@checked
 def augment_batch(
     images: Images,
     labels: Integer[Tensor, " B"],
@@ -81,6 +84,7 @@ def augment_images(images: Images, recipe, generator: Generator) -> Floats:
     return images
 
 
+@checked
 def soft_targets(labels: Integer[Tensor, " B"], num_classes: int, smoothing: float = 0.0) -> Targets:
     """Label smoothing: 1 - smoothing on the label, and `smoothing` spread evenly over all classes.
 
@@ -93,15 +97,15 @@ def soft_targets(labels: Integer[Tensor, " B"], num_classes: int, smoothing: flo
         (B, K) float; rows sum to 1.
 
     Raises:
-        ValueError: If the smoothing is outside [0, 1).
+        ValueError: If the smoothing is outside [0, 1) or a label is no class.
 
     Source: Szegedy et al. (2016, arXiv 1512.00567), Section 7.
     """
-    if not 0 <= smoothing < 1:
-        raise ValueError(f"smoothing must be in [0, 1), got {smoothing}; 0.1 is usual")
-    return F.one_hot(labels, num_classes).float() * (1 - smoothing) + smoothing / num_classes
+    check_labels(labels, num_classes)
+    return F.one_hot(labels.long(), num_classes).float() * (1 - smoothing) + smoothing / num_classes
 
 
+@checked
 def random_crop(images: Images, padding: int, generator: Generator) -> Images:
     """Shift each image by up to `padding` pixels both ways; what comes in at the border is its mirror image.
 
@@ -133,6 +137,7 @@ def _mirror(index: Tensor, size: int) -> Tensor:
     return size - 1 - (size - 1 - index.abs()).abs()
 
 
+@checked
 def random_flip(images: Images, generator: Generator, p: float = 0.5) -> Images:
     """Mirror each image left to right with probability p.
 
@@ -151,6 +156,7 @@ def random_flip(images: Images, generator: Generator, p: float = 0.5) -> Images:
     return torch.where(flip.view(-1, 1, 1, 1), images.flip(-1), images)
 
 
+@checked
 def mixup(images: Images, targets: Targets, alpha: float, generator: Generator) -> tuple[Floats, Targets]:
     """Blend each image with another: lam * x + (1 - lam) * x', and the targets alike, lam ~ Beta(alpha, alpha).
 
@@ -174,6 +180,7 @@ def mixup(images: Images, targets: Targets, alpha: float, generator: Generator) 
     )
 
 
+@checked
 def cutmix(images: Images, targets: Targets, alpha: float, generator: Generator) -> tuple[Floats, Targets]:
     """Paste a box of another image into each image, and mix the targets by the box's true share of the pixels.
 
@@ -198,6 +205,7 @@ def cutmix(images: Images, targets: Targets, alpha: float, generator: Generator)
     return torch.where(box, images[other], images), torch.lerp(targets[other], targets, lam)
 
 
+@checked
 def random_erasing(images: Images, generator: Generator, p: float = 0.25) -> Floats:
     """Paint a grey box over each image with probability p: 2 to 33 % of its area, sides up to 1:3.
 
@@ -222,8 +230,6 @@ def random_erasing(images: Images, generator: Generator, p: float = 0.25) -> Flo
 
 def _beta(alpha: float, n: int, generator: Generator) -> Tensor:
     """n draws from Beta(alpha, alpha): a / (a + b) of two gamma draws."""
-    if alpha <= 0:
-        raise ValueError(f"alpha must be > 0, got {alpha}; 0.8 is usual for Mixup, 1 for CutMix")
     a, b = torch._standard_gamma(torch.full((2, n), float(alpha), dtype=torch.float64), generator=generator)
     return (a / (a + b)).float()
 

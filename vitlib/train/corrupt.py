@@ -7,6 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Generator, Tensor
 
+from vitlib.checked import checked
+from vitlib.checks import check_divides
 from vitlib.model.patches import patchify, unpatchify
 
 __all__ = ["LEVELS", "corrupt_patches", "guess_patches", "patch_colours", "take_patches"]
@@ -15,6 +17,7 @@ LEVELS = 8  # of a colour of 3 bits
 HIDDEN, SWAPPED = 0.8, 0.1  # of the corrupted patches; the others are shown as they are
 
 
+@checked
 def corrupt_patches(
     n: int, num_patches: int, ratio: float, generator: Generator
 ) -> tuple[Bool[Tensor, "n N"], Int64[Tensor, "n N"], Int64[Tensor, "n M"]]:
@@ -57,6 +60,7 @@ def corrupt_patches(
     return mask, own.scatter(1, corrupted, torch.where(swapped, other, corrupted)), corrupted
 
 
+@checked
 def patch_colours(
     images: Float[Tensor, "B C H W"], patch_size: int, side: int = 1
 ) -> Int64[Tensor, "B N cells"]:
@@ -77,6 +81,7 @@ def patch_colours(
     >>> patch_colours(red, 4)
     tensor([[[448]]])
     """
+    check_divides(patch_size, *images.shape[2:])
     side = min(side, patch_size)
     rows, cols = (length // patch_size for length in images.shape[2:])
     pixels = (images * 255).round()  # bytes again, whose sums are exact
@@ -87,6 +92,7 @@ def patch_colours(
     return patchify(colours, side)  # (B, N, side side)
 
 
+@checked
 def guess_patches(
     images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"], source: Int64[Tensor, "B N"], patch_size: int
 ) -> Float[Tensor, "B C H W"]:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Integer, Shaped
 from torch import Tensor, nn
 
+from vitlib.checked import checked
+from vitlib.checks import check_labels
 from vitlib.data.dataset import normalize
+from vitlib.device import pick_device
 
 __all__ = ["evaluate", "predict"]
 
 
+@checked
 def predict(
     model: nn.Module,
-    images: Shaped[Tensor, "n C H W"],
+    images: Shaped[Tensor, "n C H W"] | Any,
     device: str | torch.device | None = None,
     batch_size: int = 500,
 ) -> Float[Tensor, "n K"]:
@@ -24,7 +31,8 @@ def predict(
 
     Args:
         model: Maps normalised images to logits.
-        images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
+        images: (n, C, H, W), uint8 or float in [0, 1]; normalised here. Pictures as NumPy or PIL have them,
+            (H, W, C) or (n, H, W, C), will do.
         device: Where to compute; None is where the model is, which stays there in any case.
         batch_size: Images at a time.
 
@@ -39,10 +47,11 @@ def predict(
     return outputs(model, images, device, batch_size).softmax(1)
 
 
+@checked
 def evaluate(
     model: nn.Module,
-    images: Shaped[Tensor, "n C H W"],
-    labels: Integer[Tensor, " n"],
+    images: Shaped[Tensor, "n C H W"] | Any,
+    labels: Integer[Tensor, " n"] | np.ndarray | Sequence[int],
     device: str | torch.device | None = None,
     batch_size: int = 500,
 ) -> dict:
@@ -50,8 +59,8 @@ def evaluate(
 
     Args:
         model: Maps normalised images to logits.
-        images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
-        labels: (n,) integers.
+        images: As for `predict`.
+        labels: (n,) integers in [0, K).
         device: Where to compute; None is where the model is, which stays there in any case.
         batch_size: Images at a time.
 
@@ -59,13 +68,17 @@ def evaluate(
         "loss" (the mean cross-entropy), "accuracy" in [0, 1], and "predictions", (n,) integers on the CPU.
 
     Raises:
-        ValueError: If there are no images, or not as many labels.
+        ValueError: If there are no images, or not as many labels, or a label is no class.
 
     Source: chapter 09.
     """
-    if len(images) != len(labels):
-        raise ValueError(f"expected as many labels as images, got {len(labels)} and {len(images)}")
-    logits, labels = outputs(model, images, device, batch_size), labels.cpu()
+    logits, labels = outputs(model, images, device, batch_size), torch.as_tensor(labels).cpu()
+    if labels.shape != logits.shape[:1] or labels.is_floating_point() or labels.dtype == torch.bool:
+        raise ValueError(
+            f"expected an integer label for each of {len(logits)} images, got {labels.dtype} {tuple(labels.shape)}"
+        )
+    check_labels(labels, logits.shape[1])
+    labels = labels.long()
     predictions = logits.argmax(1)
     return {
         "loss": F.cross_entropy(logits, labels).item(),
@@ -75,16 +88,37 @@ def evaluate(
 
 
 @torch.inference_mode()
-def outputs(model: nn.Module, images: Tensor, device: str | torch.device | None, batch_size: int) -> Tensor:
+def outputs(
+    model: nn.Module,
+    images: Tensor | Any,
+    device: str | torch.device | None,
+    batch_size: int,
+) -> Tensor:
     """What a model in eval mode makes of images that are normalised here: float32 on the CPU; see `predict`."""
+    images = _as_tensor(images)
     if len(images) == 0:
         raise ValueError("expected at least one image, got none")
-    here = next(model.parameters()).device
-    there = here if device is None else torch.device(device)
+    weights = next(model.parameters())
+    here = weights.device
+    there = here if device is None else pick_device(str(device))
     if there.type != here.type or there.index not in (None, here.index):
         model, here = copy.deepcopy(model).to(there), there  # the caller's stays where it is
     was_training = model.training
     model.eval()
-    found = [model(normalize(batch.to(here))).float().cpu() for batch in images.split(batch_size)]
+    batches = (normalize(batch.to(here)).to(weights.dtype) for batch in images.split(batch_size))
+    found = [model(batch).float().cpu() for batch in batches]
     model.train(was_training)
     return torch.cat(found)
+
+
+def _as_tensor(images: Any) -> Tensor:
+    """Pictures as NumPy and PIL have them, (H, W, C) or (n, H, W, C), as a batch (n, C, H, W); tensors as they are."""
+    if isinstance(images, Tensor):
+        return images
+    pixels = np.asarray(images.convert("RGB") if hasattr(images, "convert") else images)
+    if pixels.dtype.kind not in "uif" or pixels.ndim not in (3, 4):
+        raise ValueError(
+            f"expected images (n, C, H, W), got {type(images).__name__}; read a file with vl.load_image(path)"
+        )
+    pixels = torch.from_numpy(pixels.copy()).reshape(-1, *pixels.shape[-3:])
+    return pixels.permute(0, 3, 1, 2) if pixels.shape[-1] in (1, 3) else pixels

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Generator, Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset, normalize, to_float
 from vitlib.device import derive_seed
@@ -38,6 +39,7 @@ class MaskedPatchModel(nn.Module):
     Source: Section 4.6 and Appendix B.1.2; chapter 17.
     """
 
+    @checked
     def __init__(self, cfg: ViTConfig, num_outputs: int) -> None:
         super().__init__()
         self.encoder = VisionTransformer(cfg)

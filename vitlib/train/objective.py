@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
+from vitlib.checks import check_labels
 from vitlib.data.dataset import Dataset, normalize
 from vitlib.model.build import build_model
 from vitlib.train.augment import augment_batch
@@ -98,13 +99,7 @@ class Classification(Objective):
 
     def check(self, data: Dataset) -> None:
         super().check(data)
-        low, high = data.labels.min().item(), data.labels.max().item()
-        num_classes = self.recipe.model.num_classes
-        if low < 0 or high >= num_classes:
-            raise ValueError(
-                f"expected labels in [0, {num_classes}), got {low} to {high}; "
-                "set num_classes of the recipe's model"
-            )
+        check_labels(data.labels.cpu(), self.recipe.model.num_classes)
 
     def draw(
         self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int

@@ -10,6 +10,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from vitlib.checked import checked
+
 __all__ = ["EMA", "build_optimizer", "lr_at", "parameter_groups"]
 
 # from share t of the way after the warm-up, the peak and the end, to a learning rate
@@ -32,6 +34,7 @@ def check_known(what: str, name: str, known: Collection[str]) -> None:
         raise ValueError(f"{what} {name!r} is unknown; choose one of {', '.join(known)}")
 
 
+@checked
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     """Split a model's parameters into those that decay and those that do not.
 
@@ -50,8 +53,6 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 
     Source: not in the paper; usual since DeiT (arXiv 2012.12877); chapter 09.
     """
-    if weight_decay < 0:
-        raise ValueError(f"weight_decay must be >= 0, got {weight_decay}; 0.05 suits AdamW on CIFAR-10")
     decay, rest = [], []
     for name, p in model.named_parameters():
         if p.requires_grad:
@@ -63,6 +64,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     return [{"params": decay, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
 
 
+@checked
 def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
     """The optimiser a recipe names, over `parameter_groups`.
 
@@ -88,6 +90,7 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
     return OPTIMIZERS[recipe.optimizer](groups, lr=recipe.lr, fused=fused)
 
 
+@checked
 def lr_at(
     step: int, total: int, base_lr: float, warmup: int = 0, schedule: str = "cosine", final_lr: float = 0.0
 ) -> float:
@@ -142,9 +145,8 @@ class EMA:
         chapter 10.
     """
 
+    @checked
     def __init__(self, model: nn.Module, decay: float) -> None:
-        if not 0 <= decay < 1:
-            raise ValueError(f"decay must be in [0, 1), got {decay}; 0.999 is usual")
         self.decay, self.updates = decay, 0
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
 

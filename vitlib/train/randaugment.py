@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from torch import Generator, Tensor
 
+from vitlib.checked import checked
+from vitlib.checks import check_between
 from vitlib.data.dataset import to_float
 
 __all__ = ["rand_augment"]
@@ -23,6 +25,7 @@ Images = Shaped[Tensor, "B C H W"]
 Floats = Float[Tensor, "B C H W"]
 
 
+@checked
 def rand_augment(images: Images, generator: Generator, num_ops: int = 2, magnitude: float = 9.0) -> Floats:
     """Give each image `num_ops` operations of its own, drawn evenly from fourteen, at about one strength.
 
@@ -43,11 +46,7 @@ def rand_augment(images: Images, generator: Generator, num_ops: int = 2, magnitu
 
     Source: Cubuk et al. (2020), with the ranges of timm's `rand-m9-mstd0.5`; chapter 10.
     """
-    if num_ops < 1 or not 0 <= magnitude <= 10:
-        raise ValueError(
-            f"expected num_ops >= 1 and magnitude in [0, 10], got {num_ops} and {magnitude}; "
-            "2 and 9 are usual"
-        )
+    check_between("C, the channels of the images,", images.shape[1], 1, 3)
     images = to_float(images).clone()
     B, C, H, W = images.shape
     device = images.device

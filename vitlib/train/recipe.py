@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vitlib.checks import check_choice, check_count, check_rate
+from vitlib.checked import check_fields, checked
+from vitlib.checks import check_choice, check_rate
 from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
 from vitlib.train.optim import OPTIMIZERS, SCHEDULES, check_known
 
 __all__ = ["RECIPES", "Recipe", "recipe", "usual_fields"]
 
-_NOT_NEGATIVE = (
-    *("weight_decay", "clip_norm", "final_lr", "mixup", "cutmix"),
-    *("crop", "randaugment", "magnitude", "seed"),
-)
 _OBJECTIVES = ("classification", "masked-mean", "masked-grid", "masked-pixels")
 
 
@@ -90,25 +86,13 @@ class Recipe:
     mask_ratio: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size"):
-            check_count(name, getattr(self, name))
-        if not 0 < self.lr < math.inf:
-            raise ValueError(f"lr must be a positive number, got {self.lr!r}; 1e-3 is a fair start")
-        for name in _NOT_NEGATIVE:
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
-        for name in ("warmup", "label_smoothing", "ema_decay", "mask_ratio"):
-            check_rate(name, getattr(self, name))
-        for name in ("mix_off", "erasing"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)!r}")
+        check_fields(self)
+        check_rate("warmup", self.warmup)
         check_choice("objective", self.objective, _OBJECTIVES)
         check_known("optimizer", self.optimizer, OPTIMIZERS)
         check_known("schedule", self.schedule, SCHEDULES)
-        if self.data not in ("auto", "cifar10", "drawn10", "folder", "custom"):
-            raise ValueError(f"data must be auto, cifar10, drawn10, folder or custom, got {self.data!r}")
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise ValueError(f"precision must be auto, fp32 or bf16, got {self.precision!r}")
+        check_choice("data", self.data, ("auto", "cifar10", "drawn10", "folder", "custom"))
+        check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
 
 
 _SMALL = ViTConfig(embed_dim=96, depth=4, num_heads=3, mlp_ratio=2.0, global_pool="avg")  # 311k parameters
@@ -192,6 +176,7 @@ _FULL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@checked
 def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
     """A preset, at the scale of a laptop or of a GPU, with some fields changed.
 

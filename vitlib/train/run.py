@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, pick_device
 from vitlib.train.loop import Trainer
@@ -18,6 +19,7 @@ from vitlib.train.transfer import start_from
 __all__ = ["train_model"]
 
 
+@checked
 def train_model(
     recipe: Recipe,
     data: Dataset | tuple[Tensor, Tensor],
