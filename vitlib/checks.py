@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -160,3 +161,31 @@ def check_dtype(images: Tensor, kinds: str, fix: str) -> None:
     kind = "float" if images.is_floating_point() else str(images.dtype).removeprefix("torch.")
     if kind not in kinds.split():
         raise ValueError(f"expected {kinds} images, got {images.dtype}; {fix}")
+
+
+def check_name(what: str, name: object, fix: str) -> None:
+    """Refuse a `name` that is no file name, or leads to another folder; `what` names it."""
+    if not isinstance(name, str) or not name.strip(". ") or {*name} & {*"/\\\0"} or len(name.encode()) > 200:
+        raise ValueError(f"{what} must be a file name without folders, got {name!r}; {fix}")
+
+
+def check_finite(state: Mapping[str, Tensor], dtype: torch.dtype, fix: str) -> None:
+    """Refuse weights that are no floats, or no numbers once they are of this `dtype`."""
+    for name, value in state.items():
+        if value.is_meta or not value.is_floating_point() or not value.to(dtype).isfinite().all():
+            limit = f"{str(dtype).removeprefix('torch.')}'s {torch.finfo(dtype).max:g}"
+            raise ValueError(f"{name} holds numbers beyond {limit}, or NaN, or no floats; {fix}")
+
+
+def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor:
+    """int64 `labels` (count,) of whole numbers, each one of `num_classes` if these are known; refuses others."""
+    if not isinstance(labels, str | Tensor) and hasattr(labels, "__len__"):
+        labels = torch.as_tensor(labels)
+    whole = isinstance(labels, Tensor) and torch.can_cast(labels.dtype, torch.int64)
+    if not whole or labels.shape != (count,):
+        got = f"{labels.dtype} {tuple(labels.shape)}" if isinstance(labels, Tensor) else repr(labels)
+        raise ValueError(f"expected as many labels as images, {count} whole numbers, got {got}")
+    low, high = labels.long().aminmax() if count else (0, 0)
+    if num_classes and not 0 <= low <= high < num_classes:
+        raise ValueError(f"expected labels in [0, {num_classes}), got {low} to {high}; name every class")
+    return labels.long()
