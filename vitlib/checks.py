@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -179,13 +180,12 @@ def check_finite(state: Mapping[str, Tensor], dtype: torch.dtype, fix: str) -> N
 
 def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor:
     """int64 `labels` (count,) of whole numbers, each one of `num_classes` if these are known; refuses others."""
-    if not isinstance(labels, str | Tensor) and hasattr(labels, "__len__"):
-        labels = torch.as_tensor(labels)
-    whole = isinstance(labels, Tensor) and torch.can_cast(labels.dtype, torch.int64)
-    if not whole or labels.shape != (count,):
-        got = f"{labels.dtype} {tuple(labels.shape)}" if isinstance(labels, Tensor) else repr(labels)
+    found: Any = torch.as_tensor(labels) if isinstance(labels, list | tuple | np.ndarray) else labels
+    whole = isinstance(found, Tensor) and torch.can_cast(found.dtype, torch.int64)
+    if not whole or found.shape != (count,):
+        got = f"{found.dtype} {tuple(found.shape)}" if isinstance(found, Tensor) else repr(found)
         raise ValueError(f"expected as many labels as images, {count} whole numbers, got {got}")
-    low, high = labels.long().aminmax() if count else (0, 0)
+    low, high = found.long().aminmax() if count else (0, 0)
     if num_classes and not 0 <= low <= high < num_classes:
         raise ValueError(f"expected labels in [0, {num_classes}), got {low} to {high}; name every class")
-    return labels.long()
+    return found.long()

@@ -54,6 +54,8 @@ def _study(args: argparse.Namespace) -> int:
     else:
         prepare(args)
         how = {"jobs": args.jobs, "budget_minutes": args.budget_minutes, "start_from": args.start_from}
+        if args.limit is not None and args.limit < 10:
+            raise ValueError(f"--limit must be 10 or more, as a tenth is held out, got {args.limit}")
         run_plans([], **how)  # refuses what cannot be, before anything is loaded
         if args.name and (study := find(args.name)).n_train == 0:
             if args.limit or args.budget_minutes or not {*(args.seeds or ())} <= {*study.seeds}:
