@@ -906,7 +906,7 @@ def test_a_header_that_claims_60000_by_60000_is_refused_at_once(tmp_path, suffix
 @pytest.mark.errors
 def test_a_dataset_without_names_or_with_an_empty_class_is_not_split():
     images = torch.zeros(20, 3, 4, 4, dtype=torch.uint8)
-    with pytest.raises(ValueError, match=r"expected two classes or more, got \(\)"):
+    with pytest.raises(ValueError, match="expected two classes or more, got only none"):
         photos.split_folder(dataset.Dataset(images, [0] * 20))
     with pytest.raises(ValueError, match="got 0 of b"):
         photos.split_folder(dataset.Dataset(images, [0] * 20, ("a", "b")))

@@ -54,7 +54,11 @@ def add_runs(p: argparse.ArgumentParser, out: str) -> None:
 
 
 def prepare(args: argparse.Namespace) -> None:
-    """Refuse what `add_runs` took and cannot be, before anything is loaded; compute with the threads asked for."""
+    """Take the threads asked for, before anything is loaded.
+
+    Raises:
+        ValueError: If something that `add_runs` took cannot be.
+    """
     if args.limit is not None:
         check_count("--limit", args.limit)
     if args.budget_minutes is not None:
@@ -68,7 +72,11 @@ def prepare(args: argparse.Namespace) -> None:
 
 
 def settings(words: list[str], options: Collection[str], others: Collection[str] = ()) -> dict[str, Any]:
-    """The FIELD=VALUE words of --set as a dictionary; refuses names of `options` of the command, and `others`."""
+    """The FIELD=VALUE words of --set as a dictionary.
+
+    Raises:
+        ValueError: If a word is none, or its field one of the `options` of the command, or of the `others`.
+    """
     changes: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")

@@ -141,7 +141,8 @@ def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
     Source: chapter 16.
     """
     if len(data.classes) < 2:
-        raise ValueError(f"expected two classes or more, got {data.classes}; give each a folder of its own")
+        found = ", ".join(data.classes) or "none"
+        raise ValueError(f"expected two classes or more, got only {found}; give each a folder of its own")
     counts = data.labels.bincount(minlength=len(data.classes)).tolist()
     for name, count in zip(data.classes, counts, strict=True):
         if count < 10:
