@@ -78,3 +78,35 @@ def test_a_field_that_came_later_and_has_another_value_is_refused(tmp_path):
         load_checkpoint(
             tmp_path / "checkpoint.pt", identity, torch.device("cpu"), {"recipe": usual_fields(SMALL)}
         )
+
+
+STATE = {"step": 1, "log": {}, "model": {}, "optimizer": {}, "ema": None, "sums": torch.zeros(2)}
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "change, part",
+    [
+        *(({name: ...}, f"its {name} is none") for name in STATE),
+        *(({"step": step}, "its step is none") for step in (-1, "two", 1.5, None)),
+        *(({name: [1]}, f"its {name} is none") for name in STATE),
+        ({"identity": ...}, "KeyError"),
+        ({"identity": 3}, "TypeError"),
+    ],
+)
+def test_a_checkpoint_without_one_of_its_parts_is_refused(tmp_path, change, part):
+    path, cpu = tmp_path / "checkpoint.pt", torch.device("cpu")
+    whole = STATE | {"identity": {"a": 1}}
+    torch.save(whole, path)
+    assert load_checkpoint(path, {"a": 1}, cpu)["step"] == 1
+    torch.save({key: value for key, value in (whole | change).items() if value is not ...}, path)
+    with pytest.raises(ValueError, match=rf"checkpoint.pt is not a whole checkpoint \({part}\); delete it"):
+        load_checkpoint(path, {"a": 1}, cpu)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("content", [[1, 2], 3, None, "text"])
+def test_what_is_no_checkpoint_at_all_is_refused(tmp_path, content):
+    torch.save(content, tmp_path / "checkpoint.pt")
+    with pytest.raises(ValueError, match="is not a whole checkpoint .*start anew with resume=False"):
+        load_checkpoint(tmp_path / "checkpoint.pt", {}, torch.device("cpu"))

@@ -117,3 +117,71 @@ def test_what_passes():
     checks.check_between("n", 3, 1, 3)
     checks.check_choice("split", "test", ("train", "test"))
     assert checks.as_pair("size", 8) == checks.as_pair("size", [8, 8]) == (8, 8)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("name", [None, 3, "", ".", "..", " ", "a/b", "../../x", "a\\b", "a\0b", "x" * 201])
+def test_names_that_are_no_file_names(name):
+    with pytest.raises(ValueError, match="--name must be a file name without folders, got .*; give another"):
+        checks.check_name("--name", name, "give another")
+
+
+def test_names_that_are():
+    for name in ("cifar10-laptop", ".hidden", "v1.5", "Été 3", "x" * 200):
+        checks.check_name("--name", name, "give another")
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "weights",
+    [
+        torch.tensor([1.0, float("nan")]),
+        torch.tensor([float("inf")]),
+        torch.tensor([1e5]),
+        torch.ones(1, dtype=torch.complex64),
+        torch.ones(1, dtype=torch.int64),
+        torch.ones(1, dtype=torch.bool),
+        torch.ones(1, device="meta"),
+    ],
+)
+def test_weights_that_are_no_numbers(weights):
+    with pytest.raises(
+        ValueError, match="b holds numbers beyond float16's 65504, or NaN, or no floats; mend"
+    ):
+        checks.check_finite({"a": torch.zeros(1), "b": weights}, torch.float16, "mend")
+
+
+def test_weights_that_are():
+    checks.check_finite({"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)}, torch.float16, "mend")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0, 2, 1], (0, 2, 1), np.array([0, 2, 1], np.int32), torch.tensor([0, 2, 1], dtype=torch.uint8)],
+)
+def test_labels_become_int64(labels):
+    found = checks.as_labels(labels, 3, 3)
+    assert found.dtype == torch.int64 and found.tolist() == [0, 2, 1]
+
+
+def test_labels_that_are_int64_stay_what_they_are():
+    labels, none = torch.tensor([0, 7]), torch.zeros(0, dtype=torch.int64)
+    assert checks.as_labels(labels, 2) is labels and checks.as_labels(none, 0, 3) is none
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "labels, classes, message",
+    [
+        ([0, 1], None, r"as many labels as images, 3 whole numbers, got torch.int64 \(2,\)"),
+        (torch.zeros(3), None, r"got torch.float32 \(3,\)"),
+        (torch.zeros(3, 1, dtype=torch.int64), None, r"got torch.int64 \(3, 1\)"),
+        (None, None, "got None"),
+        ("abc", None, "got 'abc'"),
+        ([0, 1, 3], 3, r"expected labels in \[0, 3\), got 0 to 3; name every class"),
+        ([-100, 1, 2], 3, "got -100 to 2"),
+    ],
+)
+def test_labels_that_are_none(labels, classes, message):
+    with pytest.raises(ValueError, match=message):
+        checks.as_labels(labels, 3, classes)

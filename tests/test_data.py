@@ -10,11 +10,13 @@ import importlib
 import io
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tarfile
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -206,7 +208,7 @@ def test_validation_split_refuses_impossible_sizes():
     for n in (0, 10, -1):
         with pytest.raises(ValueError, match=f"expected n from 1 to 9, got {n}"):
             dataset.split_validation(x, y, n)
-    with pytest.raises(ValueError, match="as many images as labels, got 9 and 10"):
+    with pytest.raises(ValueError, match="as many labels as images, 9 whole numbers, got torch.int64"):
         dataset.split_validation(x[:9], y, 2)
 
 
@@ -770,3 +772,141 @@ def test_command_line_finds_damage(cifar, capsys):
     (cifar / "test_batch.bin").write_bytes(b"short")
     assert command("verify", "--root", str(cifar.parent)) == 2
     assert "expected 61460 bytes, got 5" in capsys.readouterr().err
+
+
+def test_a_dataset_takes_arrays_and_lists():
+    images = np.arange(2 * 3 * 4 * 4, dtype=np.uint8).reshape(2, 3, 4, 4)
+    for labels in ([1, 0], np.array([1, 0], np.int32), torch.tensor([1, 0], dtype=torch.int32)):
+        data = dataset.Dataset(images, labels, ("a", "b"))
+        assert torch.equal(data.images, torch.from_numpy(images))
+        assert data.labels.dtype == torch.int64 and data.labels.tolist() == [1, 0]
+    none = torch.zeros(0, dtype=torch.int64)
+    assert len(dataset.Dataset(torch.zeros(0, 3, 4, 4, dtype=torch.uint8), none, ("a",))) == 0
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"images": None}, "expected images of shape .*got NoneType"),
+        ({"images": [1, 2]}, "got list"),
+        ({"images": torch.zeros(3, 4, 4, dtype=torch.uint8)}, r"add the batch axis with images\[None\]"),
+        ({"labels": [0]}, "expected as many labels as images, 2 whole numbers"),
+        ({"labels": torch.zeros(2)}, "whole numbers, got torch.float32"),
+        ({"labels": [0, 2]}, r"expected labels in \[0, 2\), got 0 to 2; name every class"),
+        ({"labels": [0, -1]}, "got -1 to 0"),
+    ],
+)
+def test_a_dataset_refuses_what_does_not_fit(change, message):
+    whole = {"images": torch.zeros(2, 3, 4, 4, dtype=torch.uint8), "labels": [0, 1], "classes": ("a", "b")}
+    with pytest.raises(ValueError, match=message):
+        dataset.Dataset(**whole | change)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "images, size, message",
+    [
+        (torch.rand(1, 3, 8, 8), (4, 4), "expected uint8 images, got torch.float32; make floats in"),
+        (np.zeros((1, 3, 8, 8), np.uint8), (4, 4), "expected images of shape .*got ndarray"),
+        (torch.zeros(1, 3, 8, 8, dtype=torch.uint8), (0, 4), "size must be a positive integer or"),
+        (torch.zeros(1, 3, 8, 8, dtype=torch.uint8), None, "size must be a positive integer or"),
+    ],
+)
+def test_only_whole_pixels_are_resized(images, size, message):
+    """Floats in [0, 1] would have been rounded to 0 and 1."""
+    with pytest.raises(ValueError, match=message):
+        dataset.resize_images(images, size)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("how", [dataset.normalize, dataset.denormalize])
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), (0.5, float("nan"), 0.5)])
+def test_means_and_deviations_that_are_no_numbers(how, wrong):
+    images = torch.rand(1, 3, 2, 2)
+    with pytest.raises(ValueError, match=r"expected mean, got \[.*; try 0.5"):
+        how(images, mean=wrong)
+    for std in (wrong, 0, -1):
+        with pytest.raises(ValueError, match=r"expected std above 0, got \[.*; try 0.5"):
+            how(images, std=std)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("labels", [None, torch.zeros(10), [0] * 9, torch.zeros(10, 1, dtype=torch.int64)])
+def test_a_split_needs_a_whole_label_for_each_image(labels):
+    with pytest.raises(ValueError, match="expected as many labels as images, 10 whole numbers"):
+        dataset.split_validation(torch.zeros(10, 3), labels, 2)
+
+
+def test_a_split_takes_arrays_and_lists():
+    images, labels = np.arange(10), [0, 1] * 5
+    (rest, _), (held, y) = dataset.split_validation(images, labels, 2)
+    assert sorted(rest.tolist() + held.tolist()) == list(range(10)) and y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_transparent_pictures_lie_on_white_whatever_their_depth(tmp_path, kind, suffix):
+    rgba = np.random.default_rng(0).integers(0, 256, (5, 7, 4))
+    top = np.iinfo(kind).max // 255
+    path = write_image(tmp_path / f"a.{suffix}", (rgba * top).astype(kind))
+    colour, alpha = rgba[..., :3], rgba[..., 3:] / 255
+    expected = colour * alpha + 255 * (1 - alpha)
+    got = photos.load_image(path).permute(1, 2, 0).numpy()
+    assert np.abs(got - expected).max() <= 0.51
+
+
+def with_orientation(png: bytes, mark: int, order: str) -> bytes:
+    """A PNG with an Exif chunk that holds a camera's rotation mark alone."""
+    field = struct.pack(f"{order}HHIHH", 0x0112, 3, 1, mark, 0)
+    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(f"{order}I", 8)
+    body = b"eXIf" + head + struct.pack(f"{order}H", 1) + field + bytes(4)
+    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    return png[:33] + chunk + png[33:]  # after the header
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_picture_that_is_transparent_and_turned_is_refused(tmp_path, order):
+    rgba = np.random.default_rng(0).integers(0, 256, (4, 6, 4)).astype(np.uint8)
+    upright = write_image(tmp_path / "a.png", rgba)
+    turned, opaque = tmp_path / "b.png", tmp_path / "c.png"
+    turned.write_bytes(with_orientation(upright.read_bytes(), 6, order))
+    with pytest.raises(
+        ValueError, match="b.png is transparent and marked as turned, got both; save it upright"
+    ):
+        photos.load_image(turned)
+    turned.write_bytes(with_orientation(upright.read_bytes(), 1, order))
+    assert torch.equal(photos.load_image(turned), photos.load_image(upright))
+    rgba[..., 3] = 255
+    opaque.write_bytes(with_orientation(write_image(tmp_path / "d.png", rgba).read_bytes(), 6, order))
+    assert photos.load_image(opaque).shape in ((3, 6, 4), (3, 4, 6))  # OpenCV before 4.11 reads no such mark
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("suffix", ["png", "bmp"])
+def test_a_header_that_claims_60000_by_60000_is_refused_at_once(tmp_path, suffix):
+    def chunk(body: bytes) -> bytes:
+        return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+
+    side, path = 60_000, tmp_path / f"large.{suffix}"
+    if suffix == "png":
+        parts = (
+            b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0),
+            b"IDAT" + zlib.compress(bytes(99)),
+        )
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(map(chunk, (*parts, b"IEND"))))
+    else:
+        head = struct.pack("<IiiHHIIiiII", 40, side, side, 1, 24, 0, 100, 0, 0, 0, 0)
+        path.write_bytes(struct.pack("<2sIHHI", b"BM", 154, 0, 0, 54) + head + bytes(100))
+    with pytest.raises(ValueError, match="is damaged or no image: .*too, or one too large"):
+        photos.load_image(path)
+
+
+@pytest.mark.errors
+def test_a_dataset_without_names_or_with_an_empty_class_is_not_split():
+    images = torch.zeros(20, 3, 4, 4, dtype=torch.uint8)
+    with pytest.raises(ValueError, match="expected two classes or more, got only none"):
+        photos.split_folder(dataset.Dataset(images, [0] * 20))
+    with pytest.raises(ValueError, match="got 0 of b"):
+        photos.split_folder(dataset.Dataset(images, [0] * 20, ("a", "b")))

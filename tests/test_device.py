@@ -27,15 +27,24 @@ def test_bad_seed(seed):
 
 
 def test_pick_device():
-    assert vl.pick_device("cpu") == torch.device("cpu")
+    assert vl.pick_device("cpu") == vl.pick_device(torch.device("cpu")) == torch.device("cpu")
+    assert vl.pick_device("cpu:0") == torch.device("cpu:0")
     best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     assert vl.pick_device().type == best
 
 
 @pytest.mark.errors
 def test_pick_device_names_the_choices(monkeypatch):
-    with pytest.raises(ValueError, match="unknown device 'gpu'; choose auto, cpu, cuda or mps"):
-        vl.pick_device("gpu")
+    for name in ("gpu", None, 3, "", "CPU", "cuda:x", "cpu:", "cpu:-1", "auto "):
+        with pytest.raises(ValueError, match=f"unknown device '{name}'; choose auto, cpu, cuda or mps"):
+            vl.pick_device(name)
+    with pytest.raises(ValueError, match="device 'cpu:3' is not available on this machine; use auto or cpu"):
+        vl.pick_device("cpu:3")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert vl.pick_device("cuda:1") == torch.device("cuda", 1)
+    with pytest.raises(ValueError, match="device 'cuda:9' is not available"):
+        vl.pick_device("cuda:9")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="device 'cuda:1' is not available on this machine; use auto or cpu"):
         vl.pick_device("cuda:1")

@@ -95,6 +95,13 @@ def test_load_results_lists_what_there_is(tmp_path, monkeypatch):
     (tmp_path / "cut.json").write_text('{"final": ')
     with pytest.raises(ValueError, match="cut.json"):
         vl.load_results("cut")
+    (tmp_path / "list.json").write_text("[1]")
+    with pytest.raises(ValueError, match="list.json is damaged .*not a mapping"):
+        vl.load_results("list")
+    evidence.write_json(tmp_path.parent / "outside.json", {})
+    for name in ("../outside", 3, None):
+        with pytest.raises(ValueError, match="no results called .*; there are: cut, list, run"):
+            vl.load_results(name)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

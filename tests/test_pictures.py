@@ -126,7 +126,7 @@ def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(tmp_
     )
     words = ["finetune", "drawn10-small", "--data", "drawn10", "--img-size", "40", "--out", str(tmp_path)]
     assert main([*words, *QUICK, "--epochs", "1", "--set", "model.depth=2"]) == 2
-    assert "finetune keeps the shape of drawn10-small, got model.depth" in capsys.readouterr().err
+    assert "finetune keeps the shape and the task of a model, got model.depth" in capsys.readouterr().err
     assert main([*words, *QUICK, "--epochs", "1", "--validate"]) == 0
     card = card_in(tmp_path)
     assert card["name"] == "drawn10-from-drawn10-small" and card["config"]["img_size"] == 40

@@ -129,7 +129,7 @@ def test_an_unknown_name_lists_the_known(tmp_path):
 @pytest.mark.errors
 @pytest.mark.parametrize("name", [None, ""])
 def test_a_card_needs_a_name(tmp_path, name):
-    with pytest.raises(ValueError, match='the card needs a "name", which names the files'):
+    with pytest.raises(ValueError, match='the card\'s "name" must be a file name without'):
         vl.save_pretrained(vl.VisionTransformer(TINY), {"name": name}, tmp_path)
 
 
@@ -139,7 +139,8 @@ def test_a_diverged_model_is_not_saved(tmp_path, value):
     model = vl.VisionTransformer(TINY)
     torch.nn.init.constant_(model.head.bias, value)
     with pytest.raises(
-        ValueError, match="head.bias holds numbers beyond float16's 65504, or NaN; the model has"
+        ValueError,
+        match="head.bias holds numbers beyond float16's 65504, or NaN, or no floats; the model has",
     ):
         vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
     assert not os.listdir(tmp_path)
@@ -302,3 +303,35 @@ def test_all_evidence_together_is_small():
     files = [Path(folder) / file for folder, _, files in os.walk(RESULTS) for file in files]
     assert sum(file.stat().st_size for file in files) < 25 * MB
     assert {file.suffix for file in files} <= {".json", ".safetensors"}
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("name", ["../../x", "a/b", "..", 3])
+def test_a_name_that_leaves_the_folder(tmp_path, name):
+    with pytest.raises(ValueError, match='name" must be a file name without folders, got '):
+        vl.save_pretrained(vl.VisionTransformer(TINY), {"name": name}, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    saved(tmp_path)
+    card = json.loads((tmp_path / "tiny.json").read_text())
+    for told in (card | {"name": name}, {key: card[key] for key in card if key != "name"}, [card]):
+        (tmp_path / "tiny.json").write_text(json.dumps(told))
+        with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete"):
+            vl.load_pretrained("tiny", tmp_path)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("model", [torch.nn.Linear(2, 2), None, {}])
+def test_a_model_of_another_kind_is_not_saved(tmp_path, model):
+    with pytest.raises(TypeError, match="expected a VisionTransformer or ResNet, got "):
+        vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_on_disk_that_are_no_numbers(tmp_path, value):
+    saved(tmp_path)
+    state = load_file(tmp_path / "tiny.safetensors")
+    state["head.bias"][0] = value
+    save_file(state, tmp_path / "tiny.safetensors")
+    with pytest.raises(ValueError, match=r"damaged or incomplete \(head.bias holds numbers beyond float32"):
+        vl.load_pretrained("tiny", tmp_path)

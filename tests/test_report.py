@@ -155,3 +155,15 @@ def test_verdicts_are_the_boards():
     those = [row for row in cells(board()) if row[5] == "transfer"]
     for (says, got, seeds, verdict), row in zip(rows, those, strict=True):
         assert (says, got, seeds) == (row[0], row[2], row[4]) and row[3].startswith(verdict.strip("*"))
+
+
+@pytest.mark.errors
+def test_a_folder_without_results_is_not_replaced_by_the_books_own(tmp_path):
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(ValueError, match="no results called 'stems'; there are: none yet"):
+            reports.report("stems", folder)
+    (tmp_path / "stems.json").write_text('{"name": "stems"}')
+    with pytest.raises(ValueError, match="stems.json in .* is of no study; give another folder with --out"):
+        reports.report("stems", tmp_path)
+    with pytest.raises(ValueError, match="there is no folder .*none; take that of a study run --all"):
+        board(tmp_path / "none")

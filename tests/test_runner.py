@@ -393,8 +393,8 @@ def test_a_killed_process_of_the_pool_is_told(tmp_path, one, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"jobs": 0}, "jobs must be a positive integer, got 0"),
-        ({"jobs": 1.5}, "jobs must be a positive integer, got 1.5"),
+        ({"jobs": 0}, "expected jobs from 1 to 64, got 0"),
+        ({"jobs": 1.5}, "expected jobs from 1 to 64, got 1.5"),
         ({"budget_minutes": 0}, "budget_minutes must be above 0, got 0; leave it out to run to the end"),
         ({"budget_minutes": -1.0}, "above 0, got -1.0"),
         ({"budget_minutes": float("nan")}, "above 0, got nan"),
@@ -420,9 +420,9 @@ def test_refusals_leave_what_is_finished(tmp_path, one, more, message):
         (["stem"], "unknown study 'stem'; choose one of"),
         ([], "name one study, or give --all"),
         (["stems", "--all"], "name one study, or give --all"),
-        (["stems", "--jobs", "0"], "jobs must be a positive integer, got 0"),
+        (["stems", "--jobs", "0"], "expected jobs from 1 to 64, got 0"),
         (["stems", "--budget-minutes", "0"], "budget_minutes must be above 0, got 0.0"),
-        (["stems", "--budget-minutes", "-3"], "budget_minutes must be above 0, got -3.0"),
+        (["stems", "--budget-minutes", "-3"], "--budget-minutes must be in [0, inf), got -3.0"),
         (["stems", "--seeds", "-1"], "expected seeds from 0"),
         (["stems", "--seeds", "2", "2"], "seeds must be one or more different numbers, got (2, 2)"),
         (["stems", "--from", "nowhere"], "there is no folder nowhere"),

@@ -66,7 +66,7 @@ def test_every_variant_is_a_model_that_can_be_built(data, name, scale):
 
 @pytest.mark.parametrize("n", [1, 7, 39, 40])
 def test_fewer_images_are_drawn_by_the_seed_and_repeated(data, n):
-    some = replace(data, images=data.images[:40], labels=torch.arange(40))
+    some = replace(data, images=data.images[:40], labels=torch.arange(40), classes=())
     drawn = draw_images(some, n, seed=3)
     assert len(drawn) == 40 and torch.equal(drawn.images, some.images[drawn.labels])
     counts = torch.bincount(drawn.labels, minlength=40)
@@ -149,7 +149,7 @@ def test_a_study_without_results_says_so(tmp_path):
     [
         (dict(name="stem"), "unknown study 'stem'; choose one of positions"),
         (dict(scale="half"), "quick or full, got 'half'"),
-        (dict(jobs=0), "jobs must be a positive integer, got 0"),
+        (dict(jobs=0), "expected jobs from 1 to 64, got 0"),
         (dict(seeds=()), "one or more different numbers"),
         (dict(seeds=(1, 1)), r"got \(1, 1\)"),
         (dict(layers=3), "unknown recipe field 'layers'"),

@@ -438,9 +438,9 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
     [
         (toy()[0].float(), toy()[1], r"expected uint8 images \(n, 3, 8, 8\), got torch.float32"),
         (toy()[0][:, :1], toy()[1], r"got torch.uint8 \(72, 1, 8, 8\)"),
-        (toy()[0], toy()[1][:-1], r"integer label for each, got 72 images and torch.int64 labels \(71,\)"),
+        (toy()[0], toy()[1][:-1], r"as many labels as images, 72 whole numbers, got torch.int64 \(71,\)"),
         (toy()[0][:0], toy()[1][:0], "at least one image"),
-        (toy()[0], toy()[1].float(), "got 72 images and torch.float32 labels"),
+        (toy()[0], toy()[1].float(), "72 whole numbers, got torch.float32"),
         (toy()[0], toy()[1] + 1, r"expected labels in \[0, 4\), got 1 to 4"),
     ],
 )

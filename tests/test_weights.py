@@ -419,7 +419,7 @@ def without(key):
             "expected a ViT's weights under the names of torchvision, .* "
             "got conv1.weight; rename them, then use model.load_state_dict",
         ),
-        (lambda s: 3, {}, r"expected a state dict or a path, got int; pass model.state_dict\(\)"),
+        (lambda s: 3, {}, r"expected a state dict or a path, got int; try model.state_dict\(\)"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message):
@@ -434,7 +434,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message
 def test_a_model_on_the_meta_device_has_nowhere_to_load():
     with torch.device("meta"):
         model = vl.VisionTransformer(FOREIGN)
-    with pytest.raises(ValueError, match="expected a model that holds numbers, got one on the meta device"):
+    with pytest.raises(ValueError, match="expected a model with numbers, got one on the meta device"):
         vl.load_weights(model, lively().state_dict())
 
 
@@ -504,3 +504,64 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
         except ValueError:
             refused += 1
     assert refused > 50
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda w: w * float("nan"),
+        lambda w: w / 0,
+        lambda w: w.double() * 1e300,
+        lambda w: w.to(torch.complex64),
+        lambda w: w.long(),
+        lambda w: w.to("meta"),
+    ],
+)
+def test_weights_that_are_no_numbers_change_nothing(spoil):
+    model, state = lively(), lively(seed=1).state_dict()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    state["blocks.1.mlp.fc2.weight"] = spoil(state["blocks.1.mlp.fc2.weight"])
+    with pytest.raises(
+        ValueError, match="blocks.1.mlp.fc2.weight holds numbers beyond float32's .*as floats"
+    ):
+        vl.load_weights(model, state)
+    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+
+
+@pytest.mark.errors
+def test_weights_that_the_models_dtype_cannot_hold():
+    model, state = lively().half(), lively().state_dict()
+    state["norm.bias"] = state["norm.bias"] + 1e6
+    with pytest.raises(ValueError, match="norm.bias holds numbers beyond float16's 65504"):
+        vl.load_weights(model, state)
+
+
+def test_the_epsilon_that_no_file_tells():
+    state = lively().state_dict()
+    model = vl.VisionTransformer(FOREIGN)
+    norms = [part for part in model.modules() if isinstance(part, torch.nn.LayerNorm)]
+    vl.load_weights(model, state)
+    assert len(norms) == 5 and {norm.eps for norm in norms} == {1e-6}
+    vl.load_weights(model, state, norm_eps=1e-12)
+    assert {norm.eps for norm in norms} == {1e-12}
+    vl.load_weights(model, state)  # what was told once stays
+    assert {norm.eps for norm in norms} == {1e-12}
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "more, error, message",
+    [
+        ({"model": torch.nn.Linear(2, 2)}, TypeError, "expected a VisionTransformer, got Linear"),
+        ({"model": None}, TypeError, "got NoneType"),
+        ({"norm_eps": -1e-6}, ValueError, r"norm_eps must be in \[0, 1\), got -1e-06"),
+        ({"norm_eps": float("nan")}, ValueError, "norm_eps must be in"),
+        ({"norm_eps": "1e-6"}, ValueError, "norm_eps must be in"),
+        ({"old_grid": 4}, ValueError, r"old_grid must be \(rows, columns\), got 4"),
+        ({"old_grid": (4,)}, ValueError, "old_grid must be"),
+    ],
+)
+def test_what_load_weights_is_given_besides(more, error, message):
+    with pytest.raises(error, match=message):
+        vl.load_weights(**{"model": lively(), "source": lively().state_dict(), **more})

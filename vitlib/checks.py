@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, SupportsIndex
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -172,10 +173,10 @@ def check_labels(labels: Tensor, num_classes: int) -> None:
 def check_unit(images: Tensor) -> None:
     """Refuse float images outside [0, 1]; on a GPU nobody looks, because that would make it wait."""
     if images.device.type == "cpu" and images.numel() and images.is_floating_point():
-        low, high = torch.aminmax(images)
-        if not -0.01 <= low <= high <= 1.01:
-            fix = "divide by 255" if high > 3 else "give them before they are normalised"
-            raise ValueError(f"expected float images in [0, 1], got {low:.3g} to {high:.3g}; {fix}")
+        low, high = (value.item() for value in images.aminmax())
+        if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
+            span = f"{low:.3g} to {high:.3g}; divide 0-255 by 255, and do not normalise twice"
+            raise ValueError(f"expected float images in [0, 1], got values from {span}")
 
 
 def check_normalised(images: Tensor, weights: Tensor) -> None:
@@ -193,3 +194,31 @@ def check_dtype(images: Tensor, kinds: str, fix: str) -> None:
     kind = "float" if images.is_floating_point() else str(images.dtype).removeprefix("torch.")
     if kind not in kinds.split():
         raise ValueError(f"expected {kinds} images, got {images.dtype}; {fix}")
+
+
+def check_name(what: str, name: object, fix: str) -> None:
+    """Refuse a `name` that is no file name, or leads to another folder; `what` names it."""
+    if not isinstance(name, str) or not name.strip(". ") or {*name} & {*"/\\\0"} or len(name.encode()) > 200:
+        raise ValueError(f"{what} must be a file name without folders, got {name!r}; {fix}")
+
+
+def check_finite(state: Mapping[str, Tensor], dtype: torch.dtype, fix: str) -> None:
+    """Refuse weights that are no floats, or no numbers once they are of this `dtype`."""
+    for name, value in state.items():
+        if value.is_meta or not value.is_floating_point() or not value.to(dtype).isfinite().all():
+            limit = f"{str(dtype).removeprefix('torch.')}'s {torch.finfo(dtype).max:g}"
+            raise ValueError(f"{name} holds numbers beyond {limit}, or NaN, or no floats; {fix}")
+
+
+def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor:
+    """int64 `labels` (count,) of whole numbers, each one of `num_classes` if these are known; refuses others."""
+    found: Any = torch.as_tensor(labels) if isinstance(labels, list | tuple | np.ndarray) else labels
+    whole = isinstance(found, Tensor) and not (found.is_floating_point() or found.is_complex())
+    whole = whole and found.dtype != torch.bool
+    if not whole or found.shape != (count,):
+        got = f"{found.dtype} {tuple(found.shape)}" if isinstance(found, Tensor) else repr(found)
+        raise ValueError(f"expected as many labels as images, {count} whole numbers, got {got}")
+    low, high = found.long().aminmax() if count else (0, 0)
+    if num_classes and not 0 <= low <= high < num_classes:
+        raise ValueError(f"expected labels in [0, {num_classes}), got {low} to {high}; name every class")
+    return found.long()

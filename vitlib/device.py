@@ -44,11 +44,11 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def pick_device(name: str = "auto") -> torch.device:
+def pick_device(name: str | torch.device = "auto") -> torch.device:
     """The device to compute on.
 
     Args:
-        name: "auto" takes CUDA, then Apple's MPS, then the CPU; or one of "cpu", "cuda", "mps".
+        name: "auto" takes CUDA, then Apple's MPS, then the CPU; or one of "cpu", "cuda", "mps" (or as "cuda:1").
 
     Raises:
         ValueError: If the name is unknown or this machine has no such device.
@@ -58,10 +58,11 @@ def pick_device(name: str = "auto") -> torch.device:
     here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         name = next(kind for kind, available in here.items() if available)
-    kind = name.split(":")[0]
-    if kind not in here:
+    name = str(name)
+    kind, _, index = name.partition(":")
+    if kind not in here or not (index.isdecimal() or name == kind):
         raise ValueError(f"unknown device {name!r}; choose auto, cpu, cuda or mps")
-    if not here[kind]:
+    if not here[kind] or int(index or 0) >= (torch.cuda.device_count() if kind == "cuda" else 1):
         raise ValueError(f"device {name!r} is not available on this machine; use auto or cpu")
     return torch.device(name)
 

@@ -122,10 +122,9 @@ def load_results(name: str, folder: str | Path | None = None) -> dict:
     Source: chapter 09.
     """
     path = Path(folder or RESULTS) / f"{name}.json"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.json"))) or "none yet"
-        raise ValueError(f"no results called {name!r}; there are: {known}")
+    if name not in (known := sorted(p.stem for p in Path(folder or RESULTS).glob("*.json"))):
+        raise ValueError(f"no results called {name!r}; there are: {', '.join(known) or 'none yet'}")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return {**json.loads(path.read_text(encoding="utf-8"))}
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error}); reinstall vitlib, or run the study again") from error

@@ -8,10 +8,13 @@ import sys
 
 from vitlib import __version__
 from vitlib.cli import data, export, predict, study, train
+from vitlib.cli.options import Parser
 from vitlib.evidence import COMMAND
 from vitlib.train.parallel import launcher
 
 __all__ = ["main"]
+
+_MENDED = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -31,7 +34,9 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         print(f"\n{stop}" if str(stop) else "\ninterrupted", file=sys.stderr)
         return 130
-    except (ValueError, OSError, FloatingPointError) as error:
+    except (*_MENDED, RuntimeError) as error:
+        if not isinstance(error, _MENDED) and "allocate" not in str(error):  # what too little memory says
+            raise
         print(f"error: {_one_line(error)}", file=sys.stderr)
         return 2
     finally:
@@ -45,7 +50,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m vitlib",
         description="Patch by Patch: Vision Transformers you can run.",
         epilog="example: python -m vitlib train --preset laptop",

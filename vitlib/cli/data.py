@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from vitlib.cli.options import Formatter
 from vitlib.data import cifar10
@@ -24,6 +25,8 @@ def configure(commands) -> None:
 
 
 def _data(args: argparse.Namespace) -> int:
+    if args.root is not None and Path(args.root).is_file():
+        raise ValueError(f"--root must be a folder, got the file {args.root}")
     if args.action == "cifar10":
         try:
             cifar10.fetch_cifar10(args.root, [*args.mirror, *cifar10.mirrors()])

@@ -28,6 +28,8 @@ def configure(commands) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
+    if args.out is not None and args.out.is_dir():
+        raise ValueError(f"--out must be a file, got the folder {args.out}; try {args.out / 'model.js'}")
     model, card = find_model(args.model)
     path = export_web(model, card, args.out or Path(f"{card['name']}.js"))
     print(f"wrote {path}, {path.stat().st_size / 1e6:.2f} MB")

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
-from vitlib.checks import check_count
+from vitlib.checks import check_between, check_count, check_rate
+from vitlib.device import pick_device
 
-__all__ = ["SETS", "Formatter", "add_device", "add_runs", "settings", "use_threads"]
+__all__ = ["SETS", "Formatter", "Parser", "add_device", "add_runs", "prepare", "settings"]
 
 SETS = ("auto", "cifar10", "drawn10")
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program."""
+        self.exit(2, f"error: {' '.join(message.split())}; {self.prog} --help tells more\n")
 
 
 class Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -35,7 +45,7 @@ def add_runs(p: argparse.ArgumentParser, out: str) -> None:
     p.add_argument("--out", type=Path, help=f"the folder (default: {out})")
     p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
     text = "change other fields of the recipe or, as model.FIELD, of the model: --set mixup=0 model.depth=8"
-    p.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE", help=text)
+    p.add_argument("--set", nargs="*", action="extend", default=[], metavar="FIELD=VALUE", help=text)
     p.add_argument("--limit", type=int, metavar="N", help="use the first N training images")
     text = "stop cleanly after M minutes; the same command goes on"
     p.add_argument("--budget-minutes", type=float, metavar="M", help=text)
@@ -43,23 +53,29 @@ def add_runs(p: argparse.ArgumentParser, out: str) -> None:
     p.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
 
 
-def use_threads(count: int | None) -> None:
-    """Compute with that many threads; None changes nothing."""
-    if count is not None:
-        check_count("--threads", count)
-        torch.set_num_threads(count)
+def prepare(args: argparse.Namespace) -> None:
+    """Take the threads asked for, before anything is loaded.
+
+    Raises:
+        ValueError: If something that `add_runs` took cannot be.
+    """
+    if args.limit is not None:
+        check_count("--limit", args.limit)
+    if args.budget_minutes is not None:
+        check_rate("--budget-minutes", args.budget_minutes, below=float("inf"))
+    if args.out is not None and args.out.is_file():
+        raise ValueError(f"--out must be a folder, got the file {args.out}")
+    pick_device(args.device)
+    if args.threads is not None:
+        check_between("--threads", args.threads, 1, 256)
+        torch.set_num_threads(args.threads)
 
 
 def settings(words: list[str], options: Collection[str], others: Collection[str] = ()) -> dict[str, Any]:
     """The FIELD=VALUE words of --set as a dictionary.
 
-    Args:
-        words: What follows --set.
-        options: Names that are no fields, but options of the command.
-        others: Names that are neither.
-
     Raises:
-        ValueError: If a word is no FIELD=VALUE, or its field is one of those names.
+        ValueError: If a word is none, or its field one of the `options` of the command, or of the `others`.
     """
     changes: dict[str, Any] = {}
     for word in words:
@@ -74,11 +90,7 @@ def settings(words: list[str], options: Collection[str], others: Collection[str]
 
 
 def _value(text: str) -> object:
-    if text.lower() in ("true", "false", "none"):
-        return {"true": True, "false": False, "none": None}[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
+    for kind in ({"true": True, "false": False, "none": None}.__getitem__, int, float):
+        with contextlib.suppress(KeyError, ValueError):
+            return kind(text.lower())
     return text

@@ -44,7 +44,7 @@ def load_task(data: str, img_size: tuple[int, int], limit: int | None = None) ->
         train = load_dataset(data, "train", n=limit)
         card = {"classes": list(train.classes)}
         return Task(train.resize(img_size), lambda: load_dataset(train.name, "test").resize(img_size), card)
-    if not Path(data).expanduser().exists():
+    if not data or not Path(data).expanduser().exists():
         check_choice("--data", data, (*SETS, "a folder of pictures"))
     everything = load_folder(data, img_size)
     train, test = split_folder(everything)

@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from vitlib.cli.options import SETS, Formatter, add_runs, settings, use_threads
+from vitlib.checks import check_name
+from vitlib.cli.options import SETS, Formatter, add_runs, prepare, settings
 from vitlib.cli.predict import MODEL, find_model
 from vitlib.cli.task import Task, load_task
 from vitlib.data.dataset import Dataset
@@ -89,12 +90,12 @@ def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
 
 
 def _train(args: argparse.Namespace) -> int:
-    use_threads(args.threads)
     changes = _changes(args)
     if args.img_size is not None:
         changes["model.img_size"] = args.img_size
     todo = recipe(args.preset, args.scale, **changes)
-    task = load_task(args.data or todo.data, todo.model.image_shape, args.limit)
+    _check_holdout(args, todo)
+    task = load_task(todo.data if args.data is None else args.data, todo.model.image_shape, args.limit)
     data = task.train
     if data.name == "folder":
         model = dataclasses.replace(todo.model, num_classes=len(data.classes))
@@ -105,16 +106,17 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _finetune(args: argparse.Namespace) -> int:
-    use_threads(args.threads)
-    model, card = find_model(args.model)
     changes = _changes(args)
-    if shape := [key for key in changes if key.startswith("model.")]:
-        raise ValueError(f"finetune keeps the shape of {card['name']}, got {shape[0]}; --img-size may change")
+    if kept := [key for key in changes if key.split(".")[0] in ("model", "objective")]:
+        raise ValueError(f"finetune keeps the shape and the task of a model, got {kept[0]}; see --img-size")
+    todo = recipe("finetune", args.scale, **changes)
+    _check_holdout(args, todo)
+    model, card = find_model(args.model)
     if args.img_size is not None:
         model = model.with_img_size(args.img_size)
-    task = load_task(args.data or "auto", model.cfg.image_shape, args.limit)
+    task = load_task("auto" if args.data is None else args.data, model.cfg.image_shape, args.limit)
     start = replace_head(model, len(task.train.classes))
-    todo = recipe("finetune", args.scale, **changes, model=start.cfg)
+    todo = dataclasses.replace(todo, model=start.cfg)
     task.card["start"] = card["name"]
     return _run(args, todo, task, f"{_called(task.train)}-from-{card['name']}", start)
 
@@ -123,11 +125,8 @@ def _run(
     args: argparse.Namespace, todo: Recipe, task: Task, usual: str, start: nn.Module | None = None
 ) -> int:
     """Train, test once, and write the card."""
-    args.validate |= todo.objective != "classification"  # the test set is for naming images
     name = usual if args.name is None else args.name
-    if not name or Path(name).name != name:
-        raise ValueError(f"--name must be a file name without folders, got {name!r}; give folders with --out")
-    held_out = args.holdout or (max(1, len(task.train) // 10) if args.validate else 0)
+    held_out = args.holdout or (len(task.train) // 10 if args.validate else 0)
     train, val = task.train.hold_out(held_out) if held_out else (task.train, None)
     todo = dataclasses.replace(todo, name=name)
     if train.name == "folder":
@@ -168,7 +167,10 @@ def _run(
 
 
 def _changes(args: argparse.Namespace) -> dict:
-    """What the command line changes in the preset."""
+    """What the command line changes in the preset, once what cannot be is refused."""
+    prepare(args)
+    if args.name is not None:
+        check_name("--name", args.name, "give folders with --out")
     named = ("epochs", "lr", "batch_size", "seed")
     told = {key: value for key in named if (value := getattr(args, key)) is not None}
     if args.data in SETS:
@@ -178,6 +180,15 @@ def _changes(args: argparse.Namespace) -> dict:
         **told,
         **settings(args.set, ("scale", "name", "out", "data"), ("base",)),
     }
+
+
+def _check_holdout(args: argparse.Namespace, todo: Recipe) -> None:
+    """Refuse to hold out more than --limit leaves."""
+    args.validate |= todo.objective != "classification"  # the test set is for naming images
+    limit, needed = args.limit or math.inf, args.holdout + 1 if args.holdout else 10 * args.validate
+    if args.holdout < 0 or limit < needed:
+        what = "--holdout must be 0 or more, --limit above it, and 10 or more for --validate"
+        raise ValueError(f"{what}; got {args.holdout} and {args.limit}")
 
 
 def _called(data: Dataset) -> str:

@@ -12,7 +12,15 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64, Shaped, UInt8
 from torch import Tensor
 
-from vitlib.checks import as_pair, check_between, check_choice, check_dtype, check_images
+from vitlib.checks import (
+    as_labels,
+    as_pair,
+    check_between,
+    check_choice,
+    check_dtype,
+    check_images,
+    check_unit,
+)
 from vitlib.data.cifar10 import CIFAR10_CLASSES, cifar10_label, find_cifar10, load_cifar10
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 
@@ -39,6 +47,11 @@ class Dataset:
         label: How to call the data beside a number measured on it, e.g. "CIFAR-10 (JPEG q75)".
         name: "cifar10", "drawn10" or "folder".
 
+    NumPy arrays become tensors, and a list of labels, too.
+
+    Raises:
+        ValueError: If they are of another shape, not as many, or a label is no index into `classes`.
+
     Source: chapter 09.
     """
 
@@ -47,6 +60,12 @@ class Dataset:
     classes: tuple[str, ...] = ()
     label: str = ""
     name: str = "custom"
+
+    def __post_init__(self) -> None:
+        images = torch.from_numpy(self.images) if isinstance(self.images, np.ndarray) else self.images
+        check_images(images)
+        labels = as_labels(self.labels, len(images), len(self.classes))
+        self.__dict__.update(images=images, labels=labels)  # it is frozen
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -114,9 +133,8 @@ def split_validation(
 
     Source: chapter 09.
     """
-    total = len(labels)
-    if len(images) != total:
-        raise ValueError(f"expected as many images as labels, got {len(images)} and {total}")
+    images, total = torch.as_tensor(images), len(images)
+    labels = as_labels(labels, total)
     check_between("n", n, 1, total - 1)
     shuffled = np.random.default_rng(seed).permutation(total)
     y = labels.cpu().numpy()[shuffled]
@@ -136,12 +154,13 @@ def resize_images(images: UInt8[Tensor, "n C H W"], size: tuple[int, int]) -> UI
 
     A larger picture made like this shows no detail that the smaller one did not have.
     """
+    size = as_pair("size", size)
+    check_images(images)
+    check_dtype(images, "uint8", "make floats in [0, 1] so: (255 * images).round().to(torch.uint8)")
     if tuple(images.shape[-2:]) == tuple(size):
         return images
     new = images.new_empty(*images.shape[:2], *size)
-    for part, out in zip(
-        images.split(1000), new.split(1000), strict=True
-    ):  # as floats they are four times as big
+    for part, out in zip(images.split(1000), new.split(1000), strict=True):  # floats are four times as big
         big = F.interpolate(part.float(), size=tuple(size), mode="bicubic", antialias=True)
         out.copy_(big.round().clamp(0, 255))
     return new
@@ -175,26 +194,23 @@ def normalize(
     check_batch(images, "... C H W")
     if images.dtype == torch.uint8:
         images = images.to(torch.get_default_dtype()) / 255
-    elif images.device.type == "cpu" and images.numel():
-        low, high = (v.item() for v in images.aminmax())
-        if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
-            raise ValueError(
-                f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; "
-                f"divide 0-255 by 255, and do not normalise twice"
-            )
-    shift, scale = _per_channel("mean", mean, images), _per_channel("std", std, images)
-    if (scale <= 0).any():
-        raise ValueError(f"expected std above 0, got {scale.flatten().tolist()}")
-    return (images - shift) / scale
+    check_unit(images)
+    return (images - _per_channel("mean", mean, images)) / _per_channel("std", std, images)
 
 
 def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
-    """uint8 in [0, 255] to float in [0, 1]; floats pass unchanged.
+    """uint8 in [0, 255] to float in [0, 1]; floats in [0, 1] become float32.
+
+    Raises:
+        ValueError: If floats are outside [0, 1].
 
     Source: not in the paper.
     """
     check_batch(images)
-    return images.float().div_(255) if images.dtype == torch.uint8 else images
+    if images.dtype == torch.uint8:
+        return images.float().div_(255)
+    check_unit(images)
+    return images.float()
 
 
 def denormalize(
@@ -225,6 +241,8 @@ def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> T
     numbers = torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1)
     if len(numbers) not in (1, images.shape[-3]):
         raise ValueError(f"expected one {what}, or {images.shape[-3]} (one a channel), got {len(numbers)}")
+    if not (numbers.isfinite() & ((numbers > 0) | (what == "mean"))).all():
+        raise ValueError(f"expected {what}{' above 0' * (what == 'std')}, got {numbers.tolist()}; try 0.5")
     return numbers[:, None, None]  # (C,) -> (C, 1, 1)
 
 

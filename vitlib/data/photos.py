@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ SAMPLES = {  # photographs in the public domain that scikit-image's wheel carrie
     "gravel": "gravel.png",
     "rocket": "rocket.jpg",
 }
+_TURNED = re.compile(rb"\x12\x01\x03\0\x01\0\0\0[\x02-\x08]|\x01\x12\0\x03\0\0\0\x01\0[\x02-\x08]")  # Exif's
 _SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
@@ -45,7 +47,7 @@ def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) 
 
     Raises:
         FileNotFoundError: No such file; the message proposes the nearest name.
-        ValueError: A folder, a file that is no image or damaged, or an impossible img_size.
+        ValueError: A folder, a file that is no image, damaged, or transparent and turned, or an impossible img_size.
 
     Source: chapter 01.
     """
@@ -60,16 +62,22 @@ def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) 
         hint = f"; did you mean {near[0]}?" if near else f"; the current folder is {Path.cwd()}"
         raise FileNotFoundError(f"no file {path}{hint}")
     encoded = np.frombuffer(path.read_bytes(), np.uint8)  # cv2.imread fails on some names under Windows
-    bgr = cv2.imdecode(encoded, cv2.IMREAD_COLOR) if encoded.size else None
+    try:
+        bgr = cv2.imdecode(encoded, cv2.IMREAD_COLOR) if encoded.size else None
+    except cv2.error:  # its header claims more than 2**30 pixels
+        bgr = None
     if bgr is None:
         raise ValueError(
             f"{path} is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file, got "
-            f"{encoded.size:,} bytes that OpenCV cannot read; save it (HEIC too) as PNG"
+            f"{encoded.size:,} bytes that OpenCV cannot read; save it (HEIC too, or one too large) as PNG"
         )
     if encoded[:2].tobytes() != b"\xff\xd8":  # a JPEG is never transparent
         layers = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
-        if layers is not None and layers.ndim == 3 and layers.shape[2] == 4 and layers.dtype == np.uint8:
-            alpha = layers[..., 3:].astype(np.float32) / 255
+        if layers is not None and layers.ndim == 3 and layers.shape[2] == 4:
+            layers = layers.astype(np.float32) * (1 if layers.dtype == np.uint8 else 255 / 65535)
+            alpha = layers[..., 3:] / 255
+            if alpha.min() < 1 and _TURNED.search(encoded.tobytes()):
+                raise ValueError(f"{path} is transparent and marked as turned, got both; save it upright")
             bgr = (layers[..., :3] * alpha + 255 * (1 - alpha)).round().astype(np.uint8)
     rgb = cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)  # OpenCV's channels come as blue, green, red
     if wanted:
@@ -133,10 +141,10 @@ def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
     Source: chapter 16.
     """
     if len(data.classes) < 2:
-        raise ValueError(
-            f"expected two classes or more, got only {data.classes[0]}; give each a folder of its own"
-        )
-    for name, count in zip(data.classes, data.labels.bincount().tolist(), strict=True):
+        found = ", ".join(data.classes) or "none"
+        raise ValueError(f"expected two classes or more, got only {found}; give each a folder of its own")
+    counts = data.labels.bincount(minlength=len(data.classes)).tolist()
+    for name, count in zip(data.classes, counts, strict=True):
         if count < 10:
             raise ValueError(
                 f"expected 10 images or more of each class, as one in ten is held out to test by, got {count} "

@@ -38,14 +38,15 @@ def show(value: float, metric: str) -> str:
 
 
 def report(name: str, out: str | Path | None = None) -> str:
-    """What a study found, as a Markdown table: from `<out>/<name>.json`, else from the book's own results.
+    """What a study found, as a Markdown table: from `<out>/<name>.json`; for None from here, else the book's own.
 
     Raises:
-        ValueError: If the study was never run here and is not among the book's results.
+        ValueError: If there is no such file, or it is of no study.
     """
     folder = folders(name, out)[name]
-    result = load_results(name, folder if (folder / f"{name}.json").exists() else None)
-    metric = result["metric"]
+    result = load_results(name, folder if out or (folder / f"{name}.json").exists() else None)
+    if (metric := result.get("metric")) is None:
+        raise ValueError(f"{name}.json in {folder} is of no study; give another folder with --out")
     held_out = result["n_val"] and "accuracy" in metric
     measured = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
     lines = [
@@ -88,7 +89,12 @@ def board(out: str | Path | None = None) -> list[str]:
 
     Args:
         out: Folder of the studies' folders, as `study run --all --out` takes it; None reads the book's own results.
+
+    Raises:
+        ValueError: If there is no such folder.
     """
+    if out is not None and not Path(out).is_dir():
+        raise ValueError(f"there is no folder {out}; take that of a study run --all")
     lines = [
         "| claim | source | what we got | verdict | seeds | study | data |",
         "|---|---|---|---|---|---|---|",

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vitlib.checks import check_between, check_count, is_number
+from vitlib.checks import check_between, is_number
 from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device, pick_precision
 from vitlib.evidence import provenance
@@ -137,9 +137,10 @@ def make_plans(
             raise ValueError(
                 f"study {name!r} varies {', '.join(own)} itself; change something else, or write a study"
             )
+        shared = {**(study.full if scale == "full" else {}), **changes}
+        base = None if study.base is None else recipe(study.base, **shared)  # before any data are loaded
         train, val, crc = divide(study.data, study.n_train, study.holdout)
-        shared = {"data": train.name, **(study.full if scale == "full" else {}), **changes}
-        base = None if study.base is None else recipe(study.base, **shared)
+        shared, base = {"data": train.name, **shared}, base and replace(base, data=train.name)
         precision = "fp32" if base is None else base.precision
         if base is not None and precision == "auto":
             precision = pick_precision(where, base.model)
@@ -175,7 +176,7 @@ def run_plans(
     """Run several studies as one: every variant of all of them with its first seed, before any with its second.
 
     Args:
-        plans: The studies, the most valuable first.
+        plans: The studies, the most valuable first; of none, only the other arguments are checked.
         jobs: As for `run_study`.
         budget_minutes: For all of them together.
         progress: Whether to show bars and lines.
@@ -188,15 +189,15 @@ def run_plans(
         ValueError: If a number is out of range, or the folder to start from is not there or damaged.
         FloatingPointError: After all other runs, if a loss was no longer a number.
     """
-    check_count("jobs", jobs)
-    if budget_minutes is not None and not (is_number(budget_minutes) and budget_minutes > 0):
+    check_between("jobs", jobs, 1, 64)
+    if budget_minutes is not None and not (is_number(budget_minutes) and 0 < budget_minutes < float("inf")):
         raise ValueError(
             f"budget_minutes must be above 0, got {budget_minutes!r}; leave it out to run to the end"
         )
     if start_from is not None and start_from != "results" and not Path(start_from).is_dir():
-        raise ValueError(
-            f"there is no folder {start_from} to start from; 'results' takes the book's own results"
-        )
+        raise ValueError(f"there is no folder {start_from} to start from; 'results' takes the book's own")
+    if not plans:
+        return {}
     deadline = None if budget_minutes is None else time.time() + 60 * budget_minutes
     for plan in plans:
         plan.job.progress = progress and jobs == 1

@@ -12,8 +12,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import NoneType
 
 import torch
+from torch import Tensor
 
 from vitlib.data.dataset import Dataset
 from vitlib.evidence import write_atomic, write_json
@@ -26,6 +28,9 @@ _DAMAGE = (
     *(RuntimeError, OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
     *(pickle.UnpicklingError, struct.error),
 )
+
+
+_PARTS = {"step": int, "log": dict, "model": dict, "optimizer": dict, "ema": (dict, NoneType), "sums": Tensor}
 
 
 class Stopped(KeyboardInterrupt):
@@ -70,11 +75,14 @@ def load_checkpoint(path: Path, identity: dict, device: torch.device, usual: dic
     anew = "delete it, or start anew with resume=False (--no-resume)"
     try:
         state = torch.load(path, map_location=device, weights_only=True)
-        theirs = state["identity"]
+        theirs = dict(state["identity"])
     except _DAMAGE as error:
         raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
     if differs := list(differences(theirs, identity, usual)):
         raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")
+    wrong = [key for key, kind in _PARTS.items() if key not in state or not isinstance(state[key], kind)]
+    if wrong or state["step"] < 0:
+        raise ValueError(f"{path} is not a whole checkpoint (its {(wrong or ['step'])[0]} is none); {anew}")
     return state
 
 

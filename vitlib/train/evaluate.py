@@ -13,7 +13,7 @@ from jaxtyping import Float, Integer, Shaped
 from torch import Tensor, nn
 
 from vitlib.checked import checked
-from vitlib.checks import check_labels
+from vitlib.checks import as_labels
 from vitlib.data.dataset import normalize
 from vitlib.device import pick_device
 
@@ -72,13 +72,8 @@ def evaluate(
 
     Source: chapter 09.
     """
-    logits, labels = outputs(model, images, device, batch_size), torch.as_tensor(labels).cpu()
-    if labels.shape != logits.shape[:1] or labels.is_floating_point() or labels.dtype == torch.bool:
-        raise ValueError(
-            f"expected an integer label for each of {len(logits)} images, got {labels.dtype} {tuple(labels.shape)}"
-        )
-    check_labels(labels, logits.shape[1])
-    labels = labels.long()
+    logits = outputs(model, images, device, batch_size)
+    labels = as_labels(labels, *logits.shape).cpu()
     predictions = logits.argmax(1)
     return {
         "loss": F.cross_entropy(logits, labels).item(),
@@ -100,7 +95,7 @@ def outputs(
         raise ValueError("expected at least one image, got none")
     weights = next(model.parameters())
     here = weights.device
-    there = here if device is None else pick_device(str(device))
+    there = here if device is None else pick_device(device)
     if there.type != here.type or there.index not in (None, here.index):
         model, here = copy.deepcopy(model).to(there), there  # the caller's stays where it is
     was_training = model.training

@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vitlib.checks import check_finite, check_grid, check_rate
 from vitlib.config import ViTConfig
 from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
@@ -38,13 +39,14 @@ def load_weights(
     *,
     load_head: bool = True,
     old_grid: tuple[int, int] | None = None,
+    norm_eps: float | None = None,
 ) -> str:
     """Load weights that another library made, in place; nothing is changed unless everything fits.
 
     The names of timm, DINO, DeiT, torchvision, transformers (4 and 5) and Google's .npz files (the paper's and
-    big_vision's) are known. Position embeddings of another grid are resampled. Two things no file of weights tells:
-    Google's models have the tanh form of GELU (`act="gelu_tanh"`), and each was trained on images normalised in
-    its own way.
+    big_vision's) are known. Position embeddings of another grid are resampled. Three things no file of weights tells:
+    Google's models have the tanh form of GELU (`act="gelu_tanh"`), each was trained on images normalised in its own
+    way, and LayerNorm's epsilon is 1e-12 in transformers, unless a model's config.json has another `layer_norm_eps`.
 
     Args:
         model: Of the weights' sizes; its number of heads cannot be checked.
@@ -52,29 +54,39 @@ def load_weights(
             anything that it holds.
         load_head: Whether the head is loaded; False leaves the model's own as it is.
         old_grid: Rows and columns of the patches that the weights were made for, if not a square.
+        norm_eps: LayerNorm's epsilon, which the model then has; None leaves 1e-6, that of timm, torchvision and the
+            paper's code. The model's config does not keep another one.
 
     Returns:
         The library whose names they were: "timm", "torchvision", "transformers" or "Google".
 
     Raises:
         ValueError: If the file cannot be read, its names are of no library known here, or a weight is missing,
-            left over, or of another shape.
+            left over, of another shape, no number or none that the model's dtype holds.
+        TypeError: If the model is no `VisionTransformer`.
 
     Source: Section 3.2, for other sizes and another number of classes; chapter 08.
     """
+    if not isinstance(model, VisionTransformer):
+        raise TypeError(f"expected a VisionTransformer, got {type(model).__name__}; make one with its config")
+    check_rate("norm_eps", norm_eps or 0)
+    if old_grid is not None:
+        check_grid("old_grid", old_grid)
     state, library = convert_state_dict(_read(source) if isinstance(source, str | Path) else source)
     own = model.state_dict()
     if any(value.is_meta for value in own.values()):
-        raise ValueError(
-            "expected a model that holds numbers, got one on the meta device; make it on the CPU"
-        )
+        raise ValueError("expected a model with numbers, got one on the meta device; make it on the CPU")
     if not load_head:
         head = {key: value for key, value in own.items() if key.startswith("head.")}
         state = {key: value for key, value in state.items() if not key.startswith("head.")} | head
     _check_fit(state, own, model.cfg, library)
+    check_finite(state, next(model.parameters()).dtype, "fetch the weights again, as floats")
     if "pos_embed" in state and (old_grid or state["pos_embed"].shape != own["pos_embed"].shape):
         state["pos_embed"] = _fit_pos_embed(state["pos_embed"], model.cfg.grid, old_grid)
     model.load_state_dict(state)
+    for part in model.modules():
+        if norm_eps is not None and isinstance(part, nn.LayerNorm):
+            part.eps = norm_eps
     return library
 
 
@@ -97,9 +109,7 @@ def _read(path: str | Path) -> Mapping:
 
 
 def _load_torch(path: Path) -> Mapping:
-    with torch.serialization.safe_globals(
-        [argparse.Namespace]
-    ):  # full DINO checkpoints carry their arguments
+    with torch.serialization.safe_globals([argparse.Namespace]):  # which full DINO checkpoints carry
         return torch.load(path, map_location="cpu", weights_only=True)
 
 

@@ -118,7 +118,7 @@ def _unwrap(state: Mapping) -> Mapping:
 
     if not isinstance(state, Mapping):
         raise ValueError(
-            f"expected a state dict or a path, got {type(state).__name__}; pass model.state_dict()"
+            f"expected a state dict or a path, got {type(state).__name__}; try model.state_dict()"
         )
     if not any(map(is_array, state.values())):
         inner = next((state[name] for name in WRAPPERS if isinstance(state.get(name), Mapping)), None)
@@ -148,9 +148,8 @@ def _from_flax(key: str, value: Tensor) -> Tensor:
     if key == "patch_embed.proj.weight":
         return value.permute(3, 2, 0, 1)  # (P, P, C, D) -> (D, C, P, P)
     if re.search(r"attn\.[qkv]\.", key):
-        return (
-            value.flatten(-2).T if value.ndim == 3 else value.flatten()
-        )  # (D, h, d) -> (D, D); (h, d) -> (D,)
+        # (D, h, d) -> (D, D); (h, d) -> (D,)
+        return value.flatten(-2).T if value.ndim == 3 else value.flatten()
     if key.endswith("attn.proj.weight"):
         value = value.flatten(0, 1)  # (h, d, D) -> (D, D)
     return value.T if value.ndim == 2 else value

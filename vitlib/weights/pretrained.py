@@ -13,9 +13,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from vitlib.checks import check_finite, check_name
 from vitlib.config import CONFIGS
 from vitlib.evidence import RESULTS, write_atomic, write_json
-from vitlib.model.build import build_model
+from vitlib.model.build import MODELS, build_model
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 
@@ -47,15 +48,15 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
     Source: chapter 09.
     """
     folder = Path(folder)
-    if name not in list_pretrained(folder):
-        raise ValueError(
-            f"no model called {name!r}; there are: {', '.join(list_pretrained(folder)) or 'none yet'}"
-        )
+    if name not in (known := list_pretrained(folder)):
+        raise ValueError(f"no model called {name!r}; there are: {', '.join(known) or 'none yet'}")
     try:
         card = json.loads((folder / f"{name}.json").read_text())
+        check_name("the card's name", card["name"], "train the model again")
         model = build_model(CONFIGS[card.get("kind", "vit")](**card["config"]))
-        state = {key: value.float() for key, value in load_file(folder / f"{name}.safetensors").items()}
-        model.load_state_dict(state)
+        state = load_file(folder / f"{name}.safetensors")
+        check_finite(state, torch.float32, "it was damaged")
+        model.load_state_dict({key: value.float() for key, value in state.items()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
         raise ValueError(
             f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
@@ -77,23 +78,18 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
         The path of the weights.
 
     Raises:
-        ValueError: If the card has no name, or a weight does not fit into float16.
+        ValueError: If the card's name names no file, or a weight does not fit into float16.
+        TypeError: If it is another model.
 
     Source: chapter 09.
     """
-    if not card.get("name"):
-        raise ValueError('the card needs a "name", which names the files')
+    check_name('the card\'s "name"', card.get("name"), "it names the files")
     vit: Any = getattr(model, "encoder", model)
-    folder = Path(folder)
-    state = {
-        key: value.detach().to("cpu", torch.float16).contiguous() for key, value in vit.state_dict().items()
-    }
-    for key, value in state.items():
-        if not value.isfinite().all():
-            raise ValueError(
-                f"{key} holds numbers beyond float16's 65504, or NaN; the model has diverged, "
-                "train it again with a lower learning rate"
-            )
+    if not isinstance(vit, MODELS):
+        raise TypeError(f"expected a VisionTransformer or ResNet, got {type(vit).__name__}")
+    folder, state = Path(folder), {key: value.detach().cpu() for key, value in vit.state_dict().items()}
+    check_finite(state, torch.float16, "the model has diverged, train it again with a lower learning rate")
+    state = {key: value.half().contiguous() for key, value in state.items()}
     kind = {} if isinstance(vit, VisionTransformer) else {"kind": "resnet"}  # a card without it is a ViT's
     write_json(folder / f"{card['name']}.json", {**card, **kind, "config": asdict(vit.cfg)})
     return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))
