@@ -77,6 +77,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "insertion_curve": dict(ON, scores=SCORES),
     "integrated_gradients": ON,
     "intervene": ON,
+    "load_weights": dict(model=MODEL, source=MODEL.state_dict()),
     "logit_lens": ON,
     "lr_at": dict(step=0, total=9, base_lr=0.1),
     "mixup": dict(images=IMAGES, targets=TARGETS, alpha=0.8, generator=DRAW),

@@ -322,7 +322,7 @@ def test_a_name_that_leaves_the_folder(tmp_path, name):
 @pytest.mark.errors
 @pytest.mark.parametrize("model", [torch.nn.Linear(2, 2), None, {}])
 def test_a_model_of_another_kind_is_not_saved(tmp_path, model):
-    with pytest.raises(TypeError, match="expected a VisionTransformer or ResNet, got "):
+    with pytest.raises(ValueError, match="expected a VisionTransformer or ResNet, got "):
         vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
 
 

@@ -18,6 +18,24 @@ TRAIN = "train --preset drawn10 --limit 60 --set model.depth=1 model.embed_dim=1
 FINETUNE = "finetune run --data pets --limit 60"
 STUDY = "study run stems --data drawn10 --limit 60 --seeds 0 --set epochs=1 model.embed_dim=12 model.depth=1"
 FIELDS = (
+    *(
+        "flip=maybe",
+        "flip=3",
+        "flip=none",
+        "compile=maybe",
+        "seed=1.5",
+        "magnitude=11",
+        "lr=true",
+        "crop=1.5",
+    ),
+    *("model.qkv_bias=maybe", "crop=100000", "randaugment=1.5", "mixup=inf", "final_lr=inf", "mix_off=2"),
+    *(
+        "model.layer_scale=nan",
+        "epochs=true",
+        "model.mlp_ratio=abc",
+        "model.init_std=inf",
+        "model.depth=true",
+    ),
     *("crop=abc", "crop=-1", "crop=nan", "crop=none", "lr=none", "lr=abc", "lr=nan", "lr=inf", "lr=0", "lr="),
     *("model=3", "model=none", "model=cnn", "epochs=none", "epochs=1.5", "epochs=abc", "epochs=0"),
     *("batch_size=abc", "batch_size=0", "seed=-1", "seed=abc", "magnitude=abc", "magnitude=nan", "mixup=abc"),

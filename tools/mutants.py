@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -199,6 +200,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("-n", type=int, default=5, help="changes in a module (default: 5)")
     p.add_argument("--jobs", type=int, default=os.cpu_count(), help="at once (default: all cores)")
     args = p.parse_args(argv)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     os.chdir(ROOT)
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     wanted = ["vitlib"] if args.all else args.paths or changed(args.since)

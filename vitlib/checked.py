@@ -40,6 +40,7 @@ RANGES: dict[str, tuple[str, str]] = {
     "discard": ("[0, 1)", "0"),
     "alpha": ("(0, inf)", "0.8 (Mixup) or 1 (CutMix)"),
     "magnitude": ("[0, 10]", "9"),
+    "norm_eps": ("[0, 1)", "1e-6"),
     "init_std": ("[0, inf)", "0.02"),
     "mlp_ratio": ("(0, inf)", "4.0"),
 }
@@ -149,16 +150,17 @@ def _called(kind: Any) -> str:
 def _check_tensor(name: str, value: Tensor, kind: Any, sizes: dict[str, int]) -> None:
     """Refuse a tensor of another shape or dtype; `sizes` are those of the axes met so far in this call."""
     axes, shape, before = kind.dim_str.split(), tuple(value.shape), dict(sizes)
-    loose = axes[:1] != [] and axes[0].startswith(("*", "..."))
     if name == "images":
-        check_images(value, " ".join(["...", *axes[1:]] if loose else axes))
-    named = axes[1:] if loose else axes
-    got = shape[len(shape) - len(named) :] if loose else shape
-    fit = len(got) == len(named) and all(
-        size == (int(axis) if axis.isdigit() else sizes.setdefault(axis, size))
+        check_images(value, kind.dim_str.replace("*B", "..."))
+    loose = next((i for i, axis in enumerate(axes) if axis[0] in "*."), None)
+    named, got = axes, shape
+    if loose is not None:  # any number of axes in this place
+        after = len(axes) - loose - 1
+        named, got = axes[:loose] + axes[loose + 1 :], shape[:loose] + shape[max(loose, len(shape) - after) :]
+    if len(got) != len(named) or any(
+        size != (int(axis) if axis.isdigit() else sizes.setdefault(axis, size))
         for axis, size in zip(named, got, strict=True)
-    )
-    if not fit:
+    ):
         known = "".join(f", {axis} = {before[axis]}" for axis in dict.fromkeys(named) if axis in before)
         raise ValueError(f"expected {name} of shape ({', '.join(axes)}){known}, got {shape}")
     dtype, family = str(value.dtype).removeprefix("torch."), kind.__name__.split("[")[0].lower()

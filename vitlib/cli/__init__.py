@@ -14,7 +14,7 @@ from vitlib.train.parallel import launcher
 
 __all__ = ["main"]
 
-_MENDED = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
+_MENDED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -136,6 +136,7 @@ def split_validation(
     images, total = torch.as_tensor(images), len(images)
     labels = as_labels(labels, total)
     check_between("n", n, 1, total - 1)
+    check_between("a whole seed", seed, 0, 2**32 - 1)
     shuffled = np.random.default_rng(seed).permutation(total)
     y = labels.cpu().numpy()[shuffled]
     # Rank each image within its own class, from 0 to 1: the n smallest are then spread evenly.

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vitlib.checked import checked
-from vitlib.checks import check_choice, check_count, check_rate
+from vitlib.checks import check_choice
 
 __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 
@@ -53,7 +53,6 @@ def attention_rollout(
     """
     _check_maps(maps)
     check_choice("fusion", fusion, FUSIONS)
-    check_rate("discard", discard)
     T = maps.shape[-1]
     eye = torch.eye(T, dtype=maps.dtype, device=maps.device)
     rollout = eye.expand(maps.shape[1], -1, -1)  # (B, T, T)
@@ -94,7 +93,6 @@ def attention_distance(
     """
     _check_maps(maps)
     rows, cols = grid
-    check_count("patch_size", patch_size)
     if rows * cols + 1 != maps.shape[-1]:
         raise ValueError(
             f"a grid of {rows} x {cols} patches has {rows * cols + 1} tokens with CLS, "

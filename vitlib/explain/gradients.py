@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vitlib.checked import checked
-from vitlib.checks import check_count
 from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer
 
@@ -148,7 +147,6 @@ def integrated_gradients(
 
     Source: Sundararajan et al. 2017 (arXiv 1703.01365), Equation 1 and Section 5; chapter 14.
     """
-    check_count("steps", steps)
     with evaluated(model):
         classes = pick_targets(model, model(images.clone()).detach(), target)
         total = torch.zeros_like(images)

@@ -88,6 +88,7 @@ class Recipe:
     def __post_init__(self) -> None:
         check_fields(self)
         check_rate("warmup", self.warmup)
+        check_rate("crop", self.crop, min(self.model.image_shape))
         check_choice("objective", self.objective, _OBJECTIVES)
         check_known("optimizer", self.optimizer, OPTIMIZERS)
         check_known("schedule", self.schedule, SCHEDULES)

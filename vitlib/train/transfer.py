@@ -19,7 +19,6 @@ from jaxtyping import Float, Int64, Integer, Shaped
 from torch import Tensor, nn
 
 from vitlib.checked import checked
-from vitlib.checks import check_count
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import outputs
@@ -129,7 +128,6 @@ def sample_shots(labels: Integer[Tensor, " n"], shots: int, seed: int = 0) -> In
     >>> sample_shots(torch.tensor([1, 0, 1, 0, 0]), 2).shape
     torch.Size([4])
     """
-    check_count("shots", shots)
     numbers, dice = labels.cpu().numpy(), np.random.default_rng(seed)
     drawn = [
         dice.permutation(np.flatnonzero(numbers == label))[:shots]

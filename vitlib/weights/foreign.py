@@ -18,7 +18,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import check_finite, check_grid, check_rate
+from vitlib.checked import checked
+from vitlib.checks import check_finite
 from vitlib.config import ViTConfig
 from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
@@ -33,6 +34,7 @@ DAMAGE = (
 )
 
 
+@checked
 def load_weights(
     model: VisionTransformer,
     source: str | Path | Mapping,
@@ -63,15 +65,9 @@ def load_weights(
     Raises:
         ValueError: If the file cannot be read, its names are of no library known here, or a weight is missing,
             left over, of another shape, no number or none that the model's dtype holds.
-        TypeError: If the model is no `VisionTransformer`.
 
     Source: Section 3.2, for other sizes and another number of classes; chapter 08.
     """
-    if not isinstance(model, VisionTransformer):
-        raise TypeError(f"expected a VisionTransformer, got {type(model).__name__}; make one with its config")
-    check_rate("norm_eps", norm_eps or 0)
-    if old_grid is not None:
-        check_grid("old_grid", old_grid)
     state, library = convert_state_dict(_read(source) if isinstance(source, str | Path) else source)
     own = model.state_dict()
     if any(value.is_meta for value in own.values()):

@@ -78,15 +78,14 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
         The path of the weights.
 
     Raises:
-        ValueError: If the card's name names no file, or a weight does not fit into float16.
-        TypeError: If it is another model.
+        ValueError: If it is another model, the card's name names no file, or a weight does not fit into float16.
 
     Source: chapter 09.
     """
     check_name('the card\'s "name"', card.get("name"), "it names the files")
     vit: Any = getattr(model, "encoder", model)
     if not isinstance(vit, MODELS):
-        raise TypeError(f"expected a VisionTransformer or ResNet, got {type(vit).__name__}")
+        raise ValueError(f"expected a VisionTransformer or ResNet, got {type(vit).__name__}")
     folder, state = Path(folder), {key: value.detach().cpu() for key, value in vit.state_dict().items()}
     check_finite(state, torch.float16, "the model has diverged, train it again with a lower learning rate")
     state = {key: value.half().contiguous() for key, value in state.items()}
