@@ -64,11 +64,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     `RANGES`. What two arguments together exclude, the function checks itself.
     """
     signature = inspect.signature(function)
+    usual = {name: parameter.default for name, parameter in signature.parameters.items()}
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given = signature.bind(*args, **kwargs).arguments
-        usual = {name: parameter.default for name, parameter in signature.parameters.items()}
         check_values(
             _hints(function), {name: value for name, value in given.items() if value is not usual[name]}
         )
