@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 SMALL = [
     *("-m", "vitlib", "train", "--preset", "drawn10", "--validate", "--device", "cpu"),
@@ -52,6 +53,10 @@ def test_two_processes_train_like_one_and_go_on_after_a_kill(tmp_path):
         assert said.count("wrote ") == 1, said  # the first process alone speaks
     losses = "train_loss", "val_loss"
     torch.testing.assert_close(curve(together, *losses), curve(alone, *losses), atol=2e-4, rtol=0)
+    one, two = (load_file(next(out.glob("*.safetensors"))) for out in (alone, together))
+    assert one.keys() == two.keys() and len(one) > 10
+    for name in one:
+        torch.testing.assert_close(two[name].float(), one[name].float(), atol=2e-3, rtol=0, msg=name)
     assert log(together)["command"].startswith("torchrun --nproc-per-node=2 -m vitlib train")
 
     killed = tmp_path / "killed"
