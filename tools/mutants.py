@@ -197,7 +197,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("paths", nargs="*", help="modules, or folders of them (default: what has changed)")
     p.add_argument("--all", action="store_true", help="every module; writes tools/mutants.json")
     p.add_argument("--since", default="HEAD~1", metavar="COMMIT", help="what `changed` is compared with")
-    p.add_argument("-n", type=int, default=5, help="changes in a module (default: 5)")
+    p.add_argument("-n", type=int, default=3, help="changes in a module (default: 3)")
     p.add_argument("--jobs", type=int, default=os.cpu_count(), help="at once (default: all cores)")
     args = p.parse_args(argv)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
