@@ -88,7 +88,7 @@ def unpatchify(
 
 
 @checked
-def conv_to_linear(weight: Float[Tensor, "D C P P"]) -> Float[Tensor, "D PPC"]:
+def conv_to_linear(weight: Shaped[Tensor, "D C P P"]) -> Shaped[Tensor, "D PPC"]:
     """The weight of a `LinearPatchEmbed` that computes what a convolution with `weight` computes.
 
     Args:
