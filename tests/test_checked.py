@@ -150,7 +150,7 @@ def bad_calls():
                     yield pytest.param(name, argument, value, id=f"{name}-{argument}-{wrong}")
 
 
-@pytest.mark.parametrize("name, argument, value", bad_calls())
+@pytest.mark.parametrize("name, argument, value", list(bad_calls()))
 def test_it_is_refused_in_words_of_our_own(name, argument, value):
     with pytest.raises((ValueError, TypeError)) as refused:
         getattr(vl, name)(**{**CALLS[name], argument: value})
