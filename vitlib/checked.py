@@ -115,6 +115,8 @@ def _fits(value: Any, kind: Any) -> bool:
     origin, parts = get_origin(kind) or kind, get_args(kind)
     if origin is Literal:
         return value in parts
+    if isinstance(kind, UnionType):
+        return any(_fits(value, part) for part in parts)
     if origin is tuple and parts and ... not in parts:
         return isinstance(value, tuple | list) and len(value) == len(parts) and all(map(_fits, value, parts))
     if hasattr(kind, "dim_str"):

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.checks import as_pair, check_choice
 from vitlib.data.dataset import Dataset
 
@@ -32,6 +33,7 @@ _TURNED = re.compile(rb"\x12\x01\x03\0\x01\0\0\0[\x02-\x08]|\x01\x12\0\x03\0\0\0
 _SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
+@checked
 def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) -> UInt8[Tensor, "3 H W"]:
     """Reads a photograph, in RGB, and makes it the wanted size.
 
@@ -85,6 +87,7 @@ def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) 
     return torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))  # (H, W, 3) -> (3, H, W)
 
 
+@checked
 def load_folder(path: str | Path, img_size: int | tuple[int, int] = 32) -> Dataset:
     """Reads a folder that holds one folder of images for each class.
 
@@ -153,6 +156,7 @@ def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
     return data.hold_out(len(data) // 10)
 
 
+@checked
 def sample_image(
     name: str = "astronaut", img_size: int | tuple[int, int] | None = None
 ) -> UInt8[Tensor, "3 H W"]:

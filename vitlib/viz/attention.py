@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.viz.card import Card, draw_pixels, image_table, panels
 from vitlib.viz.inputs import checked_titles, image_array, patch_grid
 from vitlib.viz.style import BLACK, STYLE
@@ -25,6 +26,7 @@ __all__ = ["attention_grid", "attention_overlay", "show_attention_from_patch"]
 
 
 @rc_context(STYLE)
+@checked
 def attention_overlay(
     image: Tensor,
     weights: Tensor,
@@ -74,6 +76,7 @@ def attention_overlay(
 
 
 @rc_context(STYLE)
+@checked
 def attention_grid(
     image: Tensor,
     maps: Tensor,
@@ -123,6 +126,7 @@ def attention_grid(
 
 
 @rc_context(STYLE)
+@checked
 def show_attention_from_patch(
     image: Tensor,
     maps: Tensor,

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from vitlib.checked import checked
 from vitlib.checks import check_count
 from vitlib.viz.card import Card, text_size
 from vitlib.viz.style import CARD, DPI, INK, INNER_WIDTH, LINESTYLES, MARKERS, PALETTE, SMALL, STYLE, TEXT
@@ -19,6 +20,7 @@ __all__ = ["curve_panels", "learning_curves", "plot_lines"]
 
 
 @rc_context(STYLE)
+@checked
 def plot_lines(
     series: Mapping[str, Sequence],
     xlabel: str,
@@ -79,6 +81,7 @@ def plot_lines(
 
 
 @rc_context(STYLE)
+@checked
 def learning_curves(results: Mapping[str, Mapping]) -> Figure:
     """Loss and accuracy by epoch: held-out images solid, training images dashed.
 
@@ -125,6 +128,7 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
 
 
 @rc_context(STYLE)
+@checked
 def curve_panels(
     panels: Mapping[str, Mapping[str, Sequence]], xlabel: str, ylabel: str, *, cols: int = 4
 ) -> Figure:

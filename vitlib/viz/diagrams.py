@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.config import ViTConfig
 from vitlib.model.patches import patchify
 from vitlib.viz.card import Card, draw_pixels, panels, small_text, text_size
@@ -24,6 +25,7 @@ __all__ = ["architecture", "number_grid", "shape_flow"]
 
 
 @rc_context(STYLE)
+@checked
 def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
     """A picture of a few numbers beside its tokens; each number keeps the tint and letter of its patch.
 
@@ -74,6 +76,7 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
 
 
 @rc_context(STYLE)
+@checked
 def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
     """A whole ViT from photograph to logits, with its norms, its residual connections and every shape.
 
@@ -173,6 +176,7 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
 
 
 @rc_context(STYLE)
+@checked
 def shape_flow(
     flows: Mapping[str, Mapping[str, Sequence[int]]],
     inside: Sequence[str] = (),

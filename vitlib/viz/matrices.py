@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from vitlib.checked import checked
 from vitlib.viz.card import Card, image_table, panels, small_text, text_size
 from vitlib.viz.inputs import checked_titles, class_array, patch_grid
 from vitlib.viz.style import BLACK, CARD, EDGE, ERRORS, INK, MUTED, SMALL, STYLE, WIDTH
@@ -21,6 +22,7 @@ __all__ = ["confusion_matrix", "heat_maps", "similarity_maps"]
 
 
 @rc_context(STYLE)
+@checked
 def heat_maps(
     maps: Tensor | Sequence,
     titles: Sequence[str] | None = None,
@@ -105,6 +107,7 @@ def _name(fig: Card, axes: list[Axes], rows: Sequence[str], columns: Sequence[st
 
 
 @rc_context(STYLE)
+@checked
 def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: Sequence[str]) -> Figure:
     """Which classes are taken for which: a row for each truth, a column for each answer.
 
@@ -167,6 +170,7 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
 
 
 @rc_context(STYLE)
+@checked
 def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> Figure:
     """How alike the positions are: at each patch's place, a small map of its similarity to every patch, from -1 to 1.
 

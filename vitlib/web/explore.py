@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from jaxtyping import UInt8
 from torch import Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.checks import check_choice, check_dtype, check_images
 from vitlib.web.export import SCRIPTS, check_runs_in_a_page, scores_script, web_script
 
@@ -39,6 +40,7 @@ class Explorer:
         )
 
 
+@checked
 def explore(
     model: nn.Module,
     images: UInt8[Tensor, "n 3 H W"],

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vitlib.checked import checked
 from vitlib.data.dataset import class_names, normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
@@ -46,6 +47,7 @@ def check_runs_in_a_page(model: object) -> VisionTransformer:
     return model
 
 
+@checked
 def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
     """Write a model as a script for `vit.js`, atomically.
 
