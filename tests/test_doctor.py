@@ -537,7 +537,7 @@ def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsy
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"model": "vit"}, "expected a model, a torch.nn.Module, got str"),
+        ({"model": "vit"}, "model must be a Module, got 'vit'"),
         ({"model": vit().requires_grad_(False)}, "model.requires_grad_"),
         ({"images": RAW.numpy()}, "expected images of shape"),
         ({"images": (255 * RAW).to(torch.uint8)}, "use vl.normalize"),

@@ -429,10 +429,19 @@ def test_every_series_has_its_own_marker_and_line():
         (lambda: viz.learning_curves({"a": {"epochs": []}}), r"results\['a'\]"),
         (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT, ("a", "b")), r"\(4, 2\).*got \(4, 3\)"),
         (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS.log(), RIGHT, NAMES), "softmax"),
-        (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT[:2], NAMES), "labels as 4 integers"),
+        (
+            lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT[:2], NAMES),
+            "labels: expected as many labels as images, 4 whole numbers",
+        ),
         (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT.float(), NAMES), "float32"),
-        (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT + 3, NAMES), "from 0 to 2"),
-        (lambda: viz.confusion_matrix(RIGHT, RIGHT[:2], NAMES), "preds as 4"),
+        (
+            lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, RIGHT + 3, NAMES),
+            r"labels in \[0, 3\), got 3 to 5",
+        ),
+        (
+            lambda: viz.confusion_matrix(RIGHT, RIGHT[:2], NAMES),
+            "preds: expected as many labels as images, 4",
+        ),
         (lambda: viz.confusion_matrix(RIGHT, RIGHT, NAMES * 5), "2 to 12 classes, got 15"),
         (lambda: viz.confusion_matrix([[1, 2], [3, 4]], None, NAMES), r"\(3, 3\).*got \(2, 2\)"),
         (lambda: viz.attention_overlay(rand(3, 8, 8), maps(17)), "expected 4 x 4 = 16 patches, got 17"),

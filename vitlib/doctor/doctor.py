@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from vitlib.checks import check_dtype, check_images, check_labels
+from vitlib.checked import checked
+from vitlib.checks import check_labels
 from vitlib.doctor import model as of_model
 from vitlib.doctor import training as of_training
 from vitlib.doctor.case import FIT, Case, Finding, output_of
@@ -31,6 +32,7 @@ GIVEN: dict[str, Callable[[Case, Any], Iterator[Finding]]] = {
 }
 
 
+@checked
 def doctor(
     model: nn.Module,
     images: Float[Tensor, "B C H W"],
@@ -130,18 +132,11 @@ def _as_found(device: torch.device) -> Iterator[None]:
             torch.set_float32_matmul_precision(precision)
 
 
-def _check_arguments(model: object, images: Tensor, labels: object) -> None:
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"expected a model, a torch.nn.Module, got {type(model).__name__}")
+def _check_arguments(model: nn.Module, images: Tensor, labels: Tensor) -> None:
     if not any(p.requires_grad for p in model.parameters()):
         raise ValueError("expected a model with parameters to train, got none; model.requires_grad_(True)")
     if getattr(getattr(model, "cfg", None), "num_classes", None) == 0:
         raise ValueError("expected a model with classes, got num_classes 0; vl.replace_head(model, K)")
-    check_images(images)
-    check_dtype(images, "float", "use vl.normalize(images)")
-    if not isinstance(labels, Tensor) or labels.shape != images.shape[:1] or labels.is_floating_point():
-        got = f"{labels.dtype} {tuple(labels.shape)}" if isinstance(labels, Tensor) else type(labels).__name__
-        raise ValueError(f"expected an integer label for each of {len(images)} images, got {got}")
     if len(images) < 2 * FIT:
         raise ValueError(f"expected at least {2 * FIT} images, got {len(images)}; 64 are good")
     if len(labels.unique()) < 2:

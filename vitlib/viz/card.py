@@ -118,8 +118,6 @@ def panels(
     if cols is None:
         cols = max(1, min(n, max_cols, int(INNER_WIDTH / (width + 0.08))))
         cols = -(-n // -(-n // cols))
-    if not isinstance(cols, int) or cols < 1:
-        raise ValueError(f"cols must be a positive integer, got {cols!r}")
     rows = -(-n // cols)
     side = min(max_side, INNER_WIDTH / cols - 0.08)
     card = Card(

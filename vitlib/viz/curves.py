@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vitlib.checked import checked
-from vitlib.checks import check_count
 from vitlib.viz.card import Card, text_size
 from vitlib.viz.style import CARD, DPI, INK, INNER_WIDTH, LINESTYLES, MARKERS, PALETTE, SMALL, STYLE, TEXT
 
@@ -150,7 +149,6 @@ def curve_panels(
     """
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
     _check_number_of_curves(names)
-    check_count("cols", cols)
     rows = -(-len(panels) // cols)
     fig = Card(1.5 * rows + 1.0)
     for k, (title, series) in enumerate(panels.items()):

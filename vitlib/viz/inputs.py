@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vitlib.checks import as_labels
+
 
 def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndarray]:
     """Checked images as float arrays (H, W, 3) in [0, 1]."""
@@ -47,16 +49,10 @@ def image_array(image: Tensor) -> np.ndarray:
 
 def class_array(what: str, values: Tensor | Sequence, n: int, num_classes: int) -> np.ndarray:
     """Checked class numbers, (n,)."""
-    array = np.asarray(values)
-    if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(
-            f"expected {what} as {n} integers, shape ({n},), got {array.dtype} of shape {array.shape}"
-        )
-    if n and not 0 <= array.min() <= array.max() < num_classes:
-        raise ValueError(
-            f"{what} must be from 0 to {num_classes - 1}, got {array.min()} to {array.max()}; check `classes`"
-        )
-    return array
+    try:
+        return as_labels(values, n, num_classes).cpu().numpy()
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
 
 
 def patch_grid(n: int, grid: tuple[int, int] | None) -> tuple[int, int]:

@@ -184,8 +184,6 @@ def _draw_tile(ax: Axes, tile: np.ndarray, x: int, y: int) -> None:
 
 def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
     """(rows, cols, P, P, 3) from an image or from its patches."""
-    if patch_size < 1:
-        raise ValueError(f"patch_size must be a positive integer, got {patch_size!r}")
     if getattr(image, "ndim", 0) == 2:
         side = round(len(image) ** 0.5)
         if side**2 != len(image):
