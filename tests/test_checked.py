@@ -18,6 +18,7 @@ from torch import Generator, Tensor, nn
 
 import vitlib as vl
 from vitlib.checked import NAMED, RANGES, checked
+from vitlib.checks import as_labels, check_labels
 
 pytestmark = pytest.mark.errors
 
@@ -286,3 +287,30 @@ def test_evaluate_takes_labels_that_can_be_converted(labels):
 def test_evaluate_refuses_labels_that_name_no_class(labels):
     with pytest.raises(ValueError, match="expected"):
         vl.evaluate(MODEL, IMAGES, torch.tensor(labels))
+
+
+def test_an_array_of_numpy_is_told_the_way_to_a_tensor():
+    with pytest.raises(ValueError, match=r"got ndarray; turn .*torch.from_numpy"):
+        vl.grad_cam(MODEL, IMAGES.numpy())
+    with pytest.raises(ValueError, match="maps must be a tensor"):
+        vl.attention_entropy(MAPS.numpy())
+
+
+def test_images_of_another_precision_are_refused_unless_autocast_takes_them():
+    for images in (IMAGES.double(), IMAGES.half()):
+        with pytest.raises(
+            ValueError, match=r"dtype float32, got torch.float(64|16); images.to\(torch.float32\)"
+        ):
+            MODEL(images)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert MODEL(IMAGES.half()).shape == (3, 4)
+
+
+@pytest.mark.parametrize("bad", [[0, -1, 1], [0, 4, 1]], ids=str)
+def test_labels_end_where_the_classes_do(bad):
+    labels = torch.tensor(bad)
+    with pytest.raises(ValueError, match=r"labels in \[0, 4\)"):
+        as_labels(labels, 3, 4)
+    with pytest.raises(ValueError, match=r"labels in \[0, 4\)"):
+        check_labels(labels, 4)
+    assert as_labels([0, 3, 1], 3, 4).dtype == torch.int64

@@ -15,6 +15,7 @@ import torch
 
 import vitlib as vl
 from vitlib.cli import main, task
+from vitlib.cli.options import settings
 from vitlib.data import dataset
 
 SMALL = [
@@ -247,3 +248,10 @@ def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
     assert process.returncode == 130, error
     assert "the same command or call goes on from there" in error and "Traceback" not in error
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] > 0
+
+
+def test_words_of_set_become_what_they_say():
+    said = ["a=true", "b=False", "c=none", "d=3", "e=0.5", "f=1e-3", "g=adamw"]
+    told = {"a": True, "b": False, "c": None, "d": 3, "e": 0.5, "f": 1e-3, "g": "adamw"}
+    found = settings(said, ())
+    assert found == told and all(type(found[key]) is type(value) for key, value in told.items())
