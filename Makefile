@@ -17,7 +17,7 @@ STAMP := $(VENV)/made-from-$(shell cksum < requirements.txt | tr ' ' '-')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test serve pdf lab clean venv set-url refresh bench mutants lock
+.PHONY: help book test serve pdf lab clean venv set-url refresh bench campaign mutants lock
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -60,6 +60,9 @@ refresh: book  ## store in the notebooks what they printed, for git (images are 
 
 bench: $(STAMP)  ## compare with other libraries' speed: make bench ARGS="--threads 1 --clock cpu"
 	@$(BIN)/python -m tools.bench $(ARGS)
+
+campaign: $(STAMP)  ## thousands of examples, kills and damaged files: up to half an hour
+	@$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m campaign tests/test_campaign.py
 
 mutants: $(STAMP)  ## do the tests notice small changes of vitlib? make mutants ARGS="vitlib/train -n 9"
 	@$(BIN)/python -m pip install --quiet cosmic-ray==8.7.0

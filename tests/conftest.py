@@ -31,7 +31,9 @@ settings.load_profile("book")
 def pytest_collection_modifyitems(config, items):
     """Leaves tests marked ``errors`` out of the run that enforces shapes, and others where they are not asked for."""
     asked = config.option.markexpr
-    without = ["errors"] * TYPECHECK + [name for name in ("weekly", "network") if name not in asked]
+    without = ["errors"] * TYPECHECK + [
+        name for name in ("weekly", "network", "campaign") if name not in asked
+    ]
     left_out = [item for item in items if any(map(item.get_closest_marker, without))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

@@ -110,3 +110,18 @@ def test_what_is_no_checkpoint_at_all_is_refused(tmp_path, content):
     torch.save(content, tmp_path / "checkpoint.pt")
     with pytest.raises(ValueError, match="is not a whole checkpoint .*start anew with resume=False"):
         load_checkpoint(tmp_path / "checkpoint.pt", {}, torch.device("cpu"))
+
+
+@pytest.mark.errors
+def test_a_flipped_bit_in_a_weight_is_noticed(tmp_path):
+    """`torch.load` reads on and gives other numbers; the file's own checksums tell."""
+    path, cpu = tmp_path / "checkpoint.pt", torch.device("cpu")
+    weight = torch.arange(1000.0)
+    parts = {"step": 1, "log": {}, "optimizer": {}, "ema": None, "sums": torch.zeros(2)}
+    torch.save({"identity": {}, "model": {"w": weight}, **parts}, path)
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(weight[500:510].numpy().tobytes()) + 3] ^= 1
+    path.write_bytes(raw)
+    assert not torch.equal(torch.load(path)["model"]["w"], weight)
+    with pytest.raises(ValueError, match="is not a whole checkpoint .*start anew with resume=False"):
+        load_checkpoint(path, {}, cpu)

@@ -73,3 +73,8 @@ def test_layer_scale():
     layer, x = vl.LayerScale(4, 0.1), torch.randn(2, 3, 4)
     torch.testing.assert_close(layer(x), x * 0.1)
     assert layer.gamma.shape == (4,) and layer.gamma.requires_grad
+
+
+def test_layer_scale_may_start_at_a_whole_number():
+    assert torch.equal(vl.LayerScale(3, 1).gamma, torch.ones(3))
+    vl.VisionTransformer(vl.ViTConfig(img_size=8, embed_dim=12, depth=1, num_heads=2, layer_scale=1))

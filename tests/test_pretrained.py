@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, replace
@@ -36,6 +37,8 @@ def saved(folder, name="tiny", cfg=TINY, seed=0) -> vl.VisionTransformer:
 def test_round_trip(tmp_path, cfg):
     model = saved(tmp_path / "new folder", cfg=cfg).eval()
     loaded, card = vl.load_pretrained("tiny", tmp_path / "new folder")
+    raw = (tmp_path / "new folder/tiny.safetensors").read_bytes()
+    assert card.pop("sha256") == hashlib.sha256(raw).hexdigest()
     assert loaded.cfg == cfg and not loaded.training
     assert card == {
         "name": "tiny",
@@ -69,6 +72,7 @@ def test_a_resnets_card_tells_what_it_is(tmp_path):
     vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
     loaded, card = vl.load_pretrained("tiny", tmp_path)
     assert type(loaded) is vl.ResNet and loaded.cfg == cfg and not loaded.training
+    assert len(card.pop("sha256")) == 64
     assert card == {"name": "tiny", "kind": "resnet", "config": json.loads(json.dumps(asdict(cfg)))}
     assert torch.equal(loaded.stem.conv.weight, model.stem.conv.weight.half().float())
 
@@ -95,12 +99,10 @@ def test_a_failed_save_leaves_the_old_model(tmp_path, monkeypatch, error):
     saved(tmp_path, seed=0)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
 
-    def half_way(state, path):
-        with open(path, "wb") as file:
-            file.write(b"half")
+    def half_way(file):
         raise error("stop")
 
-    monkeypatch.setattr("vitlib.weights.pretrained.save_file", half_way)
+    monkeypatch.setattr("vitlib.evidence.os.fsync", half_way)
     with pytest.raises(error):
         saved(tmp_path, seed=1)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
@@ -167,6 +169,12 @@ def forget(key):
     return damage
 
 
+def forget_the_sum(folder):
+    card = json.loads((folder / "tiny.json").read_text())
+    del card["sha256"]
+    (folder / "tiny.json").write_text(json.dumps(card))
+
+
 def add_a_key(path):
     save_file({**load_file(path), "extra": torch.zeros(1)}, path)
 
@@ -188,9 +196,12 @@ def reshape_the_head(path):
         reshape_the_head,
     ],
 )
-def test_damaged_weights(tmp_path, damage):
+@pytest.mark.parametrize("known", [True, False], ids=["by its sha256", "by what is in it"])
+def test_damaged_weights(tmp_path, damage, known):
     saved(tmp_path)
     damage(tmp_path / "tiny.safetensors")
+    if not known:
+        forget_the_sum(tmp_path)
     with pytest.raises(
         ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"
     ):
@@ -333,5 +344,6 @@ def test_weights_on_disk_that_are_no_numbers(tmp_path, value):
     state = load_file(tmp_path / "tiny.safetensors")
     state["head.bias"][0] = value
     save_file(state, tmp_path / "tiny.safetensors")
+    forget_the_sum(tmp_path)
     with pytest.raises(ValueError, match=r"damaged or incomplete \(head.bias holds numbers beyond float32"):
         vl.load_pretrained("tiny", tmp_path)

@@ -90,7 +90,7 @@ class LayerScale(nn.Module):
     @checked
     def __init__(self, embed_dim: int, init_value: float) -> None:
         super().__init__()
-        self.gamma = nn.Parameter(torch.full((embed_dim,), init_value))
+        self.gamma = nn.Parameter(torch.full((embed_dim,), float(init_value)))
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         return x * self.gamma

@@ -8,6 +8,7 @@ import signal
 import struct
 import sys
 import threading
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ __all__ = ["Stopped", "checksum", "differences", "load_checkpoint", "polite_inte
 # what reading a damaged file was seen to raise
 _DAMAGE = (
     *(RuntimeError, OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
-    *(pickle.UnpicklingError, struct.error),
+    *(pickle.UnpicklingError, struct.error, zipfile.BadZipFile),
 )
 
 
@@ -74,6 +75,9 @@ def load_checkpoint(path: Path, identity: dict, device: torch.device, usual: dic
     """
     anew = "delete it, or start anew with resume=False (--no-resume)"
     try:
+        with zipfile.ZipFile(path) as archive:  # torch.load does not look at its checksums
+            if broken := archive.testzip():
+                raise ValueError(broken)
         state = torch.load(path, map_location=device, weights_only=True)
         theirs = dict(state["identity"])
     except _DAMAGE as error:

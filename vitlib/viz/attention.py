@@ -190,11 +190,12 @@ def _coloured(
 ) -> list[np.ndarray]:
     """Each of k rows of weights as colours over the grey image, about `pixels` high or wide, up to twice that."""
     weights = weights.detach().cpu().float()
-    if weights.ndim not in (1, 2) or not (weights >= 0).all() or not weights.isfinite().all():
+    fits = weights.ndim in (1, 2) and weights.numel()
+    if not fits or not (weights >= 0).all() or not weights.isfinite().all():
+        values = f" with values from {weights.min():.3g} to {weights.max():.3g}" if weights.numel() else ""
         raise ValueError(
-            f"expected weights of shape (N,) or (k, N), finite and 0 or more, "
-            f"got shape {tuple(weights.shape)} with values from {weights.min():.3g} to "
-            f"{weights.max():.3g}; use attention weights, not scores"
+            f"expected weights of shape (N,) or (k, N), finite and 0 or more, got shape {tuple(weights.shape)}"
+            f"{values}; use attention weights, not scores"
         )
     if not 0 < gamma < float("inf") or not 0 <= floor <= 1:
         raise ValueError(f"expected gamma above 0 and floor in [0, 1], got gamma={gamma}, floor={floor}")

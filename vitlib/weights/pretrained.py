@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import textwrap
 from dataclasses import asdict
@@ -10,7 +11,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import nn
 
 from vitlib.checks import check_finite, check_name
@@ -54,7 +55,11 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
         card = json.loads((folder / f"{name}.json").read_text())
         check_name("the card's name", card["name"], "train the model again")
         model = build_model(CONFIGS[card.get("kind", "vit")](**card["config"]))
-        state = load_file(folder / f"{name}.safetensors")
+        raw = (folder / f"{name}.safetensors").read_bytes()
+        digest = hashlib.sha256(raw).hexdigest()
+        if card.get("sha256", digest) != digest:
+            raise ValueError("the weights are not those that its card knows by their sha256")
+        state = load(raw)
         check_finite(state, torch.float32, "it was damaged")
         model.load_state_dict({key: value.float() for key, value in state.items()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
@@ -66,12 +71,13 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
 
 
 def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
-    """Write a model's weights in float16 and its card, each atomically.
+    """Write a model's weights in float16 and its card, each atomically; a pair that does not match is not loaded.
 
     Args:
         model: A `VisionTransformer` or `ResNet`, or a `MaskedPatchModel`, whose encoder is written; any device, any
             float dtype.
-        card: What is known of the run; `card["name"]` names the files, "config" is filled in, and "kind", for a ResNet.
+        card: What is known of the run; `card["name"]` names the files; "config", the weights' "sha256" and, for a
+            ResNet, "kind" are filled in.
         folder: Made if needed.
 
     Returns:
@@ -90,5 +96,8 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     check_finite(state, torch.float16, "the model has diverged, train it again with a lower learning rate")
     state = {key: value.half().contiguous() for key, value in state.items()}
     kind = {} if isinstance(vit, VisionTransformer) else {"kind": "resnet"}  # a card without it is a ViT's
-    write_json(folder / f"{card['name']}.json", {**card, **kind, "config": asdict(vit.cfg)})
-    return write_atomic(folder / f"{card['name']}.safetensors", lambda path: save_file(state, path))
+    raw = save(state)
+    about = {"config": asdict(vit.cfg), "sha256": hashlib.sha256(raw).hexdigest()}
+    path = write_atomic(folder / f"{card['name']}.safetensors", raw)
+    write_json(folder / f"{card['name']}.json", {**card, **kind, **about})
+    return path

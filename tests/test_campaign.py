@@ -1,0 +1,281 @@
+"""Thousands of examples, kills and damaged files. Only by `pytest -m campaign` (`make campaign`): it takes minutes.
+
+What hypothesis tries: 5,000 examples a property. What is broken on purpose: 50 runs by kill -9 at any moment, 500
+files cut off and 500 with one bit turned, of each kind. A damaged file is refused in words, or gives what was in it.
+An archive is held to its MD5 before it is unpacked (`test_data`). Results in JSON have no checksum: there a turned
+digit shows in git alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_checked import CALLS, function_of, public
+
+import vitlib as vl
+
+pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
+
+MANY = settings(max_examples=5000, suppress_health_check=list(HealthCheck), database=None)
+COUNT = 500
+sides = st.integers(1, 6)
+JUNK = st.one_of(
+    *(st.none(), st.booleans(), st.integers(-9, 40), st.floats(width=32), st.text(max_size=3), st.just([])),
+    st.lists(st.integers(-2, 9), max_size=4).map(tuple),
+    st.lists(st.integers(1, 5), max_size=5).map(lambda shape: torch.zeros(shape)),
+    st.lists(st.integers(1, 4), max_size=5).map(lambda shape: torch.ones(shape, dtype=torch.int64)),
+)
+
+
+# ---------------------------------------------------------------------------------------------------- properties
+
+
+@MANY
+@given(B=st.integers(0, 3), C=sides, rows=sides, cols=sides, P=sides, seed=st.integers(0, 99))
+def test_patches_are_put_back(B, C, rows, cols, P, seed):
+    images = torch.rand(B, C, rows * P, cols * P, generator=torch.Generator().manual_seed(seed))
+    patches = vl.patchify(images, P)
+    assert patches.shape == (B, rows * cols, P * P * C)
+    assert torch.equal(vl.unpatchify(patches, P, (rows * P, cols * P)), images)
+
+
+@MANY
+@given(old=st.tuples(sides, sides), new=st.tuples(sides, sides), D=sides, prefix=st.integers(0, 2))
+def test_positions_are_resampled_and_the_prefix_stays(old, new, D, prefix):
+    table = torch.rand(1, prefix + old[0] * old[1], D, generator=torch.Generator().manual_seed(0))
+    if len(table[0]) == prefix + 1 and prefix == 0:
+        table = table.contiguous()
+    found = vl.resample_pos_embed(table, new, old, prefix)
+    assert found.shape == (1, prefix + new[0] * new[1], D) and torch.equal(
+        found[:, :prefix], table[:, :prefix]
+    )
+    assert old != new or torch.equal(found, table)
+    flat = vl.resample_pos_embed(torch.ones_like(table), new, old, prefix)
+    torch.testing.assert_close(flat, torch.ones_like(flat))
+
+
+@MANY
+@given(
+    total=st.integers(1, 300),
+    share=st.floats(0, 0.99),
+    peak=st.floats(1e-6, 10),
+    end=st.floats(0, 1),
+    schedule=st.sampled_from(["cosine", "linear", "constant"]),
+)
+def test_rates_go_up_to_the_peak_and_then_towards_the_end(total, share, peak, end, schedule):
+    warmup, final = int(share * total), end * peak
+    rates = [vl.lr_at(step, total, peak, warmup, schedule, final) for step in range(total + 1)]
+    assert all(a <= b * (1 + 1e-9) for a, b in zip(rates[:warmup], rates[1 : warmup + 1], strict=True))
+    assert all(a >= b * (1 - 1e-9) for a, b in zip(rates[warmup:], rates[warmup + 1 :], strict=False))
+    assert math.isclose(max(rates), peak) and math.isclose(
+        rates[-1], peak if schedule == "constant" else final, abs_tol=1e-12
+    )
+
+
+@MANY
+@given(
+    n=st.integers(1, 6),
+    H=st.integers(5, 12),
+    W=st.integers(5, 12),
+    seed=st.integers(0, 10**6),
+    crop=st.integers(0, 4),
+    flip=st.booleans(),
+    ops=st.integers(0, 3),
+    magnitude=st.floats(0, 10),
+    erasing=st.floats(0, 1),
+    mixup=st.sampled_from([0.0, 0.1, 0.8, 4.0]),
+    cutmix=st.sampled_from([0.0, 0.1, 1.0, 4.0]),
+    smoothing=st.floats(0, 0.9),
+)
+def test_augmented_images_stay_images_and_targets_whole(n, H, W, seed, smoothing, ops, **fields):
+    g = torch.Generator().manual_seed(seed)
+    images = torch.randint(0, 256, (n, 3, H, W), dtype=torch.uint8, generator=g)
+    labels = torch.randint(0, 7, (n,), generator=g)
+    recipe = vl.Recipe(label_smoothing=smoothing, randaugment=ops, **fields)
+    x, y = vl.augment_batch(images, labels, recipe, 7, g)
+    assert x.shape == images.shape and x.dtype == torch.float32 and 0 <= x.min() and x.max() <= 1
+    assert y.min() >= 0 and torch.allclose(y.sum(1), torch.ones(n), atol=1e-5)
+
+
+@MANY
+@given(n=st.integers(1, 5), N=st.integers(2, 70), ratio=st.floats(0.01, 0.99), seed=st.integers(0, 10**6))
+def test_as_many_patches_are_corrupted_as_asked(n, N, ratio, seed):
+    count = round(ratio * N)
+    if not 0 < count < N:
+        with pytest.raises(ValueError, match="corrupts"):
+            vl.corrupt_patches(n, N, ratio, torch.Generator())
+        return
+    mask, source, corrupted = vl.corrupt_patches(n, N, ratio, torch.Generator().manual_seed(seed))
+    assert corrupted.shape == (n, count) and all(len(set(row)) == count for row in corrupted.tolist())
+    touched = mask | (source != torch.arange(N))
+    assert not touched.scatter(1, corrupted, False).any()  # nothing else is changed
+
+
+@pytest.mark.parametrize("kind", [vl.Recipe, vl.ViTConfig, vl.ResNetConfig])
+def test_fields_are_refused_in_words_or_go_through_json(kind):
+    names = [field.name for field in dataclasses.fields(kind) if field.name != "model"]
+
+    @MANY
+    @given(st.dictionaries(st.sampled_from(names), JUNK, min_size=1, max_size=2))
+    def try_them(fields):
+        try:
+            config = kind(**fields)
+        except ValueError as error:
+            assert len(str(error)) > 15
+            return
+        plain = json.loads(json.dumps(dataclasses.asdict(config)))
+        if kind is vl.Recipe:
+            plain["model"] = config.model
+        assert kind(**plain) == config
+
+    try_them()
+
+
+def test_no_junk_ends_in_an_error_of_somebody_else():
+    quick = sorted(CALLS.keys() - {"train_model", "ViTConfig", "ResNetConfig", "Recipe", "sample_image"})
+
+    @MANY
+    @given(st.sampled_from(quick), st.data())
+    def try_it(name, data):
+        typed = sorted(
+            CALLS[name].keys() & function_of(name).__annotations__.keys()
+        )  # not "anything with a crop"
+        argument = data.draw(st.sampled_from(typed))
+        value = data.draw(JUNK)
+        try:
+            public(name)(**{**CALLS[name], argument: value})
+        except (ValueError, TypeError):
+            pass
+
+    try_it()
+
+
+# -------------------------------------------------------------------------------------------------------- kills
+
+RUN = """
+import sys, torch, vitlib as vl
+torch.set_num_threads(1)
+g = torch.Generator().manual_seed(0)
+images = torch.randint(0, 256, (96, 3, 16, 16), dtype=torch.uint8, generator=g)
+labels = torch.randint(0, 4, (96,), generator=g)
+recipe = vl.recipe("modern", "full", epochs=8, batch_size=16, **{"model.img_size": 16, "model.num_classes": 4,
+    "model.embed_dim": 24, "model.depth": 2, "model.num_heads": 2, "model.drop_rate": 0.1})
+import vitlib.train.loop as loop
+loop.CHECKPOINT_SECONDS = 0.05
+result = vl.train_model(recipe, (images[16:], labels[16:]), (images[:16], labels[:16]), out=sys.argv[1],
+    device="cpu", progress=False)
+torch.save({"model": result["model"].state_dict(), "epochs": [{k: v for k, v in row.items() if "s" != k[-1:]}
+    for row in result["epochs"]]}, sys.argv[2])
+"""
+
+
+def start(folder, end) -> subprocess.Popen:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", RUN, str(folder), str(end)], env=environment)
+
+
+def assert_same(one, other) -> None:
+    assert one["epochs"] == other["epochs"] and one["model"].keys() == other["model"].keys()
+    assert all(torch.equal(one["model"][key], other["model"][key]) for key in one["model"])
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path):
+    began = time.monotonic()
+    assert start(tmp_path / "whole", tmp_path / "whole.pt").wait() == 0
+    took, whole, dice = time.monotonic() - began, torch.load(tmp_path / "whole.pt"), random.Random(0)
+    kills = runs = 0
+    while kills < 50:
+        folder, end = tmp_path / f"run{runs}", tmp_path / f"run{runs}.pt"
+        process = start(folder, end)
+        try:
+            process.wait(timeout=dice.uniform(0.2, 1.0) * took)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+        if process.returncode == 0:  # whole at last
+            assert_same(torch.load(end), whole)
+            runs += 1
+    assert start(folder, end).wait() == 0
+    assert_same(torch.load(end), whole)
+
+
+def test_two_processes_in_one_folder_leave_a_whole_run(tmp_path):
+    assert start(tmp_path / "alone", tmp_path / "alone.pt").wait() == 0
+    both = [start(tmp_path / "shared", tmp_path / f"{i}.pt") for i in range(2)]
+    ended = [process.wait() for process in both]
+    assert 0 in ended
+    again = start(tmp_path / "shared", tmp_path / "again.pt")
+    assert again.wait() == 0
+    assert_same(torch.load(tmp_path / "again.pt"), torch.load(tmp_path / "alone.pt"))
+
+
+# ------------------------------------------------------------------------------------------------- damaged files
+
+
+def damaged(raw: bytes, seed: str):
+    """COUNT files cut off, COUNT with a bit turned; the first bytes, where headers are, more often."""
+    dice = random.Random(seed)
+    for i in range(COUNT):
+        yield raw[: dice.randrange(len(raw))]
+        place = dice.randrange(min(len(raw), 2000)) if i % 4 == 0 else dice.randrange(len(raw))
+        yield raw[:place] + bytes([raw[place] ^ 1 << dice.randrange(8)]) + raw[place + 1 :]
+
+
+def refused_or_equal(path, raw: bytes, read, whole) -> int:
+    """How many of the damaged files were refused in words; the others gave what was in the whole one."""
+    refused = 0
+    for content in damaged(raw, path.name):
+        path.write_bytes(content)
+        try:
+            found = read()
+        except (ValueError, OSError) as error:
+            assert len(str(error)) > 20
+            refused += 1
+        else:
+            assert whole(found)
+    path.write_bytes(raw)
+    return refused
+
+
+def test_damaged_checkpoints(tmp_path):
+    recipe = vl.Recipe("t", CALLS["VisionTransformer"]["cfg"], epochs=2, batch_size=8, ema_decay=0.9, crop=2)
+    images = torch.randint(
+        0, 256, (16, 3, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
+    )
+    data = images, torch.arange(16) % 4
+
+    def train(minutes=None):
+        options = dict(out=tmp_path, device="cpu", progress=False, budget_minutes=minutes)
+        return vl.train_model(recipe, data, **options)["model"].state_dict()
+
+    weights = train()
+    path = tmp_path / "checkpoint.pt"
+    same = lambda found: all(torch.equal(found[key], weights[key]) for key in weights)  # noqa: E731
+    assert refused_or_equal(path, path.read_bytes(), train, same) > 1.7 * COUNT
+
+
+def test_damaged_weights_and_cards(tmp_path):
+    model = vl.VisionTransformer(CALLS["VisionTransformer"]["cfg"])
+    path = vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
+    weights = vl.load_pretrained("tiny", tmp_path)[0].state_dict()
+
+    def same(found):
+        return all(torch.equal(found[0].state_dict()[key], weights[key]) for key in weights)
+
+    read = lambda: vl.load_pretrained("tiny", tmp_path)  # noqa: E731
+    assert refused_or_equal(path, path.read_bytes(), read, same) == 2 * COUNT
+    card = tmp_path / "tiny.json"
+    assert refused_or_equal(card, card.read_bytes(), read, same) > COUNT
