@@ -86,6 +86,47 @@ def test_adamw_decays_decoupled():
     torch.testing.assert_close(model.weight.detach(), before * (1 - 0.1 * 0.5))
 
 
+def steps_by_hand(name: str, w: torch.Tensor, gradients: list[torch.Tensor], lr: float, decay: float):
+    """The weights after each gradient, by the formulas of the papers."""
+    m = v = torch.zeros_like(w)
+    for t, g in enumerate(gradients, start=1):
+        if name == "adamw":
+            w = w - lr * decay * w
+        else:
+            g = g + decay * w
+        if name == "sgd":
+            m = 0.9 * m + g
+            w = w - lr * m
+        else:
+            m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+            w = w - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
+        yield w
+
+
+@pytest.mark.parametrize("name", ["adamw", "adam", "sgd"])
+def test_each_optimizer_steps_as_its_formula_says(name):
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3).double()
+    # gradients of every size, also so small that Adam's 1e-8 matters
+    gradients = {
+        p: torch.randn(6, *p.shape, dtype=p.dtype) * 10.0 ** -torch.arange(8) for p in [model.weight]
+    }
+    gradients[model.bias] = torch.randn(6, 3, dtype=torch.float64)
+    for g in gradients.values():
+        g[3] = 0  # the running mean square falls, too
+    expected = [
+        list(steps_by_hand(name, p.detach().clone(), list(g), 0.03, decay))
+        for (p, g), decay in zip(gradients.items(), (0.2, 0.0), strict=True)
+    ]
+    optimizer = vl.build_optimizer(model, SimpleNamespace(optimizer=name, lr=0.03, weight_decay=0.2))
+    for t in range(6):
+        for p, g in gradients.items():
+            p.grad = g[t].clone()
+        optimizer.step()
+        for p, theirs in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(p.detach(), theirs[t], rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("schedule", "golden"),
     [
