@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 
 import pytest
@@ -156,6 +157,22 @@ def test_ema_warms_up_and_follows_by_hand():
         expected = d * expected + (1 - d) * target
         assert ema.model.weight.item() == pytest.approx(expected, rel=1e-6)
     assert not ema.model.training and not ema.model.weight.requires_grad
+
+
+def test_ema_comes_back_whole_and_goes_on_as_if_never_stopped():
+    torch.manual_seed(0)
+    model = nn.Linear(2, 2)
+    ema, other = vl.EMA(model, 0.9), vl.EMA(nn.Linear(2, 2), 0.9)
+    for again in (False, True):
+        for p in model.parameters():
+            nn.init.normal_(p)
+        ema.update(model)
+        if again:
+            other.update(model)
+        else:
+            other.load_state_dict(copy.deepcopy(ema.state_dict()))
+        assert other.updates == ema.updates and torch.equal(other.model.weight, ema.model.weight)
+    assert not torch.equal(ema.model.weight, model.weight)
 
 
 def test_ema_copies_buffers_and_keeps_its_state():
