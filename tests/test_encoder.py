@@ -44,6 +44,8 @@ def test_post_norm_is_the_transformer_of_2017():
 def test_the_orders_share_their_weights():
     assert random_block("pre").state_dict().keys() == random_block("post").state_dict().keys()
     assert issubclass(vl.PostNormBlock, vl.Block)
+    block = random_block(layer_scale=0.1)
+    assert len(list(block.parameters())) == len(block.state_dict()), "but no part shares another's"
 
 
 @pytest.mark.parametrize(
