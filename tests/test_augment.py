@@ -224,6 +224,7 @@ def test_translation_moves_by_its_share_of_the_side():
     ("call", "message"),
     [
         (lambda g: vl.random_crop(pictures(), 16, g), r"padding must be in \[0, 16\), got 16"),
+        (lambda g: vl.random_crop(pictures(2, 8, 12), 8, g), r"padding must be in \[0, 8\), got 8"),
         (lambda g: vl.random_crop(pictures()[0], 2, g), r"got \(3, 16, 16\); add the batch axis"),
         (lambda g: vl.random_flip(pictures().long(), g), "got torch.int64; convert"),
         (lambda g: vl.mixup(pictures(), torch.eye(8), 0.0, g), "alpha must be a number above 0, got 0.0"),

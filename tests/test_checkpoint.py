@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 from dataclasses import dataclass, field
 
 import pytest
 import torch
+from killed import killed_at
 
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
-from vitlib.train.checkpoint import differences, load_checkpoint
+from vitlib.train.checkpoint import differences, load_checkpoint, save_checkpoint
 from vitlib.train.recipe import RECIPES, Recipe, recipe, usual_fields
 from vitlib.train.run import train_model
 
@@ -78,6 +81,25 @@ def test_a_field_that_came_later_and_has_another_value_is_refused(tmp_path):
         load_checkpoint(
             tmp_path / "checkpoint.pt", identity, torch.device("cpu"), {"recipe": usual_fields(SMALL)}
         )
+
+
+@pytest.mark.parametrize(("number", "step", "logged"), [(1, 1, 1), (2, 2, 1)])
+def test_killed_while_saving_the_checkpoint_is_whole_and_its_log_not_ahead_of_it(
+    tmp_path, number, step, logged
+):
+    """A log that is ahead of its checkpoint would tell of steps that are lost."""
+    path = tmp_path / "checkpoint.pt"
+
+    def save(step):
+        save_checkpoint(path, STATE | {"identity": {}, "step": step, "log": {"step": step}})
+
+    save(1)
+    killed_at("replace", number, lambda: save(2))
+    assert load_checkpoint(path, {}, torch.device("cpu"))["step"] == step
+    assert json.loads((tmp_path / "log.json").read_text()) == {"step": logged}
+    save(3)
+    assert load_checkpoint(path, {}, torch.device("cpu"))["step"] == 3
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint.pt", "log.json"]
 
 
 STATE = {"step": 1, "log": {}, "model": {}, "optimizer": {}, "ema": None, "sums": torch.zeros(2)}

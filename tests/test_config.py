@@ -41,6 +41,14 @@ def test_what_follows_from_the_fields():
     assert vl.ViTConfig(img_size=64).image_shape == (64, 64)
 
 
+@pytest.mark.parametrize(
+    ("width", "ratio", "hidden"), [(12, 2.3, 27), (96, 8 / 3, 256), (10, 0.19, 1), (7, 1, 7)]
+)
+def test_the_mlps_width_is_rounded_down(width, ratio, hidden):
+    cfg = vl.ViTConfig(img_size=8, embed_dim=width, num_heads=1, depth=1, mlp_ratio=ratio)
+    assert cfg.hidden_dim == vl.VisionTransformer(cfg).blocks[0].mlp.fc1.out_features == hidden
+
+
 @pytest.mark.parametrize("cfg", [vl.ViTConfig(), vl.ViTConfig(img_size=(32, 64), layer_scale=1e-5)])
 def test_a_config_survives_json_and_pickle(cfg):
     assert vl.ViTConfig(**json.loads(json.dumps(asdict(cfg)))) == cfg

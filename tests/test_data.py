@@ -24,6 +24,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from killed import killed_at
 
 from vitlib.cli import main
 from vitlib.data import cifar10, dataset, download, photos
@@ -750,6 +751,36 @@ def test_killed_while_unpacking_the_next_run_clears_up(small, archive, tmp_path)
     (tmp_path / PART).write_bytes(archive)
     get(tmp_path, content=archive)
     assert left_in(tmp_path) == [FOLDER]
+
+
+@pytest.mark.parametrize(("number", "kept"), [(1, [b"old"]), (2, None)])
+def test_killed_while_unpacking_a_folder_is_the_old_one_or_none(tmp_path, number, kept):
+    """Never half of the new one; the same call then goes on from the archive."""
+    target = tmp_path / FOLDER
+    target.mkdir()
+    (target / "a").write_bytes(b"old")
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(pack({f"{FOLDER}/a": b"new", f"{FOLDER}/b": b"new"}))
+    killed_at("replace", number, lambda: download.unpack(path, target, lambda folder: None))
+    assert (sorted(p.read_bytes() for p in target.iterdir()) if target.exists() else None) == kept
+    assert download.unpack(path, target, lambda folder: None) == target
+    assert [p.read_bytes() for p in target.iterdir()] == [b"new", b"new"]
+    assert left_in(tmp_path) == ["a.tar.gz", FOLDER]
+
+
+def test_an_old_folder_stays_until_the_new_one_was_checked(tmp_path):
+    target, path = tmp_path / FOLDER, tmp_path / "a.tar.gz"
+    path.write_bytes(pack({f"{FOLDER}/a": b"new"}))
+    target.mkdir()
+    (target / "a").write_bytes(b"old")
+
+    def check(folder):
+        assert (folder / "a").read_bytes() == b"new" and (target / "a").read_bytes() == b"old"
+        raise ValueError("not what was expected")
+
+    with pytest.raises(ValueError, match="not what was expected"):
+        download.unpack(path, target, check)
+    assert (target / "a").read_bytes() == b"old" and left_in(tmp_path) == ["a.tar.gz", FOLDER]
 
 
 # --------------------------------------------------------------------------------------------- the command line

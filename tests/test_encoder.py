@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import torch
+from torch.nn import functional as F
 
 import vitlib as vl
 from vitlib.model.encoder import BLOCKS
@@ -43,6 +44,39 @@ def test_post_norm_is_the_transformer_of_2017():
 def test_the_orders_share_their_weights():
     assert random_block("pre").state_dict().keys() == random_block("post").state_dict().keys()
     assert issubclass(vl.PostNormBlock, vl.Block)
+    block = random_block(layer_scale=0.1)
+    assert len(list(block.parameters())) == len(block.state_dict()), "but no part shares another's"
+
+
+@pytest.mark.parametrize(
+    "rates", [(0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.6), (0.2, 0.1, 0.4)], ids=str
+)
+@pytest.mark.parametrize("order", BLOCKS)
+def test_in_training_every_drop_scale_and_bias_is_in_its_place(order, rates):
+    """Rates of dropout, dropout on the attention weights, and DropPath."""
+    drop, attn_drop, path = rates
+    names = ("drop_rate", "attn_drop_rate", "drop_path")
+    block = random_block(order, layer_scale=0.1, act="relu", **dict(zip(names, rates, strict=True))).train()
+    x, bias = torch.randn(9, 5, 12), torch.randn(1, 3, 5, 5)
+
+    def attention(x):
+        q, k, v = (part.unflatten(2, (3, 4)).transpose(1, 2) for part in block.attn.qkv(x).chunk(3, dim=2))
+        read = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=attn_drop)
+        return block.ls1.gamma * F.dropout(block.attn.proj(read.transpose(1, 2).flatten(2)), drop)
+
+    def mlp(x):
+        hidden = F.dropout(F.relu(block.mlp.fc1(x)), drop)
+        return block.ls2.gamma * F.dropout(block.mlp.fc2(hidden), drop)
+
+    def some(branch):
+        return branch * (torch.rand(9, 1, 1) >= path) / (1 - path) if path else branch
+
+    torch.manual_seed(1)
+    out = block(x, bias)
+    torch.manual_seed(1)
+    for branch, layer in ((attention, block.norm1), (mlp, block.norm2)):
+        x = x + some(branch(norm(layer, x))) if order == "pre" else norm(layer, x + some(branch(x)))
+    torch.testing.assert_close(out, x, **CLOSE)
 
 
 @pytest.mark.parametrize("order", BLOCKS)

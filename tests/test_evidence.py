@@ -7,6 +7,7 @@ import stat
 import sys
 
 import pytest
+from killed import killed_at
 
 import vitlib as vl
 from vitlib import evidence
@@ -68,6 +69,17 @@ def test_write_atomic_where_nothing_can_be_written(tmp_path):
         finally:
             tmp_path.chmod(0o700)
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("content", [b"new", lambda part: part.write_bytes(b"new")])
+def test_write_atomic_killed_at_the_last_moment_leaves_the_old_file(tmp_path, call, content):
+    path = evidence.write_atomic(tmp_path / "file", b"old")
+    killed_at(call, 1, lambda: evidence.write_atomic(path, content))
+    assert path.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["file", "file.part"]
+    assert (tmp_path / "file.part").read_bytes() == b"new", "beside it, on the same disk"
+    evidence.write_atomic(path, content)
+    assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file"]
 
 
 def test_write_json_refuses_half_way_and_keeps_the_old(tmp_path):

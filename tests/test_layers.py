@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from scipy import stats
+from torch import nn
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.model.layers import ACTIVATIONS
+from vitlib.model.layers import ACTIVATIONS, init_projection
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,20 @@ def test_mlp_is_two_layers_and_an_activation(act, function):
 def test_mlp_treats_each_token_alone():
     layer, x = vl.Mlp(6, 10), torch.randn(2, 3, 6)
     torch.testing.assert_close(layer(x)[:, 1:2], layer(x[:, 1:2]))
+
+
+def test_mlp_drops_out_after_the_activation_and_at_the_end():
+    layer, x = vl.Mlp(6, 10, drop_rate=0.3).train(), torch.randn(4, 3, 6)
+    torch.manual_seed(1)
+    out = layer(x)
+    torch.manual_seed(1)
+    hidden = F.dropout(F.gelu(x @ layer.fc1.weight.T + layer.fc1.bias), 0.3)
+    torch.testing.assert_close(out, F.dropout(hidden @ layer.fc2.weight.T + layer.fc2.bias, 0.3))
+
+
+def test_mlp_is_as_wide_as_told():
+    shapes = {name: tuple(p.shape) for name, p in vl.Mlp(6, 10).named_parameters()}
+    assert shapes == {"fc1.weight": (10, 6), "fc1.bias": (10,), "fc2.weight": (6, 10), "fc2.bias": (6,)}
 
 
 def test_mlp_drops_out_twice():
@@ -73,8 +89,19 @@ def test_layer_scale():
     layer, x = vl.LayerScale(4, 0.1), torch.randn(2, 3, 4)
     torch.testing.assert_close(layer(x), x * 0.1)
     assert layer.gamma.shape == (4,) and layer.gamma.requires_grad
+    layer(x).sum().backward()
+    torch.testing.assert_close(layer.gamma.grad, x.sum((0, 1)))
 
 
 def test_layer_scale_may_start_at_a_whole_number():
     assert torch.equal(vl.LayerScale(3, 1).gamma, torch.ones(3))
     vl.VisionTransformer(vl.ViTConfig(img_size=8, embed_dim=12, depth=1, num_heads=2, layer_scale=1))
+
+
+@pytest.mark.parametrize("layer", [nn.Conv2d(3, 256, 4), nn.Linear(48, 256)], ids=str)
+def test_a_projection_starts_as_a_normal_of_one_over_the_root_of_its_inputs(layer):
+    torch.manual_seed(0)
+    assert init_projection(layer) is layer and not layer.bias.any()
+    weights = layer.weight.detach().flatten().numpy()
+    assert stats.kstest(weights, stats.norm(0, 48**-0.5).cdf).pvalue > 1e-5
+    assert weights.std() == pytest.approx(48**-0.5, rel=0.03) and abs(weights.mean()) < 0.007

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 
 import pytest
@@ -86,6 +87,47 @@ def test_adamw_decays_decoupled():
     torch.testing.assert_close(model.weight.detach(), before * (1 - 0.1 * 0.5))
 
 
+def steps_by_hand(name: str, w: torch.Tensor, gradients: list[torch.Tensor], lr: float, decay: float):
+    """The weights after each gradient, by the formulas of the papers."""
+    m = v = torch.zeros_like(w)
+    for t, g in enumerate(gradients, start=1):
+        if name == "adamw":
+            w = w - lr * decay * w
+        else:
+            g = g + decay * w
+        if name == "sgd":
+            m = 0.9 * m + g
+            w = w - lr * m
+        else:
+            m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+            w = w - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
+        yield w
+
+
+@pytest.mark.parametrize("name", ["adamw", "adam", "sgd"])
+def test_each_optimizer_steps_as_its_formula_says(name):
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3).double()
+    # gradients of every size, also so small that Adam's 1e-8 matters
+    gradients = {
+        p: torch.randn(6, *p.shape, dtype=p.dtype) * 10.0 ** -torch.arange(8) for p in [model.weight]
+    }
+    gradients[model.bias] = torch.randn(6, 3, dtype=torch.float64)
+    for g in gradients.values():
+        g[3] = 0  # the running mean square falls, too
+    expected = [
+        list(steps_by_hand(name, p.detach().clone(), list(g), 0.03, decay))
+        for (p, g), decay in zip(gradients.items(), (0.2, 0.0), strict=True)
+    ]
+    optimizer = vl.build_optimizer(model, SimpleNamespace(optimizer=name, lr=0.03, weight_decay=0.2))
+    for t in range(6):
+        for p, g in gradients.items():
+            p.grad = g[t].clone()
+        optimizer.step()
+        for p, theirs in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(p.detach(), theirs[t], rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("schedule", "golden"),
     [
@@ -115,6 +157,22 @@ def test_ema_warms_up_and_follows_by_hand():
         expected = d * expected + (1 - d) * target
         assert ema.model.weight.item() == pytest.approx(expected, rel=1e-6)
     assert not ema.model.training and not ema.model.weight.requires_grad
+
+
+def test_ema_comes_back_whole_and_goes_on_as_if_never_stopped():
+    torch.manual_seed(0)
+    model = nn.Linear(2, 2)
+    ema, other = vl.EMA(model, 0.9), vl.EMA(nn.Linear(2, 2), 0.9)
+    for again in (False, True):
+        for p in model.parameters():
+            nn.init.normal_(p)
+        ema.update(model)
+        if again:
+            other.update(model)
+        else:
+            other.load_state_dict(copy.deepcopy(ema.state_dict()))
+        assert other.updates == ema.updates and torch.equal(other.model.weight, ema.model.weight)
+    assert not torch.equal(ema.model.weight, model.weight)
 
 
 def test_ema_copies_buffers_and_keeps_its_state():

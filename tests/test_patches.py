@@ -108,6 +108,49 @@ def test_overlapping_patches_share_pixels():
     assert reach(vl.OverlapPatchEmbed(3, 1, 8), 4, 9) == (5, 5)  # 2P - 1
 
 
+@pytest.mark.parametrize(("P", "margin"), [(4, 2), (3, 1)])
+def test_overlapping_patches_see_black_beyond_the_border(P, margin):
+    layer, images = vl.OverlapPatchEmbed(P, 3, 8), torch.randn(2, 3, 2 * P, 3 * P)
+    framed = torch.zeros(2, 3, 2 * P + 2 * margin, 3 * P + 2 * margin)
+    framed[:, :, margin:-margin, margin:-margin] = images
+    expected = F.conv2d(framed, layer.proj.weight, layer.proj.bias, stride=P)
+    torch.testing.assert_close(layer(images), expected.flatten(2).transpose(1, 2), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("P", "D", "widths"), [(8, 48, (12, 24, 48)), (8, 16, (8, 8, 16)), (4, 24, (12, 24)), (2, 12, (12,))]
+)
+def test_the_stem_is_small_convolutions_each_with_a_norm_over_the_image_and_relu(P, D, widths):
+    stem, x = vl.ConvStem(P, 3, D), torch.randn(2, 3, 2 * P, 3 * P)
+    expected, before = {}, 3
+    for i, width in enumerate(widths):
+        expected |= {f"stem.{3 * i}.weight": (width, before, 3, 3)}
+        expected |= {f"stem.{3 * i + 1}.weight": (width,), f"stem.{3 * i + 1}.bias": (width,)}
+        before = width
+    expected |= {"proj.weight": (D, before, 1, 1), "proj.bias": (D,)}
+    assert {name: tuple(p.shape) for name, p in stem.state_dict().items()} == expected
+    for p in stem.parameters():  # else the norms multiply by 1 and add 0
+        torch.nn.init.normal_(p, std=0.5)
+    tokens, weights = stem(x), stem.state_dict()
+    for i in range(len(widths)):
+        conv, gain, shift = list(weights.values())[3 * i : 3 * i + 3]
+        x = F.conv2d(F.pad(x, (1, 1, 1, 1)), conv, stride=2)
+        mean, variance = x.mean((1, 2, 3), keepdim=True), x.var((1, 2, 3), correction=0, keepdim=True)
+        x = (x - mean) / (variance + 1e-5).sqrt() * gain[:, None, None] + shift[:, None, None]
+        x = x.clamp_min(0)
+    by_rows = torch.stack([x[:, :, row, col] for row in range(2) for col in range(3)], dim=1)
+    by_hand = by_rows @ weights["proj.weight"].flatten(1).T + weights["proj.bias"]
+    torch.testing.assert_close(tokens, by_hand, rtol=1e-4, atol=1e-4)
+
+
+def test_a_dark_image_is_normalised_by_what_little_it_has():
+    """The stem's epsilon shows where the pixels hardly differ."""
+    stem, x = vl.ConvStem(2, 1, 4), 1e-3 * torch.randn(1, 1, 4, 4)
+    seen = F.conv2d(F.pad(x, (1, 1, 1, 1)), stem.stem[0].weight, stride=2)
+    spread = (seen.var(correction=0) + 1e-5).sqrt()
+    torch.testing.assert_close(stem.stem[:2](x), (seen - seen.mean()) / spread, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", PATCH_EMBEDS)
 def test_tokens_start_with_the_pixels_variance(kind):
     torch.manual_seed(0)

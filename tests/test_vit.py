@@ -312,6 +312,29 @@ def test_without_a_head_the_features_come_out():
     assert torch.equal(model(x), model.forward_features(x)[:, 0])
 
 
+@pytest.mark.parametrize("pos_embed", ["learned", "sincos2d", "none"])
+def test_dropout_comes_after_the_positions(pos_embed):
+    """Whole tokens' channels are 0, their positions, too; CLS as well as patches."""
+    model = make(replace(TINY, drop_rate=0.4, attn_drop_rate=0.1, pos_embed=pos_embed), lively=True)
+    x = images_for(model.cfg)
+    kept = model.embed(x)
+    model.train()
+    torch.manual_seed(1)
+    out = model.embed(x)
+    torch.manual_seed(1)
+    torch.testing.assert_close(out, F.dropout(kept, 0.4))
+    assert (out[:, 0] == 0).any() and (out[:, 1:] == 0).any()
+
+
+def test_each_rate_and_each_epsilon_reaches_its_place():
+    model = make(replace(TINY, drop_rate=0.4, attn_drop_rate=0.1, act="relu"))
+    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.4}
+    assert [block.attn.attn_drop_rate for block in model.blocks] == [0.1, 0.1]
+    assert all(isinstance(block.mlp.act, torch.nn.ReLU) for block in model.blocks)
+    norms = [module.eps for module in model.modules() if isinstance(module, torch.nn.LayerNorm)]
+    assert norms == [1e-6] * 5
+
+
 def test_drop_path_grows_linearly_to_the_last_block():
     model = make(replace(TINY, depth=5, drop_path_rate=0.2))
     assert [block.drop_path.p for block in model.blocks] == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])

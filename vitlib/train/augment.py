@@ -223,7 +223,8 @@ def random_erasing(images: Images, generator: Generator, p: float = 0.25) -> Flo
     B, _, H, W = images.shape
     area = torch.empty(B).uniform_(0.02, 1 / 3, generator=generator)
     ratio = torch.empty(B).uniform_(-math.log(3), math.log(3), generator=generator).exp()
-    box = _boxes((area * ratio).sqrt() * H, (area / ratio).sqrt() * W, H, W, generator)
+    side = math.sqrt(H * W)  # so that the box's sides have this ratio on oblong images, too
+    box = _boxes((area * ratio).sqrt() * side, (area / ratio).sqrt() * side, H, W, generator)
     box &= (torch.rand(B, generator=generator) < p).view(B, 1, 1)
     return images.masked_fill(box.unsqueeze(1).to(images.device), 0.5)
 
