@@ -11,19 +11,18 @@ a longer one may.
 What was made small: 10,000 images of 32 pixels for 12 epochs or 48, a model of 0.3 million parameters, patches of 8.
 Regularisation is made for longer training and larger models: what it costs here says little about those.
 
-- adding decay helps: open, -15.7 ± 0.8 points (standard error, n = 2); about 19 seeds would decide.
-- adding AdamW helps: open, +15.6 ± 1.0 points (standard error, n = 2); about 33 seeds would decide.
-- adding warm-up and cosine helps: open, +1.3 ± 0.7 points (standard error, n = 2); about 17 seeds would decide.
-- adding crop helps: open, -0.5 ± 0.0 points (standard error, n = 2); about 3 seeds would decide.
-- adding RandAugment helps: open, -3.1 ± 0.4 points (standard error, n = 2); about 6 seeds would decide.
-- adding Mixup and CutMix helps: open, -3.2 ± 0.1 points (standard error, n = 2); about 3 seeds would decide.
-- adding DropPath helps: open, -0.2 ± 1.0 points (standard error, n = 2); about 29 seeds would decide.
-- adding label smoothing helps: open, -0.0 ± 0.8 points (standard error, n = 2); about 19 seeds would decide.
-- adding EMA helps: open, -0.0 ± 0.1 points (standard error, n = 2); about 3 seeds would decide.
-- leaving out decay alone costs accuracy: open, +0.5 ± 0.2 points (standard error, n = 2); about 3 seeds would decide.
-- leaving out AdamW alone costs accuracy: open, +13.4 ± 0.4 points (standard error, n = 2); about 5 seeds would decide.
-- leaving out warm-up and cosine alone costs accuracy: open, -1.5 ± 0.5 points (standard error, n = 2); about 8 seeds
-  would decide.
+- adding decay helps: differs, -16.6 ± 1.0 points (standard error, n = 3).
+- adding AdamW helps: agrees, +16.7 ± 1.3 points (standard error, n = 3).
+- adding warm-up and cosine helps: open, +0.6 ± 0.8 points (standard error, n = 3); about 32 seeds would decide.
+- adding crop helps: differs, -0.7 ± 0.2 points (standard error, n = 3).
+- adding RandAugment helps: differs, -3.0 ± 0.3 points (standard error, n = 3).
+- adding Mixup and CutMix helps: differs, -3.5 ± 0.4 points (standard error, n = 3).
+- adding DropPath helps: open, -0.2 ± 0.6 points (standard error, n = 3); about 15 seeds would decide.
+- adding label smoothing helps: open, +0.1 ± 0.5 points (standard error, n = 3); about 11 seeds would decide.
+- adding EMA helps: differs, -0.1 ± 0.1 points (standard error, n = 3).
+- leaving out decay alone costs accuracy: open, +0.2 ± 0.3 points (standard error, n = 3); about 5 seeds would decide.
+- leaving out AdamW alone costs accuracy: agrees, +13.1 ± 0.4 points (standard error, n = 3).
+- leaving out warm-up and cosine alone costs accuracy: differs, -2.1 ± 0.7 points (standard error, n = 3).
 - leaving out crop alone costs accuracy: open, +0.2 ± 0.2 points (standard error, n = 2); about 3 seeds would decide.
 - leaving out RandAugment alone costs accuracy: open, -3.2 ± 0.2 points (standard error, n = 2); about 3 seeds would
   decide.
@@ -31,15 +30,16 @@ Regularisation is made for longer training and larger models: what it costs here
   would decide.
 - leaving out DropPath alone costs accuracy: open, +0.3 ± 0.1 points (standard error, n = 2); about 3 seeds would
   decide.
-- leaving out label smoothing alone costs accuracy: open.
-- RandAugment, Mixup and CutMix together help: open, -6.3 ± 0.5 points (standard error, n = 2); about 8 seeds would
+- leaving out label smoothing alone costs accuracy: open, +0.2 ± 0.5 points (standard error, n = 2); about 9 seeds would
   decide.
-- RandAugment, Mixup and CutMix together help, four times as long: open.
-- all together are ahead of the plain recipe: open, -5.8 ± 0.2 points (standard error, n = 2); about 3 seeds would
-  decide.
-- all together are ahead of the plain recipe, four times as long: open.
+- RandAugment, Mixup and CutMix together help: differs, -6.5 ± 0.4 points (standard error, n = 3).
+- RandAugment, Mixup and CutMix together help, four times as long: open, -5.7 ± 0.3 points (standard error, n = 2);
+  about 3 seeds would decide.
+- all together are ahead of the plain recipe: differs, -6.7 ± 0.8 points (standard error, n = 3).
+- all together are ahead of the plain recipe, four times as long: open, +5.1 ± 0.1 points (standard error, n = 2); about
+  3 seeds would decide.
 
-39 runs on CIFAR-10 (JPEG q75) with 2 seeds took 134 minutes: `python -m vitlib study run recipe-ladder --data cifar10
+57 runs on CIFAR-10 (JPEG q75) with 3 seeds took 204 minutes: `python -m vitlib study run recipe-ladder --data cifar10
 --threads 1`
 """
 
