@@ -95,8 +95,9 @@ def close(ours: torch.Tensor, theirs: np.ndarray, atol: float) -> None:
 
 @pytest.mark.parametrize("shape", (*SHAPES, (3, 40, 26)), ids=str)  # "equalize" leaves small ones as they are
 @pytest.mark.parametrize("name", PHOTOMETRIC)
-def test_an_operation_on_colours_is_that_of_pil(name, shape):
-    images = smooth_pictures(len(STRENGTHS), shape)
+@pytest.mark.parametrize("contrast", [1, 8])
+def test_an_operation_on_colours_is_that_of_pil(name, shape, contrast):
+    images = smooth_pictures(len(STRENGTHS), shape) // contrast + 10 * (contrast - 1)
     ours = PHOTOMETRIC[name](images / 255, torch.tensor(STRENGTHS).view(-1, 1, 1, 1)).clamp(0, 1) * 255
     for s, image, out in zip(STRENGTHS, images.numpy(), ours, strict=True):
         theirs = by_pil(name, image, s)
