@@ -21,7 +21,7 @@ Image = pytest.importorskip("PIL.Image")
 ImageEnhance = pytest.importorskip("PIL.ImageEnhance")
 ImageOps = pytest.importorskip("PIL.ImageOps")
 
-STRENGTHS = (-1.0, -0.63, -0.2, 0.2, 0.5, 0.9, 1.0)
+STRENGTHS = (-1.0, -0.63, -0.3, 0.2, 0.5, 0.9, 1.0)
 SHAPES = ((3, 16, 16), (3, 12, 20), (1, 15, 9))
 UNLIKELY = 1e-5  # right code gives a smaller p-value at one seed in 100,000
 NAMES = (
@@ -93,10 +93,11 @@ def close(ours: torch.Tensor, theirs: np.ndarray, atol: float) -> None:
     torch.testing.assert_close(ours.double(), torch.from_numpy(theirs).double(), atol=atol, rtol=0)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", (*SHAPES, (3, 40, 26)), ids=str)  # "equalize" leaves small ones as they are
 @pytest.mark.parametrize("name", PHOTOMETRIC)
-def test_an_operation_on_colours_is_that_of_pil(name, shape):
-    images = smooth_pictures(len(STRENGTHS), shape)
+@pytest.mark.parametrize("contrast", [1, 8])
+def test_an_operation_on_colours_is_that_of_pil(name, shape, contrast):
+    images = smooth_pictures(len(STRENGTHS), shape) // contrast + 10 * (contrast - 1)
     ours = PHOTOMETRIC[name](images / 255, torch.tensor(STRENGTHS).view(-1, 1, 1, 1)).clamp(0, 1) * 255
     for s, image, out in zip(STRENGTHS, images.numpy(), ours, strict=True):
         theirs = by_pil(name, image, s)
@@ -105,6 +106,14 @@ def test_an_operation_on_colours_is_that_of_pil(name, shape):
         else:  # PIL rounds down at the end, and rounds the picture that it blends with
             rounded = 0.45 * abs(s) + 0.02 if name in ("colour", "contrast", "sharpness") else 0
             close(out, theirs + 0.5, atol=0.5 + rounded + 1e-4)
+
+
+@pytest.mark.parametrize("name", ["posterize", "equalize"])
+def test_what_counts_levels_takes_the_nearest_byte(name):
+    """What an earlier operation left lies between two bytes."""
+    images, half = smooth_pictures(4, (3, 40, 26)), torch.full((4, 1, 1, 1), 0.5)
+    between = images + 0.9 * (torch.rand(images.shape, generator=seeded(1)) - 0.5)
+    assert torch.equal(PHOTOMETRIC[name](between / 255, half), PHOTOMETRIC[name](images / 255, half))
 
 
 def test_grey_has_the_eyes_weights():

@@ -617,12 +617,22 @@ def test_disk_errors_while_unpacking_leave_nothing(small, archive, tmp_path, mon
 
 
 @pytest.mark.errors
-def test_disk_full_while_downloading(server, archive, tmp_path):
+@pytest.mark.parametrize("size", [1000, None])  # a file's last bytes wait in a buffer
+def test_disk_full_while_downloading(server, archive, tmp_path, size):
+    server.content = archive[:size]
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full on this system")
     (tmp_path / PART).symlink_to("/dev/full")
     with pytest.raises(download.DiskError, match="no space left"):
-        download.download([server.url], tmp_path / PART, len(archive), "0", progress=False)
+        download.download([server.url], tmp_path / PART, len(server.content), "0", progress=False)
+
+
+@pytest.mark.errors
+def test_a_part_that_is_too_long_is_not_kept(small, archive, tmp_path):
+    (tmp_path / PART).write_bytes(archive + b"more")
+    with pytest.raises(ConnectionError) as caught:
+        get(tmp_path, content=archive)
+    assert "are kept" not in str(caught.value) and left_in(tmp_path) == []
 
 
 @pytest.mark.errors

@@ -585,6 +585,13 @@ def test_initial_weights():
     assert not model.cls_token.any()
 
 
+def test_init_std_is_that_of_the_blocks_alone():
+    model = make(replace(TINY, init_std=0.3, num_classes=40))
+    assert model.blocks[0].attn.qkv.weight.std().item() == pytest.approx(0.3, rel=0.1)
+    assert model.head.weight.std().item() == pytest.approx(0.02, rel=0.1)
+    assert not model.cls_token.any() and model.pos_embed.weight.std().item() == pytest.approx(0.02, rel=0.2)
+
+
 def test_the_same_seed_gives_the_same_model():
     a, b = make(TINY, seed=3).state_dict(), make(TINY, seed=3).state_dict()
     assert all(torch.equal(a[k], b[k]) for k in a)

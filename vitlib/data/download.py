@@ -195,18 +195,16 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
             raise OSError(f"expected a file of {size:,} bytes, got one of {have + int(length):,}")
         bar.n = have
         bar.refresh()
-        with _writing(path):
+        with _writing(path):  # closing, too: it tries once more to write what is in the buffer
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = open(path, mode)
-        with file:
-            while chunk := response.read(min(_CHUNK, size - have + 1)):
-                have += len(chunk)
-                if have > size:
-                    raise OSError(f"expected a file of {size:,} bytes, got more")
-                with _writing(path):
+            with open(path, mode) as file:
+                while chunk := response.read(min(_CHUNK, size - have + 1)):
+                    have += len(chunk)
+                    if have > size:
+                        raise OSError(f"expected a file of {size:,} bytes, got more")
                     file.write(chunk)
                     file.flush()
-                bar.update(len(chunk))
+                    bar.update(len(chunk))
 
 
 def _md5(path: Path) -> str:
