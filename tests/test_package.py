@@ -27,13 +27,13 @@ ARROWS = {
     "evidence": ("device",),
     "data": BASE,
     "model": BASE,
-    "weights": (*BASE, "model"),
+    "weights": (*BASE, "data", "model"),
     "explain": (*BASE, "model"),
     "train": (*BASE, "data", "model"),
     "viz": (*BASE, "data", "model", "explain"),
     "studies": (*BASE, "data", "model", "weights", "explain", "train"),
     "doctor": (*BASE, "data", "model", "train"),
-    "web": (*BASE, "data", "model", "explain"),
+    "web": (*BASE, "data", "model", "weights", "explain"),
     "cli": (*BASE, "data", "model", "weights", "train", "studies", "web"),
     "__main__": ("cli",),
 }
@@ -90,7 +90,7 @@ def test_no_two_files_import_each_other():
 @pytest.mark.parametrize("module", MODULES)
 def test_a_file_holds_one_concept(module):
     lines = len(FILES[module].read_text(encoding="utf-8").splitlines())
-    assert lines <= 300 or module == "data.drawn10", f"{module} has {lines} lines: it holds two concepts"
+    assert lines <= 250 or module == "data.drawn10", f"{module} has {lines} lines: it holds two concepts"
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -162,6 +162,12 @@ def check_images(images: object, shape: str = "B C H W", fix: str = "resize the 
     raise ValueError(f"{expected}, got {got}; {fix}")
 
 
+def check_batch(images: Tensor, shape: str = "B C H W") -> None:
+    """Refuse `images` that are not of this `shape`, uint8 or float."""
+    check_images(images, shape)
+    check_dtype(images, "uint8 or float", "convert integers in [0, 255] with images.to(torch.uint8)")
+
+
 def check_labels(labels: Tensor, num_classes: int) -> None:
     """Refuse labels that name no class; on a GPU nobody looks, because that would make it wait."""
     if labels.device.type == "cpu" and len(labels) and not 0 <= labels.min() <= labels.max() < num_classes:

@@ -8,13 +8,12 @@ from pathlib import Path
 import torch
 
 from vitlib.cli.options import Formatter, add_device
-from vitlib.data.dataset import class_names
 from vitlib.data.photos import load_image
 from vitlib.device import pick_device
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import predict
-from vitlib.weights.pretrained import list_pretrained, load_pretrained
+from vitlib.weights.pretrained import class_names, list_pretrained, load_pretrained
 
 __all__ = ["MODEL", "configure", "find_model"]
 

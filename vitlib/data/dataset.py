@@ -15,6 +15,7 @@ from torch import Tensor
 from vitlib.checks import (
     as_labels,
     as_pair,
+    check_batch,
     check_between,
     check_choice,
     check_dtype,
@@ -26,7 +27,6 @@ from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 
 __all__ = [
     "Dataset",
-    "check_batch",
     "denormalize",
     "load_dataset",
     "normalize",
@@ -245,17 +245,3 @@ def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> T
     if not (numbers.isfinite() & ((numbers > 0) | (what == "mean"))).all():
         raise ValueError(f"expected {what}{' above 0' * (what == 'std')}, got {numbers.tolist()}; try 0.5")
     return numbers[:, None, None]  # (C,) -> (C, 1, 1)
-
-
-def check_batch(images: Tensor, shape: str = "B C H W") -> None:
-    """Refuse `images` that are not of this `shape`, uint8 or float."""
-    check_images(images, shape)
-    check_dtype(images, "uint8 or float", "convert integers in [0, 255] with images.to(torch.uint8)")
-
-
-def class_names(card: dict) -> list[str]:
-    """The names of a model's classes, from its card; those of the book's own models are older than that entry."""
-    known = {"cifar10": CIFAR10_CLASSES, "drawn10": DRAWN10_CLASSES}
-    names = card.get("classes") or known.get(card.get("recipe", {}).get("data"), ())
-    count = card["config"]["num_classes"]
-    return list(names) if len(names) == count else [f"class {i}" for i in range(count)]

@@ -205,63 +205,29 @@ def _probe_claim(what: str, source: str) -> Claim:
     return Claim(says, "Section 4.1", (f"{source}: {what}",), trivial, margin=0.02, metric="accuracy")
 
 
+_ZERO, _ZERO_48, _SCRATCH = "six classes: zero head", "six classes: zero head, 48 px", "scratch: 32 px"
+_SIX = "pre-training on six other classes is ahead"
+_HEAD = "a head that starts at zero does as well as a random one"
+_CLAIMS = (
+    _claim(f"{_SIX} of training from scratch, with the same fine-tuning", _ZERO, _SCRATCH, "Section 3.2"),
+    _claim(f"{_SIX} of training from scratch on as many pictures seen in all", _ZERO, "scratch: long"),
+    _claim(
+        f"{_SIX} with all pictures of the task as well", f"{_ZERO}, all pictures", "scratch: all pictures"
+    ),
+    _claim("pre-training on Drawn-10 is ahead of training from scratch", "Drawn-10: zero head", _SCRATCH),
+    _claim(f"{_SIX} of pre-training on Drawn-10", _ZERO, "Drawn-10: zero head"),
+    _claim(_HEAD, _ZERO, "six classes: random head", "Section 3.2", kind="equal"),
+    _claim(f"{_HEAD}, at 48 px", _ZERO_48, "six classes: random head, 48 px", kind="equal"),
+    _claim('fine-tuning at 48 px is ahead of 32 px ("often beneficial")', _ZERO_48, _ZERO, "Section 3.2"),
+    _claim("from scratch, 48 px is ahead of 32 px too", "scratch: 48 px", _SCRATCH),
+    *(_probe_claim(w, of) for w in (f"{SHOTS}-shot", "probe") for of in ("six classes", "Drawn-10")),
+)
+
 STUDY = Study(
     question="Does what was learned on six classes help with four others, and what do the new head and the "
     "resolution change?",
     variants=_VARIANTS,
-    claims=(
-        _claim(
-            "pre-training on six other classes is ahead of training from scratch, with the same fine-tuning",
-            "six classes: zero head",
-            "scratch: 32 px",
-            "Section 3.2",
-        ),
-        _claim(
-            "pre-training on six other classes is ahead of training from scratch on as many pictures seen in all",
-            "six classes: zero head",
-            "scratch: long",
-        ),
-        _claim(
-            "pre-training on six other classes is ahead with all pictures of the task as well",
-            "six classes: zero head, all pictures",
-            "scratch: all pictures",
-        ),
-        _claim(
-            "pre-training on Drawn-10 is ahead of training from scratch",
-            "Drawn-10: zero head",
-            "scratch: 32 px",
-        ),
-        _claim(
-            "pre-training on six other classes is ahead of pre-training on Drawn-10",
-            "six classes: zero head",
-            "Drawn-10: zero head",
-        ),
-        _claim(
-            "a head that starts at zero does as well as a random one",
-            "six classes: zero head",
-            "six classes: random head",
-            "Section 3.2",
-            kind="equal",
-        ),
-        _claim(
-            "a head that starts at zero does as well as a random one, at 48 px",
-            "six classes: zero head, 48 px",
-            "six classes: random head, 48 px",
-            kind="equal",
-        ),
-        _claim(
-            'fine-tuning at 48 px is ahead of 32 px ("often beneficial")',
-            "six classes: zero head, 48 px",
-            "six classes: zero head",
-            "Section 3.2",
-        ),
-        _claim("from scratch, 48 px is ahead of 32 px too", "scratch: 48 px", "scratch: 32 px"),
-        *(
-            _probe_claim(what, source)
-            for what in (f"{SHOTS}-shot", "probe")
-            for source in ("six classes", "Drawn-10")
-        ),
-    ),
+    claims=_CLAIMS,
     base=recipe(QUICK, epochs=18, **{"model.patch_size": 8}),
     full={**FULL, "epochs": 30, "model.patch_size": 4},
     source="Sections 3.2 and 4.1",

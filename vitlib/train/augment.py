@@ -14,8 +14,8 @@ from jaxtyping import Float, Integer
 from torch import Generator, Tensor
 
 from vitlib.checked import checked
-from vitlib.checks import check_labels
-from vitlib.data.dataset import check_batch, to_float
+from vitlib.checks import check_batch, check_labels
+from vitlib.data.dataset import to_float
 from vitlib.train.randaugment import Floats, Images, rand_augment
 
 __all__ = [

@@ -210,12 +210,10 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
             base = replace(base, model=replace(base.model, **shape), **changes)
         elif scale != "quick":
             raise ValueError(
-                f"preset {name!r} has no scale {scale!r}; {', '.join(_FULL)} have quick and "
-                "full, the others only quick"
+                f"preset {name!r} has no scale {scale!r}; {', '.join(_FULL)} have quick and full"
             )
-    shape = {
-        key.removeprefix("model."): overrides.pop(key) for key in list(overrides) if key.startswith("model.")
-    }
+    inside = [key for key in overrides if key.startswith("model.")]
+    shape = {key.removeprefix("model."): overrides.pop(key) for key in inside}
     if isinstance(kind := overrides.get("model"), str):
         check_choice("model", kind, CONFIGS)
         overrides["model"] = CONFIGS[kind]()

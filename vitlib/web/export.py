@@ -12,12 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from vitlib.checked import checked
-from vitlib.data.dataset import class_names, normalize
+from vitlib.checks import check_finite
+from vitlib.data.dataset import normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
 from vitlib.evidence import write_atomic
 from vitlib.explain.explanations import GRADIENTS, patch_scores
 from vitlib.model.vit import VisionTransformer
+from vitlib.weights.pretrained import class_names
 
 __all__ = ["SCRIPTS", "export_web", "photos_script", "samples_script", "web_script"]
 
@@ -90,9 +92,7 @@ def web_script(model: nn.Module, card: dict) -> str:
     if not isinstance(model.cfg.img_size, int):
         raise ValueError(f"expected square images, got {model.cfg.image_shape}; use model.with_img_size(32)")
     state = {name: value.detach().cpu().to(torch.float16) for name, value in model.state_dict().items()}
-    for name, value in state.items():
-        if not value.isfinite().all():
-            raise ValueError(f"{name} holds numbers beyond float16's 65504, or NaN; train the model again")
+    check_finite(state, torch.float16, "train the model again")
     weights = torch.cat([value.flatten() for value in state.values()]).numpy().astype("<f2").tobytes()
     final = card.get("final", {})
     made = {

@@ -16,6 +16,8 @@ from torch import nn
 
 from vitlib.checks import check_finite, check_name
 from vitlib.config import CONFIGS
+from vitlib.data.cifar10 import CIFAR10_CLASSES
+from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.evidence import RESULTS, write_atomic, write_json
 from vitlib.model.build import MODELS, build_model
 from vitlib.model.resnet import ResNet
@@ -101,3 +103,11 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     path = write_atomic(folder / f"{card['name']}.safetensors", raw)
     write_json(folder / f"{card['name']}.json", {**card, **kind, **about})
     return path
+
+
+def class_names(card: dict) -> list[str]:
+    """The names of a model's classes, from its card; those of the book's own models are older than that entry."""
+    known = {"cifar10": CIFAR10_CLASSES, "drawn10": DRAWN10_CLASSES}
+    names = card.get("classes") or known.get(card.get("recipe", {}).get("data"), ())
+    count = card["config"]["num_classes"]
+    return list(names) if len(names) == count else [f"class {i}" for i in range(count)]
