@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import itertools
-import json
 import sys
 import time
 
@@ -14,6 +13,7 @@ import torch
 
 import vitlib as vl
 from tools import bench, bench_paths, bench_study
+from vitlib.evidence import read_json
 from vitlib.studies.registry import STUDIES
 from vitlib.studies.study import train_variant
 
@@ -46,7 +46,7 @@ def test_the_command(capsys, tmp_path, timm, vitlib_and_timm):
     out = capsys.readouterr().out
     assert "12 wide, 1 deep, 3 heads, MLP x 2, patch 4, 8 px, batch 2, AdamW" in out
     assert "vitlib fp32" in out and "timm fp32" in out and "ratio: speed over timm fp32's" in out
-    result = json.loads((tmp_path / "speed.json").read_text())
+    result = read_json(tmp_path / "speed.json", "")
     rows = result["rows"]
     assert rows["vitlib fp32"]["parameters"] == rows["timm fp32"]["parameters"]
     assert all(
@@ -155,7 +155,7 @@ def test_the_runner_is_measured_beside_the_bare_loop(capsys, tmp_path, monkeypat
     words = ["study", "--device", "cpu", "--json", str(tmp_path / "speed.json")]
     assert bench.run(parse(*words)) == 0
     assert "ratio      0.945, median of 2 rounds" in capsys.readouterr().out
-    result = json.loads((tmp_path / "speed.json").read_text())
+    result = read_json(tmp_path / "speed.json", "")
     assert result["images_per_s"]["study"] == [99.0, 90.0] and result["command"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from dataclasses import dataclass, field
 
@@ -13,6 +12,7 @@ from killed import killed_at
 
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
+from vitlib.evidence import read_json
 from vitlib.train.checkpoint import differences, load_checkpoint, save_checkpoint
 from vitlib.train.recipe import RECIPES, Recipe, recipe, usual_fields
 from vitlib.train.run import train_model
@@ -96,7 +96,7 @@ def test_killed_while_saving_the_checkpoint_is_whole_and_its_log_not_ahead_of_it
     save(1)
     killed_at("replace", number, lambda: save(2))
     assert load_checkpoint(path, {}, torch.device("cpu"))["step"] == step
-    assert json.loads((tmp_path / "log.json").read_text()) == {"step": logged}
+    assert read_json(tmp_path / "log.json", "") == {"step": logged}
     save(3)
     assert load_checkpoint(path, {}, torch.device("cpu"))["step"] == 3
     assert sorted(os.listdir(tmp_path)) == ["checkpoint.pt", "log.json"]

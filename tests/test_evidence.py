@@ -97,6 +97,33 @@ def test_load_results(tmp_path, monkeypatch):
 
 
 @pytest.mark.errors
+@pytest.mark.parametrize(
+    ("old", "new"), [("0.25", "0.35"), ('"a"', '"b"'), ('"final"', '"finall"'), ("[", "[0.5, ")]
+)
+def test_a_number_typed_by_hand_is_refused(tmp_path, old, new):
+    path = evidence.write_json(tmp_path / "run.json", {"name": "a", "final": [0.25, None], 3: (1,)})
+    assert evidence.read_json(path, "") == {"name": "a", "final": [0.25, None], "3": [1]}
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ValueError, match="run.json is damaged, or was changed by hand: its checksum .*; do it"):
+        evidence.read_json(path, "do it")
+
+
+def test_what_a_person_writes_has_no_checksum_and_is_read(tmp_path):
+    (tmp_path / "x.json").write_text('{"a": 1}')
+    assert evidence.read_json(tmp_path / "x.json", "") == {"a": 1}
+    evidence.write_json(tmp_path / "x.json", {"checksum": "of something older", "a": 1})
+    assert evidence.read_json(tmp_path / "x.json", "") == {"a": 1}
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"", b"3", b"null", b'{"a": '])
+def test_what_is_no_dictionary_is_damaged(tmp_path, content):
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(ValueError, match="x.json is damaged .*; do it"):
+        evidence.read_json(tmp_path / "x.json", "do it")
+
+
+@pytest.mark.errors
 def test_load_results_lists_what_there_is(tmp_path, monkeypatch):
     monkeypatch.setattr(evidence, "RESULTS", tmp_path)
     with pytest.raises(ValueError, match="no results called 'x'; there are: none yet"):

@@ -17,6 +17,7 @@ import vitlib as vl
 from vitlib.cli import main, task
 from vitlib.cli.options import settings
 from vitlib.data import dataset
+from vitlib.evidence import read_json
 
 SMALL = [
     "train",
@@ -100,7 +101,7 @@ def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
     assert main([*SMALL, "--out", str(tmp_path), "--validate", "--name", "choice"]) == 0
     assert short_test_set == ["train"]
     assert "the test set was not read" in capsys.readouterr().out
-    final = json.loads((tmp_path / "choice.json").read_text())["final"]
+    final = read_json(tmp_path / "choice.json", "")["final"]
     assert final.keys() == {"val_accuracy", "val_loss", "n_val"} and final["n_val"] == 20
 
 
@@ -154,10 +155,7 @@ def test_a_study_runs_stops_and_reports(tmp_path, capsys):
     capsys.readouterr()
     assert main(["study", "report", "stems", "--out", str(tmp_path)]) == 0
     assert "| stem | " in capsys.readouterr().out
-    assert (
-        json.loads((tmp_path / "stems.json").read_text())["command"]
-        == f"python -m vitlib {shlex.join(words)}"
-    )
+    assert read_json(tmp_path / "stems.json", "")["command"] == f"python -m vitlib {shlex.join(words)}"
 
 
 def test_the_studies_are_listed_with_their_questions(capsys):

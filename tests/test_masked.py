@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ from torch import Generator
 
 import vitlib as vl
 from vitlib.device import derive_seed
+from vitlib.evidence import read_json
 from vitlib.train import masked
 from vitlib.train.augment import augment_images
 from vitlib.train.corrupt import guess_patches, take_patches
@@ -225,7 +225,7 @@ def test_a_run_stopped_at_every_step_is_the_same_to_the_bit(tmp_path):
         rounds += 1
     assert rounds == 5  # two steps an epoch
     assert_same(log, train(**options))
-    assert json.loads((tmp_path / "log.json").read_text())["recipe"]["objective"] == "masked-mean"
+    assert read_json(tmp_path / "log.json", "")["recipe"]["objective"] == "masked-mean"
 
 
 def test_the_seed_decides_and_the_ratio_matters():

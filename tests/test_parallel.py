@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+
+from vitlib.evidence import read_json
 
 SMALL = [
     *("-m", "vitlib", "train", "--preset", "drawn10", "--validate", "--device", "cpu"),
@@ -37,7 +38,7 @@ def start(out: Path, processes: int, epochs: int, *more: str) -> subprocess.Pope
 
 
 def log(out: Path) -> dict:
-    return json.loads((out / "log.json").read_text())
+    return read_json(out / "log.json", "")
 
 
 def curve(out: Path, *keys: str) -> torch.Tensor:

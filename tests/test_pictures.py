@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from vitlib.cli import main
 from vitlib.cli.predict import find_model
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import split_folder
+from vitlib.evidence import read_json
 
 TINY = ["--set", "model.patch_size=16", "model.embed_dim=12", "model.depth=1", "model.num_heads=2"]
 QUICK = ["--device", "cpu", "--threads", "1"]
@@ -58,7 +58,7 @@ def trained(birds, tmp_path_factory) -> Path:
 
 def card_in(folder: Path) -> dict:
     (path,) = [p for p in folder.glob("*.json") if p.name != "log.json"]
-    return json.loads(path.read_text())
+    return read_json(path, "")
 
 
 def test_train_on_a_folder_writes_a_card_with_its_classes_and_its_split(birds, trained):

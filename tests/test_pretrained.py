@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import vitlib as vl
-from vitlib.evidence import RESULTS
+from vitlib.evidence import RESULTS, read_json
 from vitlib.model.costs import count_parameters
 
 TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=8, depth=2, num_heads=2)
@@ -82,7 +82,7 @@ def test_a_resnets_card_tells_what_it_is(tmp_path):
 def test_a_card_of_another_kind(tmp_path, kind):
     saved(tmp_path)
     path = tmp_path / "tiny.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"kind": kind}))
+    path.write_text(json.dumps(read_json(path, "") | {"kind": kind}))
     with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete"):
         vl.load_pretrained("tiny", tmp_path)
 
@@ -170,7 +170,7 @@ def forget(key):
 
 
 def forget_the_sum(folder):
-    card = json.loads((folder / "tiny.json").read_text())
+    card = read_json(folder / "tiny.json", "")
     del card["sha256"]
     (folder / "tiny.json").write_text(json.dumps(card))
 
@@ -323,7 +323,7 @@ def test_a_name_that_leaves_the_folder(tmp_path, name):
         vl.save_pretrained(vl.VisionTransformer(TINY), {"name": name}, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     saved(tmp_path)
-    card = json.loads((tmp_path / "tiny.json").read_text())
+    card = read_json(tmp_path / "tiny.json", "")
     for told in (card | {"name": name}, {key: card[key] for key in card if key != "name"}, [card]):
         (tmp_path / "tiny.json").write_text(json.dumps(told))
         with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete"):

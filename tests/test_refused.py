@@ -11,6 +11,7 @@ import torch
 
 import vitlib as vl
 from vitlib.cli import main
+from vitlib.evidence import read_json
 
 pytestmark = pytest.mark.errors
 
@@ -118,7 +119,7 @@ def place(tmp_path_factory):
     vl.save_pretrained(model, {"name": "tiny"}, root / "run")
     vl.save_pretrained(model, {"name": "tiny"}, root / "two")
     vl.save_pretrained(model, {"name": "small"}, root / "two")
-    card = json.loads((root / "run/tiny.json").read_text())
+    card = read_json(root / "run/tiny.json", "")
     cards = {"no-name": {"config": card["config"]}, "no-object": [], "bad-name": card | {"name": "../../x"}}
     for name, other in cards.items():
         shutil.copytree(root / "run", root / name)

@@ -7,7 +7,7 @@ import json
 import pytest
 from toys import DATA, only, toy
 
-from vitlib.evidence import RESULTS, load_results
+from vitlib.evidence import RESULTS, load_results, read_json
 from vitlib.studies import report as reports
 from vitlib.studies.registry import STUDIES, by_worth, find, folders
 from vitlib.studies.report import VERDICTS, board, report, tell, verdicts
@@ -76,7 +76,7 @@ def test_a_verdict_is_of_the_rule_as_it_is(tmp_path, alone):
     folder = tmp_path / "study-stems"
     run_study("stems", DATA, out=folder, seeds=(0, 1, 2), progress=False)
     path = folder / "stems.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"verdicts": {}}))
+    path.write_text(json.dumps(read_json(path, "") | {"verdicts": {}}))
     assert cells(board(tmp_path))[0][3] == "agrees"
     strict = Claim("b is | ahead", "Table 1", ("b",), ("a",), margin=0.5)
     STUDIES["stems"] = toy(claims=(strict,))

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from vitlib.cli import main
 from vitlib.data.dataset import load_dataset
-from vitlib.evidence import write_json
+from vitlib.evidence import read_json, write_json
 from vitlib.studies import runner, work
 from vitlib.studies.registry import STUDIES, folders
 from vitlib.studies.runner import make_plans, run_plans, run_study
@@ -113,7 +113,7 @@ def test_a_run_that_diverges_does_not_keep_the_others_from_running(tmp_path, one
     monkeypatch.setitem(STUDIES, "stems", toy(run=diverge))
     with pytest.raises(FloatingPointError, match="stems: a, seed 0: the loss became nan; stems: a, seed 1"):
         run(tmp_path)
-    result = json.loads((tmp_path / "stems.json").read_text())
+    result = read_json(tmp_path / "stems.json", "")
     assert [(one["variant"], one["seed"]) for one in result["runs"]] == [("b", 0), ("b", 1)]
 
 
@@ -121,7 +121,7 @@ def test_a_kept_run_is_small(tmp_path):
     """Twelve epochs take three kilobytes, so a hundred take less than thirty."""
     for path in (ROOT / "vitlib" / "results").glob("*.json"):
         if path.stem in STUDIES:
-            for one in json.loads(path.read_text())["runs"]:
+            for one in read_json(path, "")["runs"]:
                 epochs = max(1, len(one.get("epochs", ())))
                 assert len(json.dumps(one, indent=1)) < 1000 + 300 * epochs
 
@@ -247,7 +247,7 @@ def test_two_runners_on_one_folder_do_every_run_once(tmp_path):
     said = [process.communicate(timeout=500)[0] for process in both]
     assert said == ["True 12\n"] * 2
     assert sorted(calls(tmp_path)) == sorted((variant, seed) for seed in (0, 1) for variant in "abcdef")
-    result = json.loads((tmp_path / "stems.json").read_text())
+    result = read_json(tmp_path / "stems.json", "")
     assert result["finished"] and len(result["runs"]) == 12
 
 
@@ -331,7 +331,7 @@ def test_a_killed_runner_loses_and_repeats_nothing(tmp_path, whole, moment, kept
     process.kill()
     process.wait()
     finished = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.glob("*/rows.json")}
-    logs = {path: json.loads(path.read_text()) for path in tmp_path.glob("*/log.json")}
+    logs = {path: read_json(path, "") for path in tmp_path.glob("*/log.json")}
     assert len(finished) == kept and len(logs) == (2 if moment == "in the middle of a run" else 1)
     result = train(tmp_path)
     assert without_clock(result) == without_clock(whole[0]) and result["finished"]
@@ -339,7 +339,7 @@ def test_a_killed_runner_loses_and_repeats_nothing(tmp_path, whole, moment, kept
     for path, before in finished.items():
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     for path, log in logs.items():  # every epoch that was done is done once, its clock tells
-        assert json.loads(path.read_text())["epochs"][: len(log["epochs"])] == log["epochs"]
+        assert read_json(path, "")["epochs"][: len(log["epochs"])] == log["epochs"]
     for path in whole[1].glob("*/checkpoint.pt"):
         there = torch.load(path)["model"]
         here = torch.load(tmp_path / path.relative_to(whole[1]))["model"]

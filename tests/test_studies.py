@@ -13,7 +13,7 @@ import torch
 
 from vitlib.data.dataset import Dataset
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
-from vitlib.evidence import RESULTS, load_results
+from vitlib.evidence import RESULTS, load_results, read_json
 from vitlib.studies import mirroring, norm_order, position_start, residuals
 from vitlib.studies.runner import STUDIES, report, run_study, tell
 from vitlib.studies.study import (
@@ -99,7 +99,7 @@ def test_results_hold_every_run_and_its_summary(data, tmp_path):
     assert [(r["seed"], r["variant"]) for r in result["runs"]] == [
         (s, v) for s in (0, 1) for v in STUDIES["stems"].variants
     ]
-    assert result == json.loads((tmp_path / "stems.json").read_text())
+    assert result == read_json(tmp_path / "stems.json", "")
     for variant, summary in result["summary"].items():
         scores = [r["final"]["val_accuracy"] for r in result["runs"] if r["variant"] == variant]
         assert summary["n"] == 2 and summary["mean"] == pytest.approx(sum(scores) / 2)
@@ -238,7 +238,8 @@ OWN = [path for path in sorted(RESULTS.glob("*.json")) if path.stem != "paper"] 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
 def test_every_result_has_the_one_header(path):
-    result = json.loads(path.read_text(encoding="utf-8"))
+    result = read_json(path, "")  # which compares the checksum
+    assert '"checksum"' in path.read_text(encoding="utf-8"), "no number is typed by hand: write_json writes it"
     wrong = [key for key in HEADER if not (isinstance(result.get(key), str) and result[key])]
     assert not wrong and result["name"] == path.stem
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 import torch
 
 import vitlib as vl
+from vitlib.evidence import read_json
 from vitlib.studies import masked
 from vitlib.studies.runner import STUDIES, report, run_study
 from vitlib.studies.study import Job
@@ -59,7 +59,7 @@ def few(monkeypatch, *names):
 def test_every_variant_runs_and_its_row_holds_what_the_claims_read(data, tmp_path, calls):
     result = run(data, tmp_path, seeds=(0,), epochs=1, batch_size=24)
     assert result["finished"] and list(result["summary"]) == list(masked.STUDY.variants)
-    assert result == json.loads((tmp_path / "masked.json").read_text())
+    assert result == read_json(tmp_path / "masked.json", "")
     for row in result["runs"]:
         final, rates = row["final"], [f"val_accuracy lr={rate:g}" for rate in masked.RATES]
         assert final["val_accuracy"] == max(final[name] for name in rates)

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 import vitlib as vl
 from vitlib.data.dataset import Dataset
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.evidence import read_json
 from vitlib.studies import resolution
 from vitlib.studies.resampling import METHODS, read_at, resize_images, sample_patches, with_table
 from vitlib.studies.runner import STUDIES, run_study
@@ -139,7 +140,7 @@ def tiny(model, pictures, monkeypatch) -> Dataset:
 
 def test_run_has_the_format(tiny, tmp_path):
     result = run_study("resolution", tiny, scale="full", out=tmp_path, device="cpu", progress=False)
-    assert json.loads((tmp_path / "resolution.json").read_text()) == json.loads(json.dumps(result))
+    assert read_json(tmp_path / "resolution.json", "") == json.loads(json.dumps(result))
     assert result["question"].endswith("?") and result["finished"] and result["dataset"] == "Drawn-10"
     assert (result["n_train"], result["n_val"]) == (0, 0) and "read again" in result["measure"]
     variants = [run["variant"] for run in result["runs"] if run["seed"] == 0]

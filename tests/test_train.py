@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import torch
 import vitlib as vl
 from vitlib import device, evidence
 from vitlib.device import pick_precision
+from vitlib.evidence import read_json
 from vitlib.train import loop, objective
 from vitlib.train import run as running
 from vitlib.train.checkpoint import Stopped, polite_interrupt
@@ -121,7 +121,7 @@ def test_the_result_tells_what_happened(tmp_path):
         "seconds",
     }
     assert sum(row["seconds"] for row in result["epochs"]) <= result["seconds"] + 0.01
-    log = json.loads((tmp_path / "log.json").read_text())
+    log = read_json(tmp_path / "log.json", "")
     assert log == {key: value for key, value in result.items() if key != "model"}
     assert (log["dataset"], log["command"], log["n_train"], log["n_val"]) == ("toy", "pytest", 72, 20)
     assert log["recipe"]["mixup"] == 0.8 and vl.ViTConfig(**log["config"]) == TINY
@@ -326,7 +326,7 @@ def test_a_resnet_and_a_hybrid_learn_stop_and_go_on(tmp_path, model, precision):
     result = run(one, out=tmp_path)
     assert_equal_weights(weights(result), weights(whole))
     assert type(result["model"]) is type(vl.build_model(model))
-    assert result["config"] == json.loads((tmp_path / "log.json").read_text())["config"]
+    assert result["config"] == read_json(tmp_path / "log.json", "")["config"]
     assert 0 < result.get("share_of_peak", 0.5) < 1 and "peak_flops" in result
     losses = [row["train_loss"] for row in run(replace(one, epochs=12, mixup=0.0, cutmix=0.0))["epochs"]]
     assert losses[-1] < losses[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import math
 import time
 
@@ -13,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 import vitlib as vl
-from vitlib.evidence import COMMAND
+from vitlib.evidence import COMMAND, read_json
 from vitlib.train import loop
 
 TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
@@ -427,7 +426,7 @@ def test_the_log_says_what_was_done(tmp_path):
     recipe, began = vl.recipe(BASE, seed=3, epochs=4, ema_decay=0.9), time.monotonic()
     result = trained(recipe, *toy(), HELD_OUT, out=tmp_path, label="toy", command="pytest")
     took = time.monotonic() - began
-    log = json.loads((tmp_path / "log.json").read_text())
+    log = read_json(tmp_path / "log.json", "")
     assert log == {key: value for key, value in result.items() if key != "model"}
     expected = {
         "name": "base",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ __all__ = [
     "load_results",
     "paired_difference",
     "provenance",
+    "read_json",
     "summarize",
     "write_atomic",
     "write_json",
@@ -104,9 +106,31 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
     return path
 
 
-def write_json(path: str | Path, value: object) -> Path:
-    """Write `value` to `path` as indented JSON, atomically."""
-    return write_atomic(path, (json.dumps(value, indent=1) + "\n").encode())
+def write_json(path: str | Path, value: dict) -> Path:
+    """Write `value` to `path` as indented JSON, atomically, with a "checksum" that `read_json` looks at."""
+    text = json.dumps({**value, "checksum": _checksum(value)}, indent=1)
+    return write_atomic(path, f"{text}\n".encode())
+
+
+def read_json(path: str | Path, fix: str) -> dict:
+    """What `write_json` wrote to `path`, or a person, who gives no checksum.
+
+    Raises:
+        ValueError: If it is no dictionary in JSON, or not what was written; with what to do, the `fix`.
+    """
+    try:
+        found = {**json.loads(Path(path).read_text(encoding="utf-8"))}
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}); {fix}") from error
+    if found.pop("checksum", known := _checksum(found)) != known:
+        raise ValueError(f"{path} is damaged, or was changed by hand: its checksum is of other contents; {fix}")
+    return found
+
+
+def _checksum(value: dict) -> str:
+    """Of everything but a checksum, as JSON has it."""
+    text = json.dumps({key: part for key, part in value.items() if key != "checksum"})
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_results(name: str, folder: str | Path | None = None) -> dict:
@@ -124,7 +148,4 @@ def load_results(name: str, folder: str | Path | None = None) -> dict:
     path = Path(folder or RESULTS) / f"{name}.json"
     if name not in (known := sorted(p.stem for p in Path(folder or RESULTS).glob("*.json"))):
         raise ValueError(f"no results called {name!r}; there are: {', '.join(known) or 'none yet'}")
-    try:
-        return {**json.loads(path.read_text(encoding="utf-8"))}
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error}); reinstall vitlib, or run the study again") from error
+    return read_json(path, "reinstall vitlib, or run the study again")

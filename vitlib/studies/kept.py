@@ -10,11 +10,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from vitlib.evidence import read_json
 from vitlib.train.checkpoint import differences
 
-__all__ = ["ROWS", "Taken", "alone", "plain", "read_object", "read_rows"]
+__all__ = ["DELETE", "ROWS", "Taken", "alone", "plain", "read_rows"]
 
 ROWS = "rows.json"  # in the folder of each finished run
+DELETE = "delete it, and the same command goes on"
 
 
 class Taken(Exception):
@@ -52,21 +54,6 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def read_object(path: Path) -> dict:
-    """The dictionary in a JSON file.
-
-    Raises:
-        ValueError: If it is damaged.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}); delete it, and the same command goes on") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is no file of a study; take another folder with --out")
-    return found
-
-
 def read_rows(path: Path, about: dict, usual: dict) -> list[dict] | None:
     """The rows of a finished run; None if it is not finished.
 
@@ -80,9 +67,9 @@ def read_rows(path: Path, about: dict, usual: dict) -> list[dict] | None:
     """
     if not path.is_file():
         return None
-    kept = read_object(path)
+    kept = read_json(path, DELETE)
     if not isinstance(kept.get("about"), dict) or not isinstance(kept.get("rows"), list):
-        raise ValueError(f"{path} is no file of a finished run; delete it, and the same command goes on")
+        raise ValueError(f"{path} is no file of a finished run; {DELETE}")
     if differs := list(differences(kept["about"], plain(about), usual)):
         raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder with --out")
     return kept["rows"]

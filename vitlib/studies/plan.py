@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from glob import escape
 from pathlib import Path
 
-from vitlib.evidence import RESULTS, summarize, write_json
-from vitlib.studies.kept import ROWS, Taken, alone, plain, read_object, read_rows
+from vitlib.evidence import RESULTS, read_json, summarize, write_json
+from vitlib.studies.kept import DELETE, ROWS, Taken, alone, plain, read_rows
 from vitlib.studies.registry import STUDIES
 from vitlib.studies.study import Job, Study
 from vitlib.train.checkpoint import differences
@@ -89,7 +89,7 @@ class Plan:
             raise ValueError(
                 f"{self.job.out} holds the study {others[0]!r}; give {self.name!r} a folder of its own with --out"
             )
-        if self.path.exists() and (differs := self.otherwise(read_object(self.path))):
+        if self.path.exists() and (differs := self.otherwise(read_json(self.path, DELETE))):
             raise ValueError(f"{self.path} was made otherwise ({differs}); take another folder with --out")
 
     def collect(self) -> None:
@@ -115,7 +115,7 @@ class Plan:
         path = (RESULTS if folder == "results" else Path(folder)) / f"{self.name}.json"
         if not path.exists():
             return f"{self.name}: there is no {path} to go on from"
-        result = read_object(path)
+        result = read_json(path, DELETE)
         if differs := self.otherwise(result):
             return f"{self.name}: nothing is taken from {path}, which was made otherwise ({differs})"
         shared = {key: result[key] for key in ("hardware", "precision")}  # there they stand once, for all

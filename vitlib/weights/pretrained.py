@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +17,7 @@ from vitlib.checks import check_finite, check_name
 from vitlib.config import CONFIGS
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
-from vitlib.evidence import RESULTS, write_atomic, write_json
+from vitlib.evidence import RESULTS, read_json, write_atomic, write_json
 from vitlib.model.build import MODELS, build_model
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
@@ -54,7 +53,7 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
     if name not in (known := list_pretrained(folder)):
         raise ValueError(f"no model called {name!r}; there are: {', '.join(known) or 'none yet'}")
     try:
-        card = json.loads((folder / f"{name}.json").read_text())
+        card = read_json(folder / f"{name}.json", "train the model again")
         check_name("the card's name", card["name"], "train the model again")
         model = build_model(CONFIGS[card.get("kind", "vit")](**card["config"]))
         raw = (folder / f"{name}.safetensors").read_bytes()
