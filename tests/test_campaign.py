@@ -1,18 +1,21 @@
 """Thousands of examples, kills and damaged files. Only by `pytest -m campaign` (`make campaign`): it takes minutes.
 
-What hypothesis tries: 5,000 examples a property. What is broken on purpose: 50 runs by kill -9 at any moment, 500
-files cut off and 500 with one bit turned, of each kind. A damaged file is refused in words, or gives what was in it.
-An archive is held to its MD5 before it is unpacked (`test_data`). Results in JSON have no checksum: there a turned
-digit shows in git alone.
+What hypothesis tries: 5,000 examples a property. What is broken on purpose: 50 runs by kill -9 at any moment, on a
+slow disk; 100 runs whose disk is full, 40 whose disk can no longer be written; 500 files cut off and 500 with one bit
+turned, of each kind. A damaged file is refused in words, or gives what was in it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import errno
+import hashlib
 import json
 import math
 import os
 import random
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,8 +26,12 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_checked import CALLS, function_of, public
+from test_data import BATCH, FILES, FOLDER, pack, records
 
 import vitlib as vl
+from vitlib.data import cifar10
+from vitlib.evidence import write_json
+from vitlib.studies.kept import read_rows
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
 
@@ -165,7 +172,11 @@ def test_no_junk_ends_in_an_error_of_somebody_else():
 # -------------------------------------------------------------------------------------------------------- kills
 
 RUN = """
-import sys, torch, vitlib as vl
+import sys, time, torch, vitlib as vl
+def slow(event, told):
+    if event in ("open", "os.rename") and str(told[0]).startswith(sys.argv[1]):
+        time.sleep(0.02)
+sys.addaudithook(slow)
 torch.set_num_threads(1)
 g = torch.Generator().manual_seed(0)
 images = torch.randint(0, 256, (96, 3, 16, 16), dtype=torch.uint8, generator=g)
@@ -222,6 +233,75 @@ def test_two_processes_in_one_folder_leave_a_whole_run(tmp_path):
     assert_same(torch.load(tmp_path / "again.pt"), torch.load(tmp_path / "alone.pt"))
 
 
+# -------------------------------------------------------------------------------------------------------- disks
+
+TINY = vl.Recipe("t", CALLS["VisionTransformer"]["cfg"], epochs=4, batch_size=8, ema_decay=0.9, crop=2)
+BROKEN: list = []  # how many more times the disk may be written, where that is limited
+
+
+def wear(event: str, told: tuple) -> None:
+    """As if the disk could be read only, from some moment on."""
+    writes = event in ("os.rename", "os.mkdir") or (event == "open" and told[2] & (os.O_WRONLY | os.O_RDWR))
+    if BROKEN and writes:
+        BROKEN[0] -= 1
+        if BROKEN[0] < 0:
+            raise OSError(errno.EROFS, "Read-only file system", told[0])
+
+
+def train(folder, minutes=None) -> dict:
+    """The weights of a run of 8 steps, with a checkpoint after each epoch."""
+    g = torch.Generator().manual_seed(0)
+    data = torch.randint(0, 256, (16, 3, 8, 8), dtype=torch.uint8, generator=g), torch.arange(16) % 4
+    options = dict(out=folder, device="cpu", progress=False, budget_minutes=minutes)
+    return vl.train_model(TINY, data, **options)["model"].state_dict()
+
+
+def assert_it_goes_on(folder, whole: dict) -> None:
+    found = train(folder)
+    assert all(torch.equal(found[key], whole[key]) for key in whole)
+    assert sorted(os.listdir(folder)) == ["checkpoint.pt", "log.json"]
+
+
+@pytest.fixture
+def whole(tmp_path, monkeypatch):
+    monkeypatch.setattr("vitlib.train.loop.CHECKPOINT_SECONDS", 0.0)  # one after each step
+    return train(tmp_path / "whole")
+
+
+def test_a_full_disk_is_told_and_the_run_goes_on(tmp_path, whole):
+    size = (tmp_path / "whole/checkpoint.pt").stat().st_size
+    hard, dice, refused = resource.getrlimit(resource.RLIMIT_FSIZE)[1], random.Random(0), 0
+    for i in range(100):
+        if i % 2:
+            train(tmp_path / f"{i}", minutes=0)  # there is a checkpoint already
+        resource.setrlimit(resource.RLIMIT_FSIZE, (dice.randrange(size + size // 10), hard))
+        try:
+            train(tmp_path / f"{i}")
+        except OSError as error:
+            assert "cannot write" in str(error) and "goes on from the last checkpoint" in str(error)
+            refused += 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        assert_it_goes_on(tmp_path / f"{i}", whole)
+    assert 50 < refused < 100
+
+
+def test_a_disk_that_becomes_read_only_is_told_and_the_run_goes_on(tmp_path, whole):
+    sys.addaudithook(wear)
+    dice, refused = random.Random(0), 0
+    for i in range(40):
+        BROKEN[:] = [dice.randrange(80)]
+        try:
+            train(tmp_path / f"{i}")
+        except OSError as error:
+            assert "cannot write" in str(error)
+            refused += 1
+        finally:
+            BROKEN.clear()
+        assert_it_goes_on(tmp_path / f"{i}", whole)
+    assert 20 < refused < 40
+
+
 # ------------------------------------------------------------------------------------------------- damaged files
 
 
@@ -251,31 +331,62 @@ def refused_or_equal(path, raw: bytes, read, whole) -> int:
 
 
 def test_damaged_checkpoints(tmp_path):
-    recipe = vl.Recipe("t", CALLS["VisionTransformer"]["cfg"], epochs=2, batch_size=8, ema_decay=0.9, crop=2)
-    images = torch.randint(
-        0, 256, (16, 3, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
-    )
-    data = images, torch.arange(16) % 4
-
-    def train(minutes=None):
-        options = dict(out=tmp_path, device="cpu", progress=False, budget_minutes=minutes)
-        return vl.train_model(recipe, data, **options)["model"].state_dict()
-
-    weights = train()
+    weights = train(tmp_path)
     path = tmp_path / "checkpoint.pt"
     same = lambda found: all(torch.equal(found[key], weights[key]) for key in weights)  # noqa: E731
-    assert refused_or_equal(path, path.read_bytes(), train, same) > 1.7 * COUNT
+    assert refused_or_equal(path, path.read_bytes(), lambda: train(tmp_path), same) > 1.7 * COUNT
 
 
 def test_damaged_weights_and_cards(tmp_path):
     model = vl.VisionTransformer(CALLS["VisionTransformer"]["cfg"])
-    path = vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
-    weights = vl.load_pretrained("tiny", tmp_path)[0].state_dict()
+    path = vl.save_pretrained(model, {"name": "tiny", "final": {"test_accuracy": 0.5}}, tmp_path)
+    weights, card = vl.load_pretrained("tiny", tmp_path)
+    weights = weights.state_dict()
 
     def same(found):
-        return all(torch.equal(found[0].state_dict()[key], weights[key]) for key in weights)
+        unharmed = all(torch.equal(found[0].state_dict()[key], weights[key]) for key in weights)
+        return unharmed and card.items() <= found[1].items()
 
     read = lambda: vl.load_pretrained("tiny", tmp_path)  # noqa: E731
     assert refused_or_equal(path, path.read_bytes(), read, same) == 2 * COUNT
-    card = tmp_path / "tiny.json"
-    assert refused_or_equal(card, card.read_bytes(), read, same) > COUNT
+    path = tmp_path / "tiny.json"
+    assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
+
+
+@pytest.mark.parametrize("name", ["stems", "transfer"])
+def test_damaged_results(tmp_path, name):
+    result = vl.load_results(name)
+    path = write_json(tmp_path / f"{name}.json", result)
+    read = lambda: vl.load_results(name, tmp_path)  # noqa: E731
+    same = lambda found: result.items() <= found.items()  # a turned bit in the word "checksum" adds a word  # noqa: E731
+    assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
+
+
+def test_damaged_rows_of_a_finished_run(tmp_path):
+    about, rows = (
+        {"study": "toy", "seed": 0},
+        [{"seed": i, "final": {"val_accuracy": 0.1 * i}} for i in range(9)],
+    )
+    path = write_json(tmp_path / "rows.json", {"about": about, "rows": rows})
+    read = lambda: read_rows(path, about, {})  # noqa: E731
+    assert refused_or_equal(path, path.read_bytes(), read, lambda found: found == rows) > 1.9 * COUNT
+
+
+def test_damaged_archives(tmp_path, monkeypatch):
+    monkeypatch.setattr(cifar10, "_BATCH", BATCH)
+    raw = pack({f"{FOLDER}/{name}": records(seed).tobytes() for seed, name in enumerate(FILES)})
+    path, root = tmp_path / "cifar-10-binary.tar.gz", tmp_path / "root"
+    official = dict(md5=hashlib.md5(raw).hexdigest(), size=len(raw), progress=False)
+
+    def fetch():
+        shutil.rmtree(root, ignore_errors=True)
+        try:
+            return cifar10.fetch_cifar10(root, [path.as_uri()], **official)
+        finally:
+            assert not list(root.rglob("*.bin")) or read_again() == whole  # nothing, or all of it
+
+    read_again = lambda: [(root / FOLDER / name).read_bytes() for name in FILES]  # noqa: E731
+    path.write_bytes(raw)
+    whole = [records(seed).tobytes() for seed in range(len(FILES))]
+    assert [file.read_bytes() for file in sorted(fetch().iterdir())] == whole
+    assert refused_or_equal(path, raw, fetch, lambda folder: False) == 2 * COUNT

@@ -8,7 +8,7 @@ import pkgutil
 import traceback
 from dataclasses import fields, replace
 from types import UnionType
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,7 +17,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 import vitlib as vl
-from vitlib.checked import NAMED, RANGES, checked
+from vitlib.checked import NAMED, RANGES, check_values, checked
 from vitlib.checks import as_labels, check_labels
 
 pytestmark = pytest.mark.errors
@@ -242,6 +242,11 @@ def test_words_say_what_was_expected_what_came_and_what_helps():
         with pytest.raises(ValueError) as refused:
             call()
         assert words in str(refused.value)
+
+
+def test_a_word_that_is_none_of_those_known_gets_the_nearest():
+    with pytest.raises(ValueError, match="axis must be one of row, column; got 'rows'; did you mean 'row'?"):
+        check_values({"axis": Literal["row", "column"]}, {"axis": "rows"})
 
 
 def test_what_is_left_at_its_default_is_not_looked_at():

@@ -171,6 +171,13 @@ def test_what_is_held_out_is_less_than_there_is(tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("line", ["--holdout 59 --limit 60", "--validate --limit 10"])
+def test_one_image_to_learn_from_is_enough(line, monkeypatch):
+    monkeypatch.setattr("vitlib.cli.train.load_task", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["train", "--preset", "drawn10", *line.split()])
+
+
 def test_too_little_memory_is_told_in_one_line(tmp_path, monkeypatch, capsys):
     def ask(*args, **options):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory:\nyou tried to allocate 18 bytes")
