@@ -13,6 +13,8 @@ from torch import nn
 
 import vitlib as vl
 from vitlib.data.cifar10 import find_cifar10
+from vitlib.doctor.case import Case
+from vitlib.doctor.training import evaluation
 
 TINY = vl.ViTConfig(
     img_size=8, patch_size=2, num_classes=4, embed_dim=16, depth=2, num_heads=2, mlp_ratio=2.0
@@ -569,3 +571,30 @@ def test_a_model_that_keeps_tensors_is_refused():
     model.kept = model.head.weight * 2
     with pytest.raises(ValueError, match="cannot be copied.*keep no tensor"):
         vl.doctor(model, IMAGES, LABELS)
+
+
+def test_a_step_down_is_no_longer_than_its_rate():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
+    case = Case(model, 100 * torch.rand(8, 3, 2, 2), torch.arange(8) % 3, [])
+    before = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
+    list(case.descend(model, torch.optim.SGD(model.parameters(), lr=9.0), [0.5]))
+    after = torch.cat([p.detach().flatten() for p in model.parameters()])
+    assert (after - before).norm().item() == pytest.approx(
+        0.5, rel=1e-4
+    )  # the gradient's norm is clipped to 1
+
+
+@pytest.mark.parametrize(("n", "found"), [(40, True), (5, False)])
+def test_another_normalisation_needs_images_enough_to_show(n, found):
+    """Images whose means differ among themselves by 0.5, and by 0.8 in the test: a matter of how many there are."""
+    g = torch.Generator().manual_seed(0)
+
+    def images(mean):
+        return torch.randn(n, 3, 16, 16, generator=g) + mean + 0.5 * torch.randn(n, 1, 1, 1, generator=g)
+
+    case = Case(nn.Identity(), images(0.0), torch.zeros(n), [])
+    test = images(0.8)
+    assert [f.check for f in evaluation(case, lambda model: model.eval()(test))] == [
+        "test normalisation"
+    ] * found

@@ -104,7 +104,9 @@ def test_a_number_typed_by_hand_is_refused(tmp_path, old, new):
     path = evidence.write_json(tmp_path / "run.json", {"name": "a", "final": [0.25, None], 3: (1,)})
     assert evidence.read_json(path, "") == {"name": "a", "final": [0.25, None], "3": [1]}
     path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(ValueError, match="run.json is damaged, or was changed by hand: its checksum .*; do it"):
+    with pytest.raises(
+        ValueError, match="run.json is damaged, or was changed by hand: its checksum .*; do it"
+    ):
         evidence.read_json(path, "do it")
 
 
@@ -141,6 +143,23 @@ def test_load_results_lists_what_there_is(tmp_path, monkeypatch):
     for name in ("../outside", 3, None):
         with pytest.raises(ValueError, match="no results called .*; there are: cut, list, run"):
             vl.load_results(name)
+
+
+def test_paired_differences_by_hand():
+    first, second = {0: 0.5, 1: 0.7, 2: 0.6, 9: 0.9}, {2: 0.5, 1: 0.5, 0: 0.2, 8: 0.1}
+    found = evidence.paired_difference(first, second)  # of seeds 0, 1, 2: 0.3, 0.2, 0.1
+    assert found["n"] == 3 and found["difference"] == pytest.approx(0.2)
+    assert found["se"] == pytest.approx(0.1 / 3**0.5)
+    assert found["interval"] == pytest.approx([0.2 - 4.302653 * found["se"], 0.2 + 4.302653 * found["se"]])
+    assert evidence.paired_difference({0: 1.0, 1: 2.0}, {0: 0.0, 1: 0.0})["n"] == 2
+    assert evidence.paired_difference({0: 1.0}, {0: 0.0}) is None
+    assert evidence.paired_difference({0: 1.0}, {1: 0.0}) is None
+
+
+def test_a_summary_says_how_many_there_were():
+    assert evidence.summarize([0.5]) == {"mean": 0.5, "sd": None, "n": 1}
+    found = evidence.summarize([0.4, 0.6])
+    assert found == {"mean": 0.5, "sd": pytest.approx(0.02**0.5), "n": 2}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -41,6 +41,7 @@ def test_a_kept_patch_is_a_kept_token(pool, changes):
     torch.testing.assert_close(vl.answer_with(model, images, every), model(images), **CLOSE)
     kept = torch.tensor([[0, 1], [5, 2], [3, 4]])
     found = vl.answer_with(model, images, kept)
+    assert not found.requires_grad
     for i, places in enumerate(kept.tolist()):
         x = model.embed(images[i : i + 1])[:, [0, *(1 + n for n in places)]]
         for block in model.blocks:

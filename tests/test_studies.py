@@ -239,7 +239,9 @@ OWN = [path for path in sorted(RESULTS.glob("*.json")) if path.stem != "paper"] 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
 def test_every_result_has_the_one_header(path):
     result = read_json(path, "")  # which compares the checksum
-    assert '"checksum"' in path.read_text(encoding="utf-8"), "no number is typed by hand: write_json writes it"
+    assert '"checksum"' in path.read_text(encoding="utf-8"), (
+        "no number is typed by hand: write_json writes it"
+    )
     wrong = [key for key in HEADER if not (isinstance(result.get(key), str) and result[key])]
     assert not wrong and result["name"] == path.stem
 

@@ -45,8 +45,11 @@ NONSENSE = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")  # between numbers 
 
 
 def own_tests(module: str, table: dict) -> list[str]:
-    """The files of a module's own tests: what the table says, or what is called like it."""
-    files = [f"tests/test_{name}.py" for name in table.get(module, [Path(module).stem])]
+    """A module's own tests: what the table says, or the file called like it; test_checked where calls are checked."""
+    names = list(table.get(module, [Path(module).stem]))
+    if "@checked" in (ROOT / module).read_text(encoding="utf-8") and "checked" not in names:
+        names.append("checked")
+    files = [f"tests/test_{name}.py" for name in names]
     if missing := [file for file in files if not (ROOT / file).is_file()]:
         raise FileNotFoundError(f"{missing[0]} is not there; name the tests of {module} in {TABLE.name}")
     return files
