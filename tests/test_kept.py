@@ -78,7 +78,7 @@ def test_who_waits_gets_it_when_it_is_free(tmp_path):
     def hold():
         with FileLock(tmp_path / ".lock"):
             held.set()
-            time.sleep(0.3)
+            time.sleep(1.3)
             freed.append(True)
 
     other = threading.Thread(target=hold)

@@ -339,6 +339,7 @@ def test_drop_path_grows_linearly_to_the_last_block():
     model = make(replace(TINY, depth=5, drop_path_rate=0.2))
     assert [block.drop_path.p for block in model.blocks] == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
     assert make(replace(TINY, depth=1, drop_path_rate=0.2)).blocks[0].drop_path.p == 0
+    assert [b.drop_path.p for b in make(replace(TINY, depth=2, drop_path_rate=0.2)).blocks] == [0, 0.2]
 
 
 def test_attention_maps_of_chosen_layers():
