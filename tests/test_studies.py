@@ -233,6 +233,15 @@ def test_a_side_is_read_by_its_best_variant_and_pairs_go_by_seed():
     assert found["interval"][0] == pytest.approx(0.31 / 3 - 4.3027 * 0.01 / 3, abs=1e-5)
 
 
+def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(monkeypatch, tmp_path):
+    monkeypatch.setattr(norm_order, "learn_by_heart", lambda *args: list(range(120)))
+    data = Dataset(*load_drawn10("train", 8), DRAWN10_CLASSES, "Drawn-10")
+    job = Job(data, None, tmp_path, "quick", {}, "cpu", None, False)
+    study = STUDIES["norm-order"]
+    (row,) = study.run(study, "pre lr=0.002 init=xavier", 0, job)
+    assert row["final"]["train_loss"] == 109.5 and 0 <= row["final"]["train_accuracy"] <= 1
+
+
 OWN = [path for path in sorted(RESULTS.glob("*.json")) if path.stem != "paper"]  # which holds others' numbers
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -125,6 +126,29 @@ def test_a_run_is_read_at_its_better_rate(data, tmp_path, monkeypatch, better):
         (row,) = masked.STUDY.run(masked.STUDY, variant, 0, job)
         assert row["changes"]["lr"] == better and row["seconds"] == 2.0 * runs
         assert row["final"]["val_accuracy"] == row["epochs"][-1]["val_accuracy"] == 0.5
+
+
+def test_each_part_of_a_run_gets_the_minutes_that_are_left(data, tmp_path, monkeypatch):
+    now, told = [5000.0], []
+
+    def pretend(recipe, data, val, *, budget_minutes, **options):
+        told.append(budget_minutes)
+        now[0] += 90.0
+        rows = [{"val_accuracy": 0.1, "val_loss": 2.0}]
+        known = {
+            "seconds": 2.0,
+            "hardware": "",
+            "precision": "fp32",
+            "parameters": 1,
+            "finished": len(told) < 3,
+        }
+        return {"epochs": rows, "model": vl.VisionTransformer(recipe.model), **known}
+
+    monkeypatch.setattr(masked, "train_model", pretend)
+    monkeypatch.setattr(masked, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    job = Job(*data.hold_out(9), tmp_path, "quick", TINY, "cpu", 10.0, False)
+    assert masked.STUDY.run(masked.STUDY, "labels", 0, job) is None
+    assert told == [10.0, 8.5, 7.0]
 
 
 def test_a_stopped_run_goes_on_to_the_same_row(data, tmp_path):

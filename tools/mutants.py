@@ -176,20 +176,14 @@ def tell(rows: list[dict], accepted: list[dict], everything: bool) -> int:
     for row in gaps:
         print(f"{row['module']}\n  - {row['was']}\n  + {row['becomes']}")
     tried, lived = Counter(row["module"] for row in rows), Counter(row["module"] for row in survived)
+    modules = {module: [tried[module] - lived[module], tried[module]] for module in tried}
+    figures = {"accepted": len(survived) - len(gaps), "modules": modules}
     killed = len(rows) - len(survived)
-    share = f"{killed / len(rows):.1%}" if rows else "none"
     print(
-        f"{len(rows)} changes in {len(tried)} modules: {killed} noticed ({share}), "
-        f"{len(survived) - len(gaps)} accepted, {len(gaps)} gaps"
+        f"{len(rows)} changes in {len(modules)} modules, {killed} noticed ({killed / max(1, len(rows)):.1%}), "
+        f"{figures['accepted']} that make no difference, {len(gaps)} gaps"
     )
     if everything:
-        modules = {module: [tried[module] - lived[module], tried[module]] for module in tried}
-        figures = {
-            "tried": len(rows),
-            "killed": killed,
-            "accepted": len(survived) - len(gaps),
-            "modules": modules,
-        }
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 1 if gaps else 0
 
@@ -213,7 +207,11 @@ def main(argv: list[str] | None = None) -> int:
         for module in modules
         for change in draw(module, args.n)
     ]
-    rows = go_through(todo, args.jobs)
+    try:
+        rows = go_through(todo, args.jobs)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on")
+        return 130
     return tell(rows, table.get("accepted", []), args.all)
 
 
