@@ -96,6 +96,7 @@ def test_curves_of_a_known_model():
     target = torch.tensor([2, 0, 3])
     deletion = vl.deletion_curve(model, tiny_images(), scores, target, steps=3)
     insertion = vl.insertion_curve(model, tiny_images(), scores, target, steps=3)
+    assert not deletion.requires_grad and not insertion.requires_grad
     for i, order in enumerate(orders):
         for step in range(4):
             gone, back = order[: 2 * step], order[2 * step :]
