@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, replace
 
 import pytest
@@ -102,6 +103,13 @@ def test_a_run_of_another_study_is_refused(tmp_path):
     keep(make(tmp_path, name="pooling"), ("a", 0))
     with pytest.raises(ValueError, match="study was 'pooling', now 'stems'"):
         make(tmp_path)
+
+
+def test_a_copy_of_a_run_beside_it_is_no_run(tmp_path):
+    keep(make(tmp_path), ("a", 0))
+    for name in ("a-s0-copy", "a-sold"):
+        shutil.copytree(tmp_path / "a-s0", tmp_path / name)
+    assert make(tmp_path).done.keys() == {("a", 0)}
 
 
 @pytest.mark.errors

@@ -7,6 +7,7 @@ that is meant, say so in the study, run it anew, and write the fingerprints: `py
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -14,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from vitlib.config import ViTConfig
 from vitlib.studies.registry import STUDIES
 from vitlib.studies.study import FULL, QUICK, SEEDS
+from vitlib.train.recipe import Recipe
 
 KNOWN = Path(__file__).with_name("study-rules.json")
 SHARED = {"QUICK": QUICK, "FULL": FULL, "SEEDS": SEEDS}
@@ -39,12 +42,19 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(json.dumps(plain(value)).encode()).hexdigest()[:12]
 
 
+def constants(name: str) -> dict[str, object]:
+    """What a study's module writes in capitals: numbers of pictures, of steps, shapes."""
+    found = vars(importlib.import_module(f"vitlib.studies.{name.replace('-', '_')}"))
+    data = (int, float, str, tuple, list, dict, Recipe, ViTConfig)
+    return {key: found[key] for key in sorted(found) if key.isupper() and isinstance(found[key], data)}
+
+
 def now() -> dict[str, dict[str, str]]:
     """The fingerprints of all studies' parts."""
-    parts = {
-        name: {f.name: fingerprint(getattr(study, f.name)) for f in fields(study)}
-        for name, study in STUDIES.items()
-    }
+    parts = {}
+    for name, study in STUDIES.items():
+        parts[name] = {f.name: fingerprint(getattr(study, f.name)) for f in fields(study)}
+        parts[name]["constants"] = fingerprint(constants(name))
     return {"(shared)": {name: fingerprint(value) for name, value in SHARED.items()}, **parts}
 
 

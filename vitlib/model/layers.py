@@ -59,7 +59,6 @@ class DropPath(nn.Module):
     Source: Huang et al. 2016 (arXiv 1603.09382); not in the paper; chapter 06.
     """
 
-    @checked
     def __init__(self, p: float = 0.0) -> None:
         super().__init__()
         check_rate("DropPath's p", p)
