@@ -6,8 +6,10 @@ that is meant, say so in the study, run it anew, and write the fingerprints: `py
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
+import inspect
 import json
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -43,10 +45,14 @@ def fingerprint(value: object) -> str:
 
 
 def constants(name: str) -> dict[str, object]:
-    """What a study's module writes in capitals: numbers of pictures, of steps, shapes."""
-    found = vars(importlib.import_module(f"vitlib.studies.{name.replace('-', '_')}"))
+    """What a study's module itself writes in capitals: numbers of pictures, of steps, shapes."""
+    module = importlib.import_module(f"vitlib.studies.{name.replace('-', '_')}")
     data = (int, float, str, tuple, list, dict, Recipe, ViTConfig)
-    return {key: found[key] for key in sorted(found) if key.isupper() and isinstance(found[key], data)}
+    body = ast.parse(inspect.getsource(module)).body
+    nodes = [node for part in body if isinstance(part, ast.Assign | ast.AnnAssign) for node in ast.walk(part)]
+    written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    found = {key: getattr(module, key) for key in sorted(written) if key.isupper()}
+    return {key: value for key, value in found.items() if isinstance(value, data)}
 
 
 def now() -> dict[str, dict[str, str]]:
