@@ -86,7 +86,8 @@ def test_the_generator_decides_and_nothing_else():
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
-    ("ratio", "num_patches", "count"), [(0.01, 16, 0), (0.99, 16, 16), (0.5, 1, 0), (0.2, 2, 0)]
+    ("ratio", "num_patches", "count"),
+    [(0.01, 16, 0), (0.99, 16, 16), (0.9995, 1000, 1000), (0.5, 1, 0), (0.2, 2, 0)],
 )
 def test_a_ratio_that_corrupts_nothing_or_all_is_refused(ratio, num_patches, count):
     with pytest.raises(

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from vitlib.evidence import read_json
+from vitlib.train.parallel import Ranks
 
 SMALL = [
     *("-m", "vitlib", "train", "--preset", "drawn10", "--validate", "--device", "cpu"),
@@ -22,6 +23,16 @@ SMALL = [
     # what is drawn for the whole batch, and a parameter without a gradient
     *("mixup=0.8", "cutmix=1.0", "randaugment=1", "ema_decay=0.9", "model.mask_token=true"),
 ]
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("batch_size", "size", "near"), [(10, 4, 8), (11, 4, 12), (1, 3, 3), (100, 3, 99)])
+def test_a_batch_that_cannot_be_divided_gets_the_nearest_that_can(batch_size, size, near):
+    Ranks(0, size).check(near)
+    with pytest.raises(
+        ValueError, match=f"{batch_size} cannot be divided among {size} processes; try {near}$"
+    ):
+        Ranks(0, size).check(batch_size)
 
 
 def start(out: Path, processes: int, epochs: int, *more: str) -> subprocess.Popen:

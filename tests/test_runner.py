@@ -25,6 +25,7 @@ from vitlib.evidence import read_json, write_json
 from vitlib.studies import runner, work
 from vitlib.studies.registry import STUDIES, folders
 from vitlib.studies.runner import make_plans, run_plans, run_study
+from vitlib.studies.study import QUICK
 
 ROOT = Path(__file__).resolve().parent.parent
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
@@ -461,3 +462,17 @@ def test_all_studies_from_the_command_line(tmp_path, two, capsys):
     assert "b against a: +0.1 ± 0.0 points" in said and "used up" not in said
     assert main(["study", "board", "--out", str(tmp_path)]) == 0
     assert "b against a: +0.1 ± 0.0 points" in capsys.readouterr().out
+
+
+def test_a_scale_changes_what_the_study_says_and_the_caller_has_the_last_word(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "pick_precision", lambda *_: "picked")
+    base = replace(QUICK, precision="auto")
+    with only(ours=toy(base=base, full={"epochs": 7, "precision": "bf16"})):
+
+        def header(**how):
+            (plan,) = make_plans({"ours": tmp_path}, lambda _: DATA, **how)
+            return plan.header["base"]["epochs"], plan.header["precision"]
+
+        assert header() == (base.epochs, "picked")
+        assert header(scale="full") == (7, "bf16")
+        assert header(scale="full", changes={"epochs": 2, "precision": "fp32"}) == (2, "fp32")

@@ -20,10 +20,11 @@ import pytest
 from vitlib.config import ViTConfig
 from vitlib.studies.registry import STUDIES
 from vitlib.studies.study import FULL, QUICK, SEEDS
-from vitlib.train.recipe import Recipe
+from vitlib.train.recipe import RECIPES, Recipe, recipe
 
 KNOWN = Path(__file__).with_name("study-rules.json")
-SHARED = {"QUICK": QUICK, "FULL": FULL, "SEEDS": SEEDS}
+LARGE = [recipe(name, "full") for name in ("plain", "paper", "modern", "finetune")]
+SHARED = {"QUICK": QUICK, "FULL": FULL, "SEEDS": SEEDS, "presets": RECIPES, "presets, full": LARGE}
 
 
 def plain(value: object) -> object:

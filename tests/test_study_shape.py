@@ -79,7 +79,7 @@ def test_a_tiny_study_of_shape(data, tmp_path, monkeypatch):
     for run, one in zip(
         result["runs"], recipes(replace(shape.STUDY, variants=one_rate), "quick").values(), strict=True
     ):
-        assert run["final"]["million_macs"] == pytest.approx(vl.count_macs(one.model) / 1e6, abs=1e-3)
+        assert run["final"]["million_macs"] == round(vl.count_macs(one.model) / 1e6, 3)
         assert len(run["epochs"]) == (4 if "longer" in run["variant"] else 1)
     assert {claim["verdict"] for claim in result["verdicts"].values()} == {"open"}  # one seed decides nothing
     assert "17 deep, lr=0.002" in report("shape", tmp_path)
