@@ -21,6 +21,8 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
 from matplotlib.colors import to_rgb, to_rgba  # noqa: E402
 
+from vitlib.viz.card import image_table  # noqa: E402
+
 ROOT = Path(vl.__file__).parent.parent
 RUN = {
     "epochs": [
@@ -488,3 +490,29 @@ def test_a_table_has_rows_of_one_length(row):
         ValueError, match=f"expected 2 cells in each row, as in the header, got {len(row)} in row 1"
     ):
         viz.table(["a", "b"], [["x", "y"], row])
+
+
+def test_rows_of_the_grid_are_heads_and_columns_layers():
+    """Layer i's head j looks at one patch of four, another one for each."""
+    looks = torch.zeros(2, 3, 5, 5)
+    for layer in range(2):
+        for head in range(3):
+            looks[layer, head, 0, 1 + (layer + 2 * head + head // 2) % 4] = 1
+    table = viz.attention_grid(torch.full((3, 8, 8), 0.5), looks).axes[0].images[0].get_array()
+    tall, wide = table.shape[0] // 3, table.shape[1] // 2
+    for head in range(3):
+        for layer in range(2):
+            tile = np.asarray(table[head * tall :, layer * wide :][:tall, :wide, :3]).sum(-1)
+            half = tall // 2, wide // 2
+            quarters = [tile[: half[0], : half[1]], tile[: half[0], half[1] :]]
+            quarters += [tile[half[0] :, : half[1]], tile[half[0] :, half[1] :]]
+            lit = [quarter[20:-20, 20:-20].mean() for quarter in quarters]
+            assert int(np.argmax(lit)) == (layer + 2 * head + head // 2) % 4, (layer, head)
+
+
+def test_between_the_images_of_a_table_is_nothing():
+    numbers = image_table(torch.rand(2, 3, 4, 5, 1), gap=2)[1].images[0].get_array()
+    assert numbers.shape[:2] == (10, 19) and np.isnan(np.ma.filled(numbers, np.nan)[4:6]).all()
+    assert not np.isnan(np.ma.filled(numbers, np.nan)[:4, :5]).any()
+    colours = image_table(torch.rand(2, 3, 4, 5, 3), gap=2)[1].images[0].get_array()
+    assert (colours[:, 5:7, 3] == 0).all() and (colours[:4, :5, 3] == 1).all()
