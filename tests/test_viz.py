@@ -516,3 +516,10 @@ def test_between_the_images_of_a_table_is_nothing():
     assert not np.isnan(np.ma.filled(numbers, np.nan)[:4, :5]).any()
     colours = image_table(torch.rand(2, 3, 4, 5, 3), gap=2)[1].images[0].get_array()
     assert (colours[:, 5:7, 3] == 0).all() and (colours[:4, :5, 3] == 1).all()
+
+
+@pytest.mark.parametrize(("n", "at_the_points"), [(2, True), (7, True), (8, False)])
+def test_a_logarithmic_axis_names_its_points_if_they_are_few(n, at_the_points):
+    points = [10.0 * 1.5**i for i in range(n)]
+    fig = viz.plot_lines({"a": (points, [0.1 * i for i in range(n)])}, "x", "y", logx=True)
+    assert (list(fig.axes[0].get_xticks()) == pytest.approx(points)) == at_the_points
