@@ -523,3 +523,25 @@ def test_a_logarithmic_axis_names_its_points_if_they_are_few(n, at_the_points):
     points = [10.0 * 1.5**i for i in range(n)]
     fig = viz.plot_lines({"a": (points, [0.1 * i for i in range(n)])}, "x", "y", logx=True)
     assert (list(fig.axes[0].get_xticks()) == pytest.approx(points)) == at_the_points
+
+
+def test_the_map_shows_the_first_patches_and_the_last():
+    cfg = vl.ViTConfig(img_size=12, patch_size=4, embed_dim=12, depth=2, num_heads=2, num_classes=3)
+    image = torch.arange(9.0).view(3, 3).repeat_interleave(4, 0).repeat_interleave(4, 1).expand(3, 12, 12) / 8
+    shown = [np.asarray(picture.get_array()) for picture in viz.architecture(cfg, image).axes[0].images]
+    tiles = [8 * tile.mean() for tile in shown if tile.shape[:2] == (4, 4)]
+    assert tiles == pytest.approx([0, 1, 2, 7, 8], abs=1e-5)
+
+
+def test_counts_are_white_on_the_darkest_errors_only():
+    counts = torch.tensor([[50, 20, 5], [3, 60, 18], [1, 2, 70]])
+    texts = {
+        text.get_text(): text.get_color() for text in viz.confusion_matrix(counts, None, NAMES).axes[0].texts
+    }
+    light = {number for number, colour in texts.items() if colour == "white"}
+    assert light == {"20", "18"} and texts["5"] == style.INK and texts["50"] == style.MUTED
+
+
+def test_patches_fill_their_axes():
+    (ax,) = viz.show_patches(rand(3, 8, 12), 4).axes
+    assert (*ax.get_xlim(), *ax.get_ylim()) == (-0.02, 3.02, 2.02, -0.02)

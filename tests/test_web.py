@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
 import json
 
@@ -179,6 +180,13 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
         assert (torch.tensor(found) - wanted).abs().max() < 1e-3
     assert [url for url in asked if not url.startswith(("data:", "about:", "blob:"))] == [tab.url]
     tab.close()
+
+
+def test_a_notebook_offers_the_first_24_pictures():
+    model, _ = tiny_model("mine", global_pool="avg")
+    images = torch.randint(0, 256, (26, 3, 32, 32), dtype=torch.uint8)
+    text = html.unescape(vl.explore(model, images, kind="positions")._repr_html_())
+    assert 'pictures="picture 0,' in text and ',picture 23"' in text
 
 
 @pytest.mark.errors
