@@ -105,3 +105,8 @@ def test_a_projection_starts_as_a_normal_of_one_over_the_root_of_its_inputs(laye
     weights = layer.weight.detach().flatten().numpy()
     assert stats.kstest(weights, stats.norm(0, 48**-0.5).cdf).pvalue > 1e-5
     assert weights.std() == pytest.approx(48**-0.5, rel=0.03) and abs(weights.mean()) < 0.007
+
+
+def test_drop_path_drops_nothing_unless_told():
+    x = torch.randn(4, 3, 5)
+    assert torch.equal(vl.DropPath()(x), x) and vl.DropPath().p == 0
