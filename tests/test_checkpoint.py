@@ -147,3 +147,12 @@ def test_a_flipped_bit_in_a_weight_is_noticed(tmp_path):
     assert not torch.equal(torch.load(path)["model"]["w"], weight)
     with pytest.raises(ValueError, match="is not a whole checkpoint .*start anew with resume=False"):
         load_checkpoint(path, {}, cpu)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("floats", "size"), [(150_000, "1 MB"), (600_000, "2 MB")])
+def test_what_cannot_be_written_says_how_large_it_is(tmp_path, floats, size):
+    (tmp_path / "file").write_text("in the way")
+    state = STATE | {"identity": {}, "log": {}, "model": {"a": torch.zeros(floats)}}
+    with pytest.raises(OSError, match=f"cannot write .*checkpoint.pt, {size} "):
+        save_checkpoint(tmp_path / "file" / "checkpoint.pt", state)

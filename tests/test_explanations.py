@@ -314,3 +314,10 @@ def test_a_model_without_a_head_has_no_class_to_explain():
             explain(model, images)
     with pytest.raises(ValueError, match="head"):
         vl.patch_scores("attention", model, images)
+
+
+def test_erasing_keeps_no_graph_anywhere():
+    model, graphs = tiny_model(), []
+    model.register_forward_hook(lambda module, args, logits: graphs.append(logits.requires_grad))
+    vl.deletion_curve(model, tiny_images(), torch.rand(3, 6), steps=2)
+    assert graphs and not any(graphs)

@@ -178,3 +178,13 @@ def test_the_study_of_sizes_runs(data, tmp_path, monkeypatch):
 def test_a_data_set_that_is_too_small_is_refused(data, tmp_path):
     with pytest.raises(ValueError, match="expected n_train from 1 to 40 training images, got 500"):
         run_study("data-size", data, n_val=20, seeds=(0,), out=tmp_path, device="cpu", progress=False)
+
+
+def test_features_are_read_five_hundred_images_at_a_time():
+    model = vl.VisionTransformer(
+        vl.ViTConfig(img_size=4, patch_size=4, embed_dim=8, depth=1, num_heads=1)
+    ).eval()
+    sizes = []
+    model.patch_embed.register_forward_pre_hook(lambda module, args: sizes.append(len(args[0])))
+    embed(model, torch.zeros(1001, 3, 4, 4, dtype=torch.uint8))
+    assert sizes == [500, 500, 1]
