@@ -7,16 +7,16 @@ models are matched in depth (4 and 4), in the number of attentions (4 and 2 x 2;
 in multiply-accumulates (7 and 4, to within 0.3 %). They are trained for two epochs on 30,000 photographs cut into 8 x 8
 patches; on so small a grid full attention's products are only a seventh of a block's work, so that little can be saved.
 
-- at equal depth axial attention is ahead of full (as Axial-ViT-B/32 and B/16 are): open, -1.5 ± 0.5 points (standard
-  error, n = 2); about 8 seeds would decide.
-- at equal depth it costs more, for there is a second MLP (in million multiply-accumulates): open, +16.91 ± 0.00
-  (standard error, n = 2); about 3 seeds would decide.
-- at equal compute axial attention is ahead of full: open, +0.2 ± 1.7 points (standard error, n = 2); about 88 seeds
+- at equal depth axial attention is ahead of full (as Axial-ViT-B/32 and B/16 are): differs, -1.5 ± 0.3 points (standard
+  error, n = 3).
+- at equal depth it costs more, for there is a second MLP (in million multiply-accumulates): agrees, +16.91 ± 0.00
+  (standard error, n = 3).
+- at equal compute axial attention is ahead of full: open, +0.1 ± 1.0 points (standard error, n = 3); about 45 seeds
   would decide.
 - as many attentions do as well along one axis as in full: open, -1.8 ± 0.7 points (standard error, n = 3); about 7
   seeds would decide.
 
-10 runs on CIFAR-10 (JPEG q75) with 3 seeds took 61 minutes: `python -m vitlib study run axial --data cifar10 --threads
+12 runs on CIFAR-10 (JPEG q75) with 3 seeds took 72 minutes: `python -m vitlib study run axial --data cifar10 --threads
 1`
 """
 
