@@ -964,6 +964,29 @@ SENTENCES = [
     ),
     (
         "17-masked-patches",
+        "Four of the paper's findings come back at this size: masked pre-training is ahead of as much fine-tuning from "
+        "scratch, labels are ahead of masked pre-training, mean colours ahead of pixels, and 50 % ahead of 15 %.",
+        lambda: all(
+            verdict("masked", says) == "agrees"
+            for says in (
+                "masked pre-training is ahead of as much fine-tuning from scratch (the paper: by 2 points)",
+                "pre-training with labels is ahead of masked pre-training (the paper: by 4 points)",
+                "telling the mean colour is ahead of telling pixels (the paper: slightly)",
+                "corrupting 50 % is ahead of corrupting 15 % (the paper: slightly)",
+            )
+        ),
+    ),
+    (
+        "17-masked-patches",
+        "Here it lies ahead of every start without labels.",
+        lambda: all(
+            max(final["val_accuracy"] for final in finals("masked", start))
+            < min(final["val_accuracy"] for final in finals("masked", "from scratch, whole budget"))
+            for start in ("mean colour", "4 x 4 colours", "pixels", "mean colour, 15 %")
+        ),
+    ),
+    (
+        "17-masked-patches",
         "of two learning rates for fine-tuning the better one is read.",
         lambda: all(
             len(rates := [v for k, v in run["final"].items() if k.startswith("val_accuracy lr=")]) == 2
