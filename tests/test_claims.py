@@ -36,6 +36,10 @@ def verdict(study: str, says: str) -> str:
     return result(study)["verdicts"][says]["verdict"]
 
 
+def certainly_below_zero(study: str, says: str) -> bool:
+    return result(study)["verdicts"][says]["interval"][1] < 0
+
+
 def mean(study: str, variant: str) -> float:
     return result(study)["summary"][variant]["mean"]
 
@@ -674,6 +678,55 @@ SENTENCES = [
                 for name in run["changes"]
             }
             == {"randaugment", "magnitude", "mixup", "cutmix", "mix_off"}
+        ),
+    ),
+    (
+        "10-recipe",
+        "Of all rungs one helps, AdamW, and it gives back what coupled decay took.",
+        lambda: (
+            [n for n in INGREDIENTS if verdict("recipe-ladder", f"adding {n} helps") == "agrees"] == ["AdamW"]
+            and abs(mean("recipe-ladder", "up to AdamW") - mean("recipe-ladder", "plain")) < 0.01
+            and certainly_below_zero("recipe-ladder", "adding decay helps")
+        ),
+    ),
+    (
+        "10-recipe",
+        "RandAugment, Mixup and CutMix cost, whether they are added or left in.",
+        lambda: all(
+            certainly_below_zero("recipe-ladder", says.format(name))
+            for name in ("RandAugment", "Mixup and CutMix")
+            for says in ("adding {} helps", "leaving out {} alone costs accuracy")
+        ),
+    ),
+    (
+        "10-recipe",
+        "The former's loss does not turn, so strong augmentation had no turn to prevent, and even at this length it "
+        "costs accuracy.",
+        lambda: (
+            all(
+                run["epochs"][-1]["val_loss"] - min(row["val_loss"] for row in run["epochs"]) < 0.01
+                for run in result("recipe-ladder")["runs"]
+                if run["variant"] == "up to crop, four times as long"
+            )
+            and certainly_below_zero(
+                "recipe-ladder", "RandAugment, Mixup and CutMix together help, four times as long"
+            )
+        ),
+    ),
+    (
+        "10-recipe",
+        "The whole recipe is now ahead of the plain one; 'up to crop' is ahead of both.",
+        lambda: (
+            verdict("recipe-ladder", "all together are ahead of the plain recipe, four times as long")
+            == "agrees"
+            and min(
+                final["val_accuracy"] for final in finals("recipe-ladder", "up to crop, four times as long")
+            )
+            > max(
+                final["val_accuracy"]
+                for rung in ("plain", "up to EMA")
+                for final in finals("recipe-ladder", f"{rung}, four times as long")
+            )
         ),
     ),
     (
