@@ -36,6 +36,14 @@ def verdict(study: str, says: str) -> str:
     return result(study)["verdicts"][says]["verdict"]
 
 
+def shape_scores(longer: bool) -> list[float]:
+    """Accuracy of each run of chapter 12 with the base trained longer, or with everything else."""
+    runs = result("shape")["runs"]
+    return [
+        one["final"]["val_accuracy"] for one in runs if one["variant"].startswith("base, longer") == longer
+    ]
+
+
 def certainly_below_zero(study: str, says: str) -> bool:
     return result(study)["verdicts"][says]["interval"][1] < 0
 
@@ -803,8 +811,29 @@ SENTENCES = [
     ),
     (
         "12-scaling",
-        'with fewer than three seeds they say "open"',
-        lambda: open_below_three_seeds("shape") and open_below_three_seeds("compute"),
+        "smaller ones are ahead of depth and of width at equal compute",
+        lambda: (
+            verdict("shape", "half the patch side helps, with no more parameters") == "agrees"
+            and verdict("shape", "at equal compute smaller patches help more than width") == "agrees"
+            and certainly_below_zero("shape", "at equal compute depth helps more than smaller patches")
+        ),
+    ),
+    (
+        "12-scaling",
+        "depth brought nothing, and width is ahead of depth and of a wider MLP",
+        lambda: (
+            verdict("shape", "twice the depth helps") == "differs"
+            and mean("shape", "17 deep, lr=0.001") < mean("shape", "base, lr=0.001")
+            and all(
+                certainly_below_zero("shape", f"at equal compute {what}")
+                for what in ("depth helps more than width", "a wider MLP helps more than width")
+            )
+        ),
+    ),
+    (
+        "12-scaling",
+        "Ahead of every shape is the base, trained four times as long.",
+        lambda: min(shape_scores(longer=True)) > max(shape_scores(longer=False)),
     ),
     (
         "12-scaling",
