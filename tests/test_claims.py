@@ -17,6 +17,7 @@ import vitlib as vl
 from vitlib.explain.explanations import BASELINES
 from vitlib.studies import masked, transfer
 from vitlib.studies.compute import Frontier
+from vitlib.studies.data_size import SIZES
 from vitlib.studies.families import BASE, FAMILIES
 from vitlib.studies.recipe_ladder import INGREDIENTS
 from vitlib.studies.registry import STUDIES
@@ -77,6 +78,22 @@ def transfer_epochs(variant: str) -> int:
     """Passes of each run of a variant of chapter 16 over its pictures."""
     (passes,) = {len(run["epochs"]) for run in result("transfer")["runs"] if run["variant"] == variant}
     return passes
+
+
+def better_rate(family: str, size: int) -> float:
+    """Mean accuracy of a family of chapter 11 at the better of its learning rates."""
+    summary = result("data-size")["summary"]
+    return max(one["mean"] for name, one in summary.items() if name.startswith(f"{family}, {size:,} images"))
+
+
+def by_seed(variant: str, metric: str = "val_accuracy") -> list[float]:
+    """What each seed of a variant of chapter 11 ended with, seed 0 first."""
+    runs = sorted(result("data-size")["runs"], key=lambda run: run["seed"])
+    return [run["final"][metric] for run in runs if run["variant"] == variant]
+
+
+def few_shots(variant: str) -> float:
+    return statistics.fmean(by_seed(variant, "few_shot_accuracy"))
 
 
 def open_below_three_seeds(study: str) -> bool:
@@ -784,6 +801,103 @@ SENTENCES = [
     ),
     (
         "11-inductive-bias",
+        "With 500 pictures the ResNet is ahead of the ViT, as in the paper. With 45,000 it still is, and by no less.",
+        lambda: (
+            verdict("data-size", "with 500 images the ResNet is ahead of the ViT") == "agrees"
+            and certainly_below_zero("data-size", "with 45,000 images the ViT is ahead of the ResNet")
+            and better_rate("ResNet", 45_000) - better_rate("ViT", 45_000)
+            > better_rate("ResNet", 500) - better_rate("ViT", 500)
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "At 0.001 none of our three networks gains a point on average from 15,000 to 45,000 pictures.",
+        lambda: all(
+            mean("data-size", f"{family}, 45,000 images, lr=0.001")
+            < mean("data-size", f"{family}, 15,000 images, lr=0.001") + 0.01
+            for family in FAMILIES
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        'So it is with 500 pictures, and the few-shot row that "agrees" is worth as little.',
+        lambda: (
+            verdict("data-size", "in few-shot accuracy, with 500 images the ResNet is ahead of the ViT")
+            == "agrees"
+            and all(
+                few_shots(name) < few_shots("pixels, 500 images")
+                for name in result("data-size")["summary"]
+                if ", 500 images, lr" in name
+            )
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "are behind the pixels at every size and at both rates; the ResNet's are ahead with every seed from 15,000",
+        lambda: all(
+            (few > few_shots("pixels, 500 images")) == (family == "ResNet")
+            for name, cell in result("data-size")["variants"].items()
+            if (family := name.partition(",")[0]) in FAMILIES
+            and (family != "ResNet" or cell["n_train"] >= 15_000)
+            for few in by_seed(name, "few_shot_accuracy")
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "The table reads each model at the better rate for this measure, and there the ResNet's lead is larger.",
+        lambda: (
+            -result("data-size")["verdicts"][
+                "in few-shot accuracy, with 45,000 images the ViT is ahead of the ResNet"
+            ]["difference"]
+            > few_shots("ResNet, 45,000 images, lr=0.001") - few_shots("ViT, 45,000 images, lr=0.001")
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "The second goal lies where the ViT's curve is nearly flat: with one of the three seeds it never gets there.",
+        lambda: (
+            sum(
+                goal > max(scores)
+                for goal, scores in zip(
+                    by_seed("ResNet, 1,500 images, lr=0.001"),
+                    zip(*(by_seed(f"ViT, {size:,} images, lr=0.001") for size in SIZES), strict=True),
+                    strict=True,
+                )
+            )
+            == 1
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "hybrid is ahead of the ViT with 500 pictures, at both rates. With 45,000 the rate decides, with every seed",
+        lambda: all(
+            (hybrid > vit) == (size == "500" or rate == "0.003")
+            for size in ("500", "45,000")
+            for rate in ("0.001", "0.003")
+            for hybrid, vit in zip(
+                *(by_seed(f"{family}, {size} images, lr={rate}") for family in ("hybrid", "ViT")), strict=True
+            )
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "Each at its better rate the hybrid's mean is higher, but by our rule that is open.",
+        lambda: (
+            verdict("data-size", "with 45,000 images the hybrid is ahead of the ViT") == "open"
+            and better_rate("hybrid", 45_000) > better_rate("ViT", 45_000)
+        ),
+    ),
+    (
+        "11-inductive-bias",
+        "Our ResNet was ahead at every size.",
+        lambda: all(
+            min(by_seed(f"ResNet, {size:,} images, lr=0.001"))
+            > max(*by_seed(f"ViT, {size:,} images, lr=0.001"), *by_seed(f"hybrid, {size:,} images, lr=0.001"))
+            for size in SIZES
+        ),
+    ),
+    (
+        "11-inductive-bias",
         "the ResNet also computes more for each picture",
         lambda: (
             vl.count_macs(vl.recipe(BASE, **FAMILIES["ResNet"]).model)
@@ -864,8 +978,28 @@ SENTENCES = [
     ),
     (
         "12-scaling",
-        "the ResNets' curve lies above the other two wherever they share a compute",
+        "the ResNets are ahead of the ViTs in the middle of the range and at its end",
+        lambda: (
+            certainly_below_zero("compute", "in the middle of the range the ViTs are ahead of the ResNets")
+            and certainly_below_zero("compute", "with much compute the ViTs are ahead of the ResNets")
+        ),
+    ),
+    (
+        "12-scaling",
+        "their curve lies above the other two wherever they share a compute",
         resnets_lead,
+    ),
+    (
+        "12-scaling",
+        "our cheapest hybrid is 96 wide and saw its pictures once, while for as much the ViTs have one half as wide",
+        lambda: (
+            certainly_below_zero("compute", "with little compute the hybrids are ahead of the ViTs")
+            and families()["hybrid"].names[0] == "hybrid 96 wide, patch 8, 1 epoch"
+            and dict(zip(families()["ViT"].names, families()["ViT"].compute, strict=True))[
+                "ViT 48 wide, patch 8, 3 epochs"
+            ]
+            < families()["hybrid"].compute[0]
+        ),
     ),
     (
         "12-scaling",

@@ -17,7 +17,8 @@ import vitlib as vl
 from vitlib.cli import main, task
 from vitlib.cli.options import settings
 from vitlib.data import dataset
-from vitlib.evidence import read_json
+from vitlib.evidence import RESULTS, load_results, read_json
+from vitlib.studies.registry import STUDIES
 
 SMALL = [
     "train",
@@ -160,10 +161,15 @@ def test_a_study_runs_stops_and_reports(tmp_path, capsys):
 
 def test_the_studies_are_listed_with_their_questions(capsys):
     assert main(["study", "list"]) == 0
-    assert "positions       Does a ViT need positions, and which kind?" in capsys.readouterr().out
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert list(lines) == list(STUDIES)
+    assert "Does a ViT need positions, and which kind?" in lines["positions"]
+    for name, line in lines.items():
+        runs = load_results(name)["runs"] if (RESULTS / f"{name}.json").is_file() else ()
+        assert (f"the book's {len(runs)} runs took " if runs else "; not run yet)") in line
 
 
-@pytest.mark.parametrize("words", [[], ["train"], ["data"], ["study"]])
+@pytest.mark.parametrize("words", [[], ["train"], ["data"], ["study"], ["study", "run"]])
 def test_help_everywhere(words, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*words, "--help"])

@@ -83,6 +83,7 @@ WHOLE = (
         "study report stems --out listed",
     ),
     *("study report stems --out other", "study board --out nothere", "study board --out file"),
+    *("study list stems", "study report stems --seeds 0", "study board stems", "study board --jobs 2"),
     *(
         "study run resolution --limit 60",
         "study run resolution --seeds 7",

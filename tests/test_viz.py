@@ -471,15 +471,17 @@ def test_refusals(call, message):
 
 def test_a_table_puts_numbers_on_the_right():
     made = viz.table(
-        ["", "share", "words", "as number"], [["3 px", "1.5 %", "a|b", -1], [4, "−2 ± 1", 7, ""]]
+        ["", "share", "words", "as number"],
+        [["3 px", "1.5 %", "3 ViTs against 4 ResNets: +1", -1], [4, "18 (block 4, head 3)", 7, ""]],
     )
     assert made.splitlines() == [
         "|  | share | words | as number |",
         "| --- | ---: | --- | ---: |",
-        "| 3 px | 1.5 % | a&#124;b | -1 |",
-        "| 4 | −2 ± 1 | 7 |  |",
+        "| 3 px | 1.5 % | 3 ViTs against 4 ResNets: +1 | -1 |",
+        "| 4 | 18 (block 4, head 3) | 7 |  |",
     ]
     assert made._repr_markdown_() == made and repr(made) == "<table of 2 rows>"
+    assert viz.table(["|"], [["a|b"]]).endswith("| a&#124;b |")
     assert viz.table(["a", "b"], []) == "| a | b |\n| --- | ---: |"
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["table"]
 
-NUMBER = re.compile(r"[-+−~±]?[\d.]|[–-]?$")  # what begins so, or is empty, may stand in a column of numbers
+NUMBER = re.compile(
+    r"([-+−~±]?[\d.].{0,24}|[–-]?)$"
+)  # begins so and is short, or is empty: "0.86 (epoch 12)"
 
 
 class Table(str):
