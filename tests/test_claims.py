@@ -43,6 +43,11 @@ def stems_are_decided() -> bool:
     return ahead["verdict"] == "agrees" and behind["verdict"] == "differs" and behind["interval"][1] < 0
 
 
+def mirroring(way: str) -> dict:
+    """What chapter 03's study found of the likeness of places and their mirror images, this way."""
+    return next(found for claim, found in result("mirroring")["verdicts"].items() if way in claim)
+
+
 def shape_scores(longer: bool) -> list[float]:
     """Accuracy of each run of chapter 12 with the base trained longer, or with everything else."""
     runs = result("shape")["runs"]
@@ -197,6 +202,27 @@ SENTENCES = [
         "questions",
         "So the stem is ahead, and the overlapping layer behind.",
         stems_are_decided,
+    ),
+    (
+        "03-position",
+        "without one mirrored picture the likeness left to right is as large",
+        lambda: max(map(abs, mirroring("left to right")["interval"])) < 0.1,
+    ),
+    (
+        "03-position",
+        "(Upside down, where it is small in both, it is a little larger with mirroring.",
+        lambda: (
+            0 < mirroring("upside down")["interval"][0]
+            and all(
+                run["final"]["upside_down"] < run["final"]["left_right"] / 3
+                for run in result("mirroring")["runs"]
+            )
+        ),
+    ),
+    (
+        "04-resolution",
+        "a model's places are as like their mirror images when it saw no mirrored picture",
+        lambda: max(map(abs, mirroring("left to right")["interval"])) < 0.1,
     ),
     (
         "03-position",
