@@ -191,6 +191,7 @@ def half_is_beyond(family: Frontier) -> bool:
 
 
 # page, words that stand there, and what must hold of the results for them to stand
+SHAPES = ("8 deep", "17 deep", "192 wide", "237 wide", "MLP 384", "MLP 1512")  # of chapter 12
 POOLING_RATES = ("0.00025", "0.001", "0.004", "0.016")
 SENTENCES = [
     (
@@ -959,7 +960,7 @@ SENTENCES = [
     ),
     (
         "12-scaling",
-        "smaller ones are ahead of depth and of width at equal compute",
+        "smaller patches are ahead of depth and of width at equal compute",
         lambda: (
             verdict("shape", "half the patch side helps, with no more parameters") == "agrees"
             and verdict("shape", "at equal compute smaller patches help more than width") == "agrees"
@@ -968,7 +969,7 @@ SENTENCES = [
     ),
     (
         "12-scaling",
-        "depth brought nothing, and width is ahead of depth and of a wider MLP",
+        "depth brought nothing, width is ahead of depth and of a wider MLP",
         lambda: (
             verdict("shape", "twice the depth helps") == "differs"
             and mean("shape", "17 deep, lr=0.001") < mean("shape", "base, lr=0.001")
@@ -976,6 +977,45 @@ SENTENCES = [
                 certainly_below_zero("shape", f"at equal compute {what}")
                 for what in ("depth helps more than width", "a wider MLP helps more than width")
             )
+        ),
+    ),
+    (
+        "12-scaling",
+        "Depth, width and MLP do better at the lower of our two, patches and the longer run at the higher",
+        lambda: all(
+            (mean("shape", f"{shape}, lr=0.001") > mean("shape", f"{shape}, lr=0.002")) == lower
+            for shapes, lower in ((SHAPES, True), (("patch 4", "base, longer"), False))
+            for shape in shapes
+        ),
+    ),
+    (
+        "12-scaling",
+        "At the higher rate width is behind the base.",
+        lambda: all(
+            wide["val_accuracy"] < base["val_accuracy"]
+            for width in ("192 wide", "237 wide")
+            for wide, base in zip(
+                finals("shape", f"{width}, lr=0.002"), finals("shape", "base, lr=0.002"), strict=True
+            )
+        ),
+    ),
+    (
+        "12-scaling",
+        "reaches hardly less than the base, and more than the deeper shapes and the wider MLPs",
+        lambda: (
+            0
+            < mean("shape", "base, lr=0.001") - (ridge := mean("data-size", "pixels, 45,000 images"))
+            < 0.005
+            and all(mean("shape", f"{shape}, lr=0.001") < ridge for shape in SHAPES if "wide" not in shape)
+        ),
+    ),
+    (
+        "12-scaling",
+        "both are behind the ridge regression printed above the figure",
+        lambda: all(
+            score < mean("data-size", "pixels, 5,000 images")
+            for family in ("ViT", "hybrid")
+            for score in families()[family].read(families()["hybrid"].compute[0]).values()
         ),
     ),
     (
