@@ -1011,6 +1011,28 @@ SENTENCES = [
     ),
     (
         "12-scaling",
+        "after one and after three epochs this one is behind the ViT of its own width and patch, too, with every seed",
+        lambda: all(
+            hybrid["val_accuracy"] < vit["val_accuracy"]
+            for epochs in ("1 epoch", "3 epochs")
+            for hybrid, vit in zip(
+                *(finals("compute", f"{kind} 96 wide, patch 8, {epochs}") for kind in ("hybrid", "ViT")),
+                strict=True,
+            )
+        ),
+    ),
+    (
+        "12-scaling",
+        "with 45,000 pictures the ResNet's lead was no smaller than with 500",
+        lambda: (
+            -(found := result("data-size")["verdicts"])["with 45,000 images the ViT is ahead of the ResNet"][
+                "difference"
+            ]
+            > found["with 500 images the ResNet is ahead of the ViT"]["difference"]
+        ),
+    ),
+    (
+        "12-scaling",
         "both are behind the ridge regression printed above the figure",
         lambda: all(
             score < mean("data-size", "pixels, 5,000 images")
