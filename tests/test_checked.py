@@ -105,6 +105,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "mixup": dict(images=IMAGES, targets=TARGETS, alpha=0.8, generator=DRAW),
     "occlusion": ON,
     "parameter_groups": dict(model=MODEL, weight_decay=0.1),
+    "orthogonalize": dict(matrices=torch.rand(2, 3, 4)),
     "patch_colours": dict(images=IMAGES, patch_size=4),
     "patch_scores": dict(ON, name="attention"),
     "predict": ON,

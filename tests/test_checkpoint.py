@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +18,7 @@ from vitlib.evidence import read_json
 from vitlib.train.checkpoint import differences, load_checkpoint, save_checkpoint
 from vitlib.train.recipe import RECIPES, Recipe, recipe, usual_fields
 from vitlib.train.run import train_model
+from vitlib.weights.pretrained import load_pretrained
 
 
 def test_differences_are_told_by_their_way():
@@ -156,3 +159,32 @@ def test_what_cannot_be_written_says_how_large_it_is(tmp_path, floats, size):
     state = STATE | {"identity": {}, "log": {}, "model": {"a": torch.zeros(floats)}}
     with pytest.raises(OSError, match=f"cannot write .*checkpoint.pt, {size} "):
         save_checkpoint(tmp_path / "file" / "checkpoint.pt", state)
+
+
+OLD = Path(__file__).with_name(
+    "old-run"
+)  # written by the code of November 2026, before Muon: never write it anew
+
+
+def old_run(out=None) -> dict:
+    """What made `OLD`: four epochs of two steps, stopped after the third step, and on its own to the end."""
+    shape = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 1, "num_heads": 2, "mlp_ratio": 2.0}
+    changes = {"epochs": 4, "batch_size": 8, "lr": 3e-3, "crop": 2, "ema_decay": 0.9, "precision": "fp32"}
+    images = torch.randint(
+        0, 256, (16, 3, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
+    )
+    labels = torch.arange(16) % 4
+    one = Recipe("old-run", ViTConfig(**shape, global_pool="avg"), **changes)
+    return train_model(one, (images, labels), (images, labels), out=out, device="cpu", progress=False)
+
+
+def test_an_old_checkpoint_is_continued_and_an_old_card_read(tmp_path, one_thread):
+    """Another processor may round otherwise, so not to the bit; the card's weights are float16."""
+    shutil.copy(OLD / "state.pt", tmp_path / "checkpoint.pt")
+    continued, (model, card) = old_run(tmp_path), load_pretrained("old-run", OLD)
+    assert [row["epoch"] for row in continued["epochs"]] == [1, 2, 3, 4]
+    assert continued["epochs"][0]["seconds"] == torch.load(OLD / "state.pt")["log"]["epochs"][0]["seconds"]
+    assert card["final"]["val_loss"] == pytest.approx(continued["epochs"][-1]["val_loss"], abs=1e-3)
+    for name, value in old_run()["model"].state_dict().items():
+        torch.testing.assert_close(continued["model"].state_dict()[name], value, atol=1e-4, rtol=0)
+        torch.testing.assert_close(model.state_dict()[name], value, atol=1e-3, rtol=1e-3)

@@ -145,6 +145,14 @@ def test_preset_overrides():
             for kind in ("none", "relative")
         ),
         (dict(img_size=30, patch_size=6, patch_embed="hybrid"), "needs patch_size 2, 4, 8, ...; got 6"),
+        (dict(patch_drop_rate=1.0), r"patch_drop_rate must be a number in \[0, 1\), got 1.0; 0.5 is usual"),
+        *(
+            (
+                dict(patch_drop_rate=0.5, **fields),
+                "patch_drop_rate 0.5 needs positions that are added once, and full",
+            )
+            for fields in (dict(pos_embed="relative"), dict(pos_at="every"), dict(attention="axial"))
+        ),
     ],
 )
 def test_bad_fields_are_named(fields, message):

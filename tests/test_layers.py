@@ -110,3 +110,39 @@ def test_a_projection_starts_as_a_normal_of_one_over_the_root_of_its_inputs(laye
 def test_drop_path_drops_nothing_unless_told():
     x = torch.randn(4, 3, 5)
     assert torch.equal(vl.DropPath()(x), x) and vl.DropPath().p == 0
+
+
+def test_patch_drop_leaves_out_other_patches_of_each_image_and_keeps_cls():
+    x = torch.arange(5 * 17, dtype=torch.float32).view(5, 17, 1).expand(-1, -1, 3)
+    torch.manual_seed(1)
+    out = vl.PatchDrop(0.75)(x)
+    assert out.shape == (5, 5, 3) and torch.equal(out[:, 0], x[:, 0])
+    places = (out[:, 1:, 0] - x[:, :1, 0]).long()  # (B, n)
+    assert all(len(set(row)) == 4 and min(row) >= 1 for row in places.tolist())
+    assert len({tuple(sorted(row)) for row in places.tolist()}) == 5
+    assert torch.equal(out[:, :, 0], out[:, :, 2])
+
+
+def test_patch_drop_keeps_each_patch_as_often():
+    torch.manual_seed(0)
+    kept = vl.PatchDrop(0.5)(torch.arange(9.0).view(1, 9, 1).expand(4000, -1, -1))[:, 1:].flatten().long()
+    shares = kept.bincount(minlength=9)[1:] / 4000
+    assert (shares - 0.5).abs().max() < 0.03
+
+
+@pytest.mark.parametrize("layer", [vl.PatchDrop(0.0), vl.PatchDrop(0.5).eval(), vl.PatchDrop()])
+def test_patch_drop_is_the_identity_otherwise(layer):
+    x = torch.randn(2, 5, 3)
+    assert layer(x) is x
+
+
+def test_one_patch_always_stays_and_is_counted_by_rounding():
+    assert vl.PatchDrop(0.99)(torch.zeros(2, 5, 3)).shape == (2, 2, 3)
+    assert vl.PatchDrop(0.4)(torch.zeros(2, 65, 3)).shape == (2, 39, 3)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("rate", [-0.1, 1.0, "0"])
+def test_patch_drop_refuses(rate):
+    with pytest.raises(ValueError, match="PatchDrop's rate must be"):
+        vl.PatchDrop(rate)

@@ -21,7 +21,7 @@ SMALL = [
     *("--limit", "320", "--holdout", "64", "--batch-size", "32", "--set"),
     *("model.embed_dim=16", "model.num_heads=2", "model.depth=1", "model.patch_size=8", "precision=fp32"),
     # what is drawn for the whole batch, and a parameter without a gradient
-    *("mixup=0.8", "cutmix=1.0", "randaugment=1", "ema_decay=0.9", "model.mask_token=true"),
+    *("mixup=0.8", "cutmix=1.0", "randaugment=1", "ema_decay=0.9", "optimizer=muon", "model.mask_token=true"),
 ]
 
 

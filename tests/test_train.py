@@ -14,12 +14,12 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib import device, evidence
-from vitlib.device import pick_precision
+from vitlib import evidence
 from vitlib.evidence import read_json
-from vitlib.train import loop, objective
+from vitlib.train import loop, objective, precision
 from vitlib.train import run as running
 from vitlib.train.checkpoint import Stopped, polite_interrupt
+from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import RECIPES, recipe
 
 TINY = vl.ViTConfig(
@@ -31,15 +31,18 @@ TINY = vl.ViTConfig(
     mlp_ratio=2.0,
     drop_rate=0.1,
     drop_path_rate=0.2,
+    patch_drop_rate=0.5,
     global_pool="avg",
 )
-# everything random is on: dropout, DropPath, crops, flips, RandAugment, Mixup, CutMix, erasing
+# everything random is on: dropout, DropPath, PatchDrop, crops, flips, RandAugment, Mixup, CutMix, erasing
 RANDOM = vl.Recipe(
     "random",
     TINY,
     epochs=3,
     batch_size=16,
+    optimizer="muon",
     lr=3e-3,
+    patch_drop_off=0.3,
     crop=2,
     randaugment=1,
     mixup=0.8,
@@ -91,7 +94,7 @@ def test_it_learns_a_small_batch_by_heart():
     images, labels = toy(16)
     easy = vl.Recipe(
         "easy",
-        replace(TINY, drop_rate=0.0, drop_path_rate=0.0),
+        replace(TINY, drop_rate=0.0, drop_path_rate=0.0, patch_drop_rate=0.0),
         epochs=80,
         batch_size=16,
         lr=1e-2,
@@ -283,10 +286,10 @@ def test_a_budget_stops_and_goes_on_to_the_bit(tmp_path):
 def test_a_resumed_run_keeps_its_precision(tmp_path, monkeypatch):
     """A run begun where bf16 pays and continued where it does not is still one run."""
     auto = replace(RANDOM, precision="auto")
-    monkeypatch.setattr(loop, "pick_precision", lambda device, model: "bf16")
+    monkeypatch.setattr(precision, "pick_precision", lambda device, model: "bf16")
     run(auto, out=tmp_path, budget_minutes=0.0)
     whole = weights(run(auto))
-    monkeypatch.setattr(loop, "pick_precision", lambda device, model: "fp32")
+    monkeypatch.setattr(precision, "pick_precision", lambda device, model: "fp32")
     result = run(auto, out=tmp_path)
     assert result["precision"] == "bf16"
     assert_equal_weights(weights(result), whole)
@@ -320,7 +323,7 @@ def test_leftovers_of_a_killed_write_are_cleared(tmp_path):
     ids=["ResNet", "hybrid"],
 )
 def test_a_resnet_and_a_hybrid_learn_stop_and_go_on(tmp_path, model, precision):
-    one = replace(RANDOM, model=model, precision=precision, epochs=2)
+    one = replace(RANDOM, model=model, precision=precision, epochs=2, optimizer="adamw")
     whole = run(one)
     assert not run(one, out=tmp_path, budget_minutes=0.0)["finished"]
     result = run(one, out=tmp_path)
@@ -524,19 +527,37 @@ def test_unknown_presets_and_scales(args, message):
 
 
 @pytest.mark.parametrize(
-    ("width", "flags", "expected"),
+    ("width", "flags", "bf16", "expected"),
     [
-        (48, "avx512_bf16 amx_bf16", "fp32"),
-        (66, "avx512_bf16 amx_bf16", "bf16"),
-        (192, "avx512_bf16", "fp32"),
-        (192, "avx2", "fp32"),
+        (48, "avx512_bf16 amx_bf16", 0.5, "fp32"),  # not measured
+        (66, "avx512_bf16 amx_bf16", 0.5, "bf16"),
+        (192, "avx512_bf16", 1.01, "fp32"),
+        (192, "avx512_bf16", 0.99, "bf16"),
+        (192, "avx2", 0.5, "fp32"),
     ],
 )
-def test_bf16_only_where_it_pays(monkeypatch, width, flags, expected):
-    monkeypatch.setattr(device, "cpuinfo", lambda: flags)
+def test_bf16_only_where_it_was_measured_to_pay(monkeypatch, width, flags, bf16, expected):
+    monkeypatch.setattr(precision, "cpuinfo", lambda: flags)
+    monkeypatch.setattr(precision, "time_bf16", lambda model, threads: bf16)
     assert pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected
     assert pick_precision(torch.device("mps"), vl.ViTConfig(embed_dim=width)) == "fp32"
     assert pick_precision(torch.device("cpu"), vl.ResNetConfig()) == "fp32"  # not measured
+
+
+def test_precisions_are_measured_without_a_trace(monkeypatch):
+    monkeypatch.setattr(precision, "SECONDS", 0.02)
+    torch.manual_seed(0)
+    drawn = torch.rand(3)
+    torch.manual_seed(0)
+    share = precision.time_bf16(replace(TINY, depth=40), 1)
+    assert torch.equal(torch.rand(3), drawn) and 0.05 < share < 20
+    assert precision.time_bf16(replace(TINY, depth=40), 1) == share  # measured once
+
+
+def test_progress_says_which_precision_was_picked(capsys):
+    picked = replace(RANDOM, precision="auto", epochs=1)
+    vl.train_model(picked, toy(16), progress=True)
+    assert "in fp32" in capsys.readouterr().out
 
 
 # --------------------------------------------------------------------------------------- predict and evaluate

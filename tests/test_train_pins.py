@@ -105,6 +105,14 @@ def build(r, model) -> torch.optim.Optimizer:
     ]
     if r.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=1.0, momentum=0.9, fused=True)
+    if r.optimizer == "muon":
+        matrices = {name: p for name, p in model.named_parameters() if decays(name) and "blocks." in name}
+        groups[0]["params"] = [p for p in groups[0]["params"] if all(p is not m for m in matrices.values())]
+        for parts in (3, 1):
+            mine = [p for name, p in matrices.items() if name.endswith("qkv.weight") == (parts == 3)]
+            scaled = {"weight_decay": r.weight_decay, "lr_scale": r.muon_lr / r.lr}
+            groups.append({"params": mine, "parts": parts, **scaled})
+        return vl.Muon(groups, lr=1.0, fused=True)
     kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[r.optimizer]
     return kind(groups, lr=1.0, betas=(0.9, 0.999), eps=1e-8, fused=True)
 
@@ -217,6 +225,9 @@ def by_hand(r, task=None) -> tuple[torch.nn.Module, list[dict]]:
             generator = torch.Generator().manual_seed(seed(r.seed, "step", step))
             inputs, targets = task.draw(images[index], labels[index], generator, step, r.epochs * steps)
             model.train()
+            if hasattr(model, "patch_drop"):
+                early = step < (1 - r.patch_drop_off) * r.epochs * steps
+                model.patch_drop.rate = r.model.patch_drop_rate if early else 0.0
             with torch.autocast("cpu", torch.bfloat16, enabled=r.precision == "bf16"):
                 outputs = model(*inputs)
             loss, hit = task.loss(outputs, targets)
@@ -331,6 +342,12 @@ def assert_same_run(result: dict, model, rows) -> None:
         dict(batch_size=100),
         dict(batch_size=40),
         dict(batch_size=1, epochs=1),
+        dict(optimizer="muon"),
+        dict(optimizer="muon", muon_lr=0.1, weight_decay=2.0, schedule="linear", warmup=0.3, ema_decay=0.5),
+        dict(optimizer="muon", clip_norm=0.05, **DROPS),
+        {"model.patch_drop_rate": 0.5},
+        {"model.patch_drop_rate": 0.25, "patch_drop_off": 0.5, "model.global_pool": "avg", **DROPS},
+        {"model.patch_drop_rate": 0.9, "patch_drop_off": 1.0},
     ],
     ids=str,
 )

@@ -33,10 +33,11 @@ from tqdm.auto import tqdm
 
 from tools import bench_paths, bench_study, bench_web
 from vitlib.config import ViTConfig
-from vitlib.device import pick_device, pick_precision
+from vitlib.device import pick_device
 from vitlib.evidence import provenance, write_json
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.vit import VisionTransformer
+from vitlib.train.precision import pick_precision
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("train", "inference")

@@ -31,7 +31,7 @@ from vitlib.model.attention import Attention, AxialAttention
 from vitlib.model.build import build_model
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.encoder import Block, PostNormBlock
-from vitlib.model.layers import DropPath, LayerScale, Mlp
+from vitlib.model.layers import DropPath, LayerScale, Mlp, PatchDrop
 from vitlib.model.patches import (
     ConvPatchEmbed,
     ConvStem,
@@ -49,6 +49,7 @@ from vitlib.train.augment import augment_batch, cutmix, mixup, random_crop, rand
 from vitlib.train.corrupt import corrupt_patches, guess_patches, patch_colours
 from vitlib.train.evaluate import evaluate, predict
 from vitlib.train.masked import OBJECTIVES, MaskedPatchModel
+from vitlib.train.muon import Muon, orthogonalize
 from vitlib.train.optim import EMA, build_optimizer, lr_at, parameter_groups
 from vitlib.train.randaugment import rand_augment
 from vitlib.train.recipe import RECIPES, Recipe, recipe

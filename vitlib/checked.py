@@ -28,13 +28,15 @@ R = TypeVar("R")
 # What names of arguments and fields mean wherever they stand: the range, and what is usual.
 RANGES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("drop_rate", "attn_drop_rate", "drop_path", "drop_path_rate"), ("[0, 1)", "0.1")),
+    "patch_drop_rate": ("[0, 1)", "0.5"),
     **dict.fromkeys(("decay", "ema_decay"), ("[0, 1)", "0.999")),
     **dict.fromkeys(("smoothing", "label_smoothing"), ("[0, 1)", "0.1")),
     **dict.fromkeys(("mask_ratio", "ratio"), ("(0, 1)", "0.5")),
-    **dict.fromkeys(("p", "erasing", "mix_off"), ("[0, 1]", "")),
+    **dict.fromkeys(("p", "erasing", "mix_off", "patch_drop_off"), ("[0, 1]", "")),
     **dict.fromkeys(("mixup", "cutmix"), ("[0, inf)", "0.8")),
     **dict.fromkeys(("crop", "randaugment", "padding", "seed", "step", "n"), ("[0, inf)", "0")),
     **dict.fromkeys(("lr", "base_lr"), ("(0, inf)", "1e-3")),
+    "muon_lr": ("(0, inf)", "0.02"),
     **dict.fromkeys(("final_lr", "clip_norm"), ("[0, inf)", "0")),
     "weight_decay": ("[0, inf)", "0.05"),
     "discard": ("[0, 1)", "0"),

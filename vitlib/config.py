@@ -39,6 +39,7 @@ class ViTConfig:
         drop_rate: Dropout after the embeddings, after the attention projection and in the MLP.
         attn_drop_rate: Dropout on the attention weights.
         drop_path_rate: Stochastic depth of the last block; earlier blocks get linearly less.
+        patch_drop_rate: Share of the patches that are left out in training; see `PatchDrop`.
         global_pool: "token" reads the CLS token, "avg" the mean of the patch tokens.
         patch_embed: "conv", "linear", "overlap", "stem" or "hybrid"; see `vitlib.model.patches`.
         pos_embed: "none", "learned", "learned2d", "sincos2d" or "relative"; see `vitlib.model.posembed`.
@@ -70,6 +71,7 @@ class ViTConfig:
     drop_rate: float = 0.0
     attn_drop_rate: float = 0.0
     drop_path_rate: float = 0.0
+    patch_drop_rate: float = 0.0
     global_pool: Literal["token", "avg"] = "token"
     patch_embed: Literal["conv", "linear", "overlap", "stem", "hybrid"] = "conv"
     pos_embed: Literal["none", "learned", "learned2d", "sincos2d", "relative"] = "learned"
@@ -103,6 +105,11 @@ class ViTConfig:
             raise ValueError(
                 f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(POS_AT[self.pos_at])}, got {self.pos_embed!r}; "
                 'take pos_at "stem"'
+            )
+        if self.patch_drop_rate and (self.pos_at, self.attention, self.pos_embed == "relative") != _WHOLE:
+            raise ValueError(
+                f"patch_drop_rate {self.patch_drop_rate} needs positions that are added once, and full attention; "
+                'take 0, or pos_embed "learned", pos_at "stem" and attention "full"'
             )
 
     @property
@@ -224,6 +231,7 @@ POS_AT = {
     "every": ("learned", "learned2d"),
     "shared": ("learned", "learned2d", "sincos2d"),
 }
+_WHOLE = ("stem", "full", False)  # what does not mind that patches are missing
 # layers L, width D, heads h; the MLP is 4D wide in each
 SIZES = {"ti": (12, 192, 3), "s": (12, 384, 6), "b": (12, 768, 12), "l": (24, 1024, 16), "h": (32, 1280, 16)}
 #: The names that `ViTConfig.preset` knows: the paper's B, L and H, and DeiT's Ti and S. Source: chapter 08.

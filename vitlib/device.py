@@ -13,15 +13,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vitlib.config import ResNetConfig, ViTConfig
-
 __all__ = [
     "cpuinfo",
     "derive_seed",
     "describe_hardware",
     "matmul_peak",
     "pick_device",
-    "pick_precision",
     "seed_everything",
 ]
 
@@ -80,20 +77,6 @@ def describe_hardware(device: torch.device) -> str:
     names = [line.split(":")[1].strip() for line in cpuinfo().splitlines() if line.startswith("model name")]
     name = names[0] if names else platform.processor() or platform.machine()
     return f"{name}, {torch.get_num_threads()} of {os.cpu_count()} cores"
-
-
-def pick_precision(device: torch.device, model: ViTConfig | ResNetConfig) -> str:
-    """The faster of "bf16" and "fp32" for training a model on a device.
-
-    bfloat16 wins on GPUs that have it, and on CPUs with AMX for ViTs at least 64 wide (1.1 times as fast; 1.3 at
-    96, 1.6 at 192; of ResNets it was not measured there). With AVX512-BF16 alone its casts cost more than its
-    products save (0.75 times as fast at 192).
-    """
-    if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
-    wide = isinstance(model, ViTConfig) and model.embed_dim >= 64
-    pays = device.type == "cpu" and wide and "amx_bf16" in cpuinfo()
-    return "bf16" if pays else "fp32"
 
 
 def matmul_peak(device: torch.device, precision: str) -> float:

@@ -23,7 +23,7 @@ from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.run import train_model
 from vitlib.train.transfer import replace_head
-from vitlib.weights.pretrained import load_pretrained, save_pretrained
+from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
 
 __all__ = ["configure_finetune", "configure_train"]
 
@@ -51,6 +51,8 @@ def configure_train(commands) -> None:
     )
     presets = "plain, paper, modern, laptop or drawn10"
     p.add_argument("--preset", default="laptop", metavar="NAME", help=presets)
+    text = "go on from a model's weights, with this recipe from its first step; the model is of the recipe's shape: "
+    p.add_argument("--start", metavar="MODEL", help=text + MODEL)
     _add_training(p, "the preset's", "<data>-<preset>")
     p.set_defaults(run=_train)
 
@@ -102,7 +104,15 @@ def _train(args: argparse.Namespace) -> int:
         todo = dataclasses.replace(todo, model=model)
     called = _called(data)
     usual = called if args.preset == called else f"{called}-{args.preset}"
-    return _run(args, todo, task, usual)
+    start = None
+    if args.start is not None:
+        start, card = find_model(args.start)
+        if class_names(card) != task.card["classes"]:
+            raise ValueError(
+                f"--start needs a model of the same classes, {card['name']} has others; see finetune"
+            )
+        task.card["start"] = card["name"]
+    return _run(args, todo, task, usual, start)
 
 
 def _finetune(args: argparse.Namespace) -> int:

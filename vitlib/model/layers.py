@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from vitlib.checked import checked
 from vitlib.checks import check_choice, check_rate
 
-__all__ = ["ACTIVATIONS", "DropPath", "LayerScale", "Mlp"]
+__all__ = ["ACTIVATIONS", "DropPath", "LayerScale", "Mlp", "PatchDrop"]
 
 ACTIVATIONS = {"gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU(approximate="tanh"), "relu": nn.ReLU}
 
@@ -72,6 +72,35 @@ class DropPath(nn.Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p:.3f}"
+
+
+class PatchDrop(nn.Module):
+    """In training, leave out a random part of each image's patches; CLS stays, and in evaluation nothing changes.
+
+    As many are left out of every image, so the batch stays a tensor.
+
+    Args:
+        rate: Share of the patches left out, in [0, 1); at least one stays.
+
+    Shape: (B, 1+N, D) -> (B, 1+n, D), n about (1 - rate) N.
+
+    Source: Liu et al. 2023, "PatchDropout" (arXiv 2208.07220); not in the paper; chapter 10.
+    """
+
+    def __init__(self, rate: float = 0.0) -> None:
+        super().__init__()
+        check_rate("PatchDrop's rate", rate)
+        self.rate = rate
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B S D"]:
+        if not self.training or self.rate == 0:
+            return x
+        B, T, D = x.shape
+        n = max(1, round((T - 1) * (1 - self.rate)))
+        kept = (
+            1 + torch.rand(B, T - 1, device=x.device).argsort(dim=1)[:, :n]
+        )  # (B, n), another n for each image
+        return torch.cat([x[:, :1], x.gather(1, kept[:, :, None].expand(-1, -1, D))], dim=1)
 
 
 class LayerScale(nn.Module):

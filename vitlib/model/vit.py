@@ -16,6 +16,7 @@ from vitlib.checks import check_images, check_normalised
 from vitlib.config import ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS
+from vitlib.model.layers import PatchDrop
 from vitlib.model.patches import PATCH_EMBEDS
 from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned
 
@@ -46,6 +47,7 @@ class VisionTransformer(nn.Module):
         self.patch_embed = PATCH_EMBEDS[cfg.patch_embed](cfg.patch_size, cfg.in_chans, cfg.embed_dim)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, cfg.embed_dim))
         self.pos_drop = nn.Dropout(cfg.drop_rate)
+        self.patch_drop = PatchDrop(cfg.patch_drop_rate)
         attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
         last = len(attentions) - 1
         self.blocks = nn.ModuleList(
@@ -108,7 +110,7 @@ class VisionTransformer(nn.Module):
         if mask is not None or source is not None:
             patches = self._corrupt(patches, mask, source)
         tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)  # (B, 1+N, D)
-        return self.pos_drop(self.pos_embed(tokens))
+        return self.patch_drop(self.pos_drop(self.pos_embed(tokens)))
 
     def forward_features(
         self,

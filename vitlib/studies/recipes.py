@@ -19,7 +19,8 @@ from vitlib.studies.study import QUICK, Claim, Study
 from vitlib.train.recipe import RECIPES, STRONG, recipe
 
 _RATES = (0.0005, 0.001, 0.002)
-_SHARED = ("model", "epochs", "batch_size", "seed", "name", "data", "precision")  # what all have alike
+# what all have alike
+_SHARED = ("model", "epochs", "batch_size", "seed", "name", "data", "precision", "muon_lr", "patch_drop_off")
 _AUGMENTED = {  # how hard the modern recipe's pictures are changed, at its own learning rate
     "no RandAugment": {"randaugment": 0},
     "strong": STRONG,

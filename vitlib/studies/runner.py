@@ -14,7 +14,7 @@ from typing import Any
 
 from vitlib.checks import check_between, is_number
 from vitlib.data.dataset import Dataset
-from vitlib.device import pick_device, pick_precision
+from vitlib.device import pick_device
 from vitlib.evidence import provenance
 from vitlib.studies.plan import Plan
 from vitlib.studies.registry import STUDIES, find, folders
@@ -22,6 +22,7 @@ from vitlib.studies.report import board, report, show, tell
 from vitlib.studies.study import Job
 from vitlib.studies.work import work
 from vitlib.train.checkpoint import checksum
+from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import recipe
 
 # what finds and tells is here too: whoever uses studies needs this module alone

@@ -12,14 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset
-from vitlib.device import derive_seed, matmul_peak, pick_precision
+from vitlib.device import derive_seed, matmul_peak
 from vitlib.model.build import MODELS
 from vitlib.model.costs import count_parameters
+from vitlib.model.layers import PatchDrop
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
 from vitlib.train.history import History
 from vitlib.train.objective import Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.parallel import Ranks
+from vitlib.train.precision import settle_precision
 from vitlib.train.recipe import Recipe, usual_fields
 
 __all__ = ["Trainer"]
@@ -66,9 +68,9 @@ class Trainer:
         self.epoch_steps = len(data) // self.batch_size
         self.total = recipe.epochs * self.epoch_steps
         self.warmup = min(round(recipe.warmup * self.total), self.total - 1)
-        auto = recipe.precision == "auto"
-        self.precision = pick_precision(device, recipe.model) if auto else recipe.precision
+        self.precision = settle_precision(recipe, device, ranks)
         self.optimizer = build_optimizer(model, recipe)
+        self.dropping = [(part, part.rate) for part in model.modules() if isinstance(part, PatchDrop)]
         self.ema = EMA(model, recipe.ema_decay) if recipe.ema_decay else None
         shared = ranks.wrap(model)
         self.forward: Callable[..., Tensor] = torch.compile(shared) if recipe.compile else shared
@@ -98,6 +100,8 @@ class Trainer:
                 peak = matmul_peak(self.device, self.precision)
                 self.history.log["peak_flops"] = self.ranks.size * peak
             self.save()  # a folder that cannot be written is found out now
+        if progress and self.step == 0 and self.recipe.precision == "auto":
+            print(f"in {self.precision}", flush=True)
         while self.step < self.total:
             epoch, done = divmod(self.step, self.epoch_steps)
             order = self.order(epoch)
@@ -130,6 +134,8 @@ class Trainer:
         generator = torch.Generator().manual_seed(seed)  # for the augmentation
         for group in self.optimizer.param_groups:
             group["lr"] = lr_at(s, self.total, r.lr, self.warmup, r.schedule, r.final_lr)
+        for module, rate in self.dropping:
+            module.rate = rate if s < (1 - r.patch_drop_off) * self.total else 0.0
         inputs, targets = self.objective.draw(
             self.images[index], self.labels[index], generator, s, self.total
         )
@@ -208,7 +214,7 @@ class Trainer:
         if self.out is None or self.ranks.rank > 0:
             return
         if done := self.step % self.epoch_steps:
-            self.means(done)  # a loss that is not a number is not worth saving
+            self.means(done)  # raises if the loss is no number
         self.history.tick()
         state = {
             "identity": self.identity,

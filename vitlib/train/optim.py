@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vitlib.checked import checked
+from vitlib.train.muon import Muon
 
 __all__ = ["EMA", "build_optimizer", "lr_at", "parameter_groups"]
 
@@ -24,6 +25,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adamw": partial(torch.optim.AdamW, betas=(0.9, 0.999)),
     "adam": partial(torch.optim.Adam, betas=(0.9, 0.999)),
     "sgd": partial(torch.optim.SGD, momentum=0.9),
+    "muon": Muon,
 }
 NO_DECAY = ("cls_token", "mask_token", "pos_embed")  # parts of the names of matrices that do not decay
 
@@ -73,21 +75,40 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
 
     Args:
         model: The module to train.
-        recipe: Anything with `optimizer` ("adamw", "adam" or "sgd"), `lr` and `weight_decay`.
+        recipe: Anything with `optimizer` ("adamw", "adam", "sgd" or "muon"), `lr`, `weight_decay` and, for Muon,
+            `muon_lr`.
 
     Returns:
-        A torch optimiser; SGD has momentum 0.9.
+        A torch optimiser; SGD has momentum 0.9. Set "lr" in all its groups alike, also for `Muon`.
 
     Raises:
-        ValueError: For an unknown optimiser.
+        ValueError: For an unknown optimiser, or Muon for a model without blocks of matrices.
 
     Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019);
         chapter 09.
     """
     check_known("optimizer", recipe.optimizer, OPTIMIZERS)
     groups = parameter_groups(model, recipe.weight_decay)
+    if recipe.optimizer == "muon":
+        groups += _muon_groups(model, groups[0], recipe.muon_lr / recipe.lr)
     fused = all(p.device.type in ("cpu", "cuda") for p in model.parameters())
     return OPTIMIZERS[recipe.optimizer](groups, lr=recipe.lr, fused=fused)
+
+
+def _muon_groups(model: nn.Module, decaying: dict, lr_scale: float) -> list[dict]:
+    """What `Muon` takes of the `decaying`: the blocks' `qkv`, cut into three, and their other matrices."""
+    named = {f".{name}": p for name, p in model.named_parameters() if p.ndim == 2 and p.requires_grad}
+    blocks = {name: p for name, p in named.items() if ".blocks." in name}
+    if not blocks:
+        raise ValueError(
+            'expected a ViT, whose blocks have matrices, got none for Muon; take optimizer "adamw"'
+        )
+    taken = {id(p) for p in blocks.values()}
+    decaying["params"] = [p for p in decaying["params"] if id(p) not in taken]
+    joint = [p for name, p in blocks.items() if name.endswith(".qkv.weight")]
+    single = [p for name, p in blocks.items() if not name.endswith(".qkv.weight")]
+    shared = {"weight_decay": decaying["weight_decay"], "lr_scale": lr_scale}
+    return [{"params": joint, "parts": 3, **shared}, {"params": single, "parts": 1, **shared}]
 
 
 @checked

@@ -27,8 +27,9 @@ class Recipe:
         data: "auto", "cifar10" or "drawn10", which the command line loads; or the name of another `Dataset`.
         epochs: Passes over the training images; an incomplete last batch is left out.
         batch_size: Images per step.
-        optimizer: "adamw", "adam" or "sgd".
+        optimizer: "adamw", "adam", "sgd", or "muon": `Muon` for the matrices of a ViT's blocks, AdamW for the rest.
         lr: Peak learning rate.
+        muon_lr: Peak learning rate of the matrices that `Muon` takes.
         weight_decay: On matrices only; see `parameter_groups`.
         schedule: "cosine", "linear" or "constant".
         warmup: Share of all steps spent warming up, in [0, 1).
@@ -43,6 +44,7 @@ class Recipe:
         cutmix: CutMix's alpha; 0 is off. With both, a coin decides for each batch.
         erasing: Probability of random erasing.
         mix_off: Share of the run, at its end, without Mixup and CutMix.
+        patch_drop_off: Share of the run, at its end, without the model's `PatchDrop`.
         ema_decay: Decay of the averaged weights; 0 is off.
         precision: "auto", "fp32" or "bf16"; see `pick_precision`.
         compile: Whether to use `torch.compile`: a minute or more of waiting, then faster steps (on GPUs).
@@ -64,6 +66,7 @@ class Recipe:
     batch_size: int = 128
     optimizer: str = "adamw"
     lr: float = 1e-3
+    muon_lr: float = 0.02
     weight_decay: float = 0.05
     schedule: str = "cosine"
     warmup: float = 0.05
@@ -78,6 +81,7 @@ class Recipe:
     cutmix: float = 0.0
     erasing: float = 0.0
     mix_off: float = 0.0
+    patch_drop_off: float = 0.0
     ema_decay: float = 0.0
     precision: str = "auto"
     compile: bool = False

@@ -68,11 +68,14 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
     """Give a `model` the weights of `start`, and return their CRC-32.
 
     Raises:
-        ValueError: If the two are not made alike.
+        ValueError: If the two are not made alike, rates of dropping apart.
     """
     configs: list[Any] = [getattr(m, "cfg", None) for m in (start, model)]
     theirs, ours = ({} if cfg is None else asdict(cfg) for cfg in configs)
-    if differs := [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]:
+    shape = [
+        name for name in {**ours, **theirs} if not name.endswith("_rate")
+    ]  # what is dropped shapes no weight
+    if differs := [name for name in shape if theirs.get(name) != ours.get(name)]:
         words = ", ".join(f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}" for name in differs)
         raise ValueError(f"expected start to be made as recipe.model says, got {words}; take model=start.cfg")
     model.load_state_dict(start.state_dict())
