@@ -142,8 +142,20 @@ RECIPES = {
         magnitude=5.0,
         ema_decay=0.999,
     ),
-    # 65 % of the CIFAR-10 (JPEG q75) test images after four minutes on two cores with AMX, about ten on two without.
-    "laptop": Recipe("laptop", _SMALL, data="cifar10", epochs=6, lr=2e-3, schedule="linear", warmup=0.15),
+    # The most accurate after ten minutes on two cores that was found; its model is `cifar10-muon` (chapter 10).
+    "laptop": Recipe(
+        "laptop",
+        replace(_SMALL, patch_drop_rate=0.5),
+        data="cifar10",
+        epochs=15,
+        optimizer="muon",
+        lr=2e-3,
+        muon_lr=0.01,
+        schedule="linear",
+        warmup=0.1,
+        label_smoothing=0.1,
+        patch_drop_off=0.33,
+    ),
     # 86 % of the Drawn-10 test images after four core-minutes, two minutes on two cores.
     "drawn10": Recipe(
         "drawn10",
