@@ -147,7 +147,7 @@ RECIPES = {
         "laptop",
         replace(_SMALL, patch_drop_rate=0.5),
         data="cifar10",
-        epochs=15,
+        epochs=12,
         optimizer="muon",
         lr=2e-3,
         muon_lr=0.01,
