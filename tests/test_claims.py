@@ -655,7 +655,10 @@ SENTENCES = [
         "09-training",
         "each of these runs has one, `cifar10-muon` two more",
         lambda: (
-            all(isinstance(result(n)["seed"], int) for n in ("drawn10-small", "cifar10-plain", "cifar10-modern"))
+            all(
+                isinstance(result(n)["seed"], int)
+                for n in ("drawn10-small", "cifar10-plain", "cifar10-modern")
+            )
             and [result(f"cifar10-muon{s}")["seed"] for s in ("", "-s1", "-s2")] == [0, 1, 2]
         ),
     ),

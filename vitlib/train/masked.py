@@ -65,7 +65,8 @@ class MaskedPatches(Objective):
         recipe: Its model loses its classes and gets a mask token; of its augmentation, what needs no labels is done.
 
     Raises:
-        ValueError: If the recipe's model has no patches, or it would mix or smooth labels, or corrupt no patch or all.
+        ValueError: If the recipe's model has no patches, or it would mix or smooth labels, leave out patches,
+            or corrupt no patch or all.
 
     Source: Section 4.6 and Appendix B.1.2; chapter 17.
     """
@@ -82,6 +83,11 @@ class MaskedPatches(Objective):
             raise ValueError(
                 f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {getattr(recipe, wrong[0])}; "
                 "it changes labels, and none are read"
+            )
+        if self.cfg.patch_drop_rate:
+            raise ValueError(
+                f"expected model.patch_drop_rate 0 with objective {recipe.objective!r}, got {self.cfg.patch_drop_rate}; "
+                "patches that are left out cannot be predicted"
             )
         self.patch_size = recipe.model.patch_size
         self.corrupt(1, Generator())  # refuses a ratio that does not fit
