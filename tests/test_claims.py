@@ -585,34 +585,6 @@ SENTENCES = [
     ),
     (
         "09-training",
-        "The plain preset's rate is not even the best of its three",
-        lambda: (
-            max(
-                (r for r in result("recipe-choice")["runs"] if r["name"].startswith("plain")),
-                key=lambda r: r["val_accuracy"][-1],
-            )["recipe"]["lr"]
-            != vl.RECIPES["plain"].lr
-        ),
-    ),
-    (
-        "09-training",
-        "though the gap is within the noise that the file states",
-        lambda: (
-            max(
-                r["val_accuracy"][-1]
-                for r in result("recipe-choice")["runs"]
-                if r["name"].startswith("plain")
-            )
-            - next(
-                r["val_accuracy"][-1]
-                for r in result("recipe-choice")["runs"]
-                if r["name"].startswith("plain") and r["recipe"]["lr"] == vl.RECIPES["plain"].lr
-            )
-            < 0.02
-        ),
-    ),
-    (
-        "09-training",
         "The modern preset is not among the runs at all",
         lambda: (
             not any(

@@ -375,7 +375,10 @@ def test_a_recipe_knows_the_objectives_there_are():
         (dict(mixup=0.8), "expected mixup 0 with objective 'masked-mean', got 0.8; it changes labels"),
         (dict(cutmix=1.0), "expected cutmix 0"),
         (dict(label_smoothing=0.1), "expected label_smoothing 0"),
-        (dict(model=replace(BASE.model, patch_drop_rate=0.5)), "expected model.patch_drop_rate 0 .* cannot be predicted"),
+        (
+            dict(model=replace(BASE.model, patch_drop_rate=0.5)),
+            "expected model.patch_drop_rate 0 .* cannot be predicted",
+        ),
     ],
 )
 def test_recipes_that_cannot_be_are_refused(changes, message):

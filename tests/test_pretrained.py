@@ -239,7 +239,14 @@ def test_damaged_cards(tmp_path, text):
 # --- the committed models ---------------------------------------------------------------------------------------
 
 NAMES = vl.list_pretrained()
-EXPECTED = {"cifar10-plain", "cifar10-modern", "cifar10-laptop", "cifar10-muon", "drawn10-small", "drawn10-token"}
+EXPECTED = {
+    "cifar10-plain",
+    "cifar10-modern",
+    "cifar10-laptop",
+    "cifar10-muon",
+    "drawn10-small",
+    "drawn10-token",
+}
 TOLERANCE = 0.002  # the cards' numbers belong to the float16 weights; other kernels may turn a few near ties
 MB = 1_000_000
 CARD = {
