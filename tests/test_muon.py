@@ -128,13 +128,41 @@ def test_its_state_is_kept_and_a_matrix_without_a_gradient_stays():
     assert torch.equal(one, two)
 
 
+def test_a_closure_makes_the_gradients_of_its_own_step():
+    by_closure, by_hand = (torch.nn.Parameter(matrix(4, 4)) for _ in range(2))
+    first, second, target = muon(by_closure), muon(by_hand), matrix(4, 4, seed=1)
+
+    def closure():
+        first.zero_grad()
+        loss = (by_closure - target).square().sum()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        loss = (by_hand - target).square().sum()
+        second.zero_grad()
+        loss.backward()
+        second.step()
+        assert torch.equal(first.step(closure), loss)
+    assert torch.equal(by_closure, by_hand)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("shape", "parts"), [((4, 4), 3), ((4,), 1), ((4, 3, 2, 2), 1), ((4, 4), 0), ((2, 4), 4), ((4, 4), 1.5)]
+)
+def test_groups_that_cannot_be_cut_are_refused(shape, parts):
+    with pytest.raises(ValueError, match=rf"rows in {parts} equal parts, got \({shape[0]}"):
+        muon(torch.nn.Parameter(matrix(*shape)), parts=parts)
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize(
     "model", [torch.nn.Linear(4, 4), vl.ResNet(vl.ResNetConfig(widths=(32,), depths=(1,)))]
 )
 def test_a_model_without_blocks_of_matrices_is_refused(model):
     with pytest.raises(
-        ValueError, match='expected a ViT, whose blocks have matrices.*take optimizer "adamw"'
+        ValueError, match='expected a ViT, whose blocks have trainable matrices.*take optimizer "adamw"'
     ):
         vl.build_optimizer(model, RECIPE)
 

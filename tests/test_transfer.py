@@ -146,8 +146,26 @@ def test_another_start_is_another_run(tmp_path):
 def test_a_start_of_another_shape_is_refused_by_name():
     with pytest.raises(ValueError, match="got num_classes 7 instead of 4, depth 1 instead of 2; take model="):
         run(model(replace(TINY, depth=1, num_classes=7)))
-    with pytest.raises(ValueError, match="expected start to be made as recipe.model says, got img_size None"):
+    with pytest.raises(
+        ValueError, match=r"got img_size None.*; take model=start.cfg \(--set model.img_size=None\)"
+    ):
         run(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.errors
+def test_a_start_with_other_weights_is_refused():
+    start = model()
+    start.head.bias = None
+    with pytest.raises(
+        ValueError, match="expected start to have the weights of recipe.model, got others; .*bias"
+    ):
+        run(start)
+
+
+def test_a_new_head_drops_no_patches_and_neither_does_its_recipe():
+    dropping = vl.VisionTransformer(replace(TINY, patch_drop_rate=0.5))
+    new = vl.replace_head(dropping, 3)
+    assert new.cfg.patch_drop_rate == new.patch_drop.rate == 0 and dropping.patch_drop.rate == 0.5
 
 
 def test_finetuning_at_a_higher_resolution():

@@ -51,7 +51,7 @@ def configure_train(commands) -> None:
     )
     presets = "plain, paper, modern, laptop or drawn10"
     p.add_argument("--preset", default="laptop", metavar="NAME", help=presets)
-    text = "go on from a model's weights, with this recipe from its first step; the model is of the recipe's shape: "
+    text = "go on from the weights of a model of the recipe's shape, from the first step (with its --holdout, if any): "
     p.add_argument("--start", metavar="MODEL", help=text + MODEL)
     _add_training(p, "the preset's", "<data>-<preset>")
     p.set_defaults(run=_train)

@@ -99,7 +99,7 @@ class PatchDrop(nn.Module):
         n = max(1, round((T - 1) * (1 - self.rate)))
         kept = (
             1 + torch.rand(B, T - 1, device=x.device).argsort(dim=1)[:, :n]
-        )  # (B, n), another n for each image
+        )  # (B, n), other ones for each image
         return torch.cat([x[:, :1], x.gather(1, kept[:, :, None].expand(-1, -1, D))], dim=1)
 
 

@@ -82,7 +82,9 @@ class History:
             row |= {f"{split}_{name}": round(value, 5) for name, value in scores.items()}
         row |= {"images_per_s": round(rate, 1), "seconds": round(self.tick() - before, 3)}
         self.log["epochs"].append(row)
-        if "peak_flops" in self.log:  # 2 FLOPs per MAC, and a backward pass costs two forward passes
+        if "peak_flops" in self.log and not getattr(
+            self.recipe.model, "patch_drop_rate", 0
+        ):  # 2 FLOPs per MAC, and a backward pass costs two forward passes
             share = 6 * count_macs(self.recipe.model) * rate / self.log["peak_flops"]
             if share < 1:  # else the peak was measured while the machine did other work
                 self.log["share_of_peak"] = float(f"{share:.3g}")

@@ -194,6 +194,8 @@ class Trainer:
 
     def result(self) -> dict:
         """The log, and the model in eval mode."""
+        for module, rate in self.dropping:
+            module.rate = rate
         return {**self.history.log, "model": self.best.eval()}
 
     def how_to_resume(self) -> str:

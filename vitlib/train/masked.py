@@ -86,8 +86,8 @@ class MaskedPatches(Objective):
             )
         if self.cfg.patch_drop_rate:
             raise ValueError(
-                f"expected model.patch_drop_rate 0 with objective {recipe.objective!r}, got {self.cfg.patch_drop_rate}; "
-                "patches that are left out cannot be predicted"
+                f"expected model.patch_drop_rate 0 with objective {recipe.objective!r}, got "
+                f"{self.cfg.patch_drop_rate}; patches that are left out cannot be predicted"
             )
         self.patch_size = recipe.model.patch_size
         self.corrupt(1, Generator())  # refuses a ratio that does not fit

@@ -1,4 +1,4 @@
-"""Muon: steps whose singular values are all about one, for the matrices of the encoder's blocks (chapter 10)."""
+"""Muon: steps about as long in every direction of a matrix, for the encoder's blocks (chapter 10)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def orthogonalize(matrices: Float[Tensor, "*B M N"], steps: int = 5) -> Float[Te
     above 0.003 end between 0.68 and 1.21. That is near enough, and five steps need no decomposition, only products.
 
     Args:
-        matrices: (..., M, N), float32 or wider.
-        steps: Products of three, repeated.
+        matrices: (..., M, N), floats.
+        steps: Rounds, of three products each.
 
     Returns:
-        (..., M, N); a matrix of zeros stays one.
+        (..., M, N); zeros stay zeros.
 
     Source: Jordan et al. 2024, "Muon" (https://kellerjordan.github.io/posts/muon/); not in the paper; chapter 10.
 
@@ -60,15 +60,33 @@ class Muon(torch.optim.AdamW):
         lr: The learning rate of groups that have none of their own.
         fused: As for AdamW.
 
+    Raises:
+        ValueError: If a group with "parts" holds anything but matrices that can be cut so.
+
     Source: as for `orthogonalize`; AdamW from Loshchilov and Hutter (2019); chapter 10.
     """
 
     def __init__(self, groups: list[dict], lr: float, fused: bool | None = None) -> None:
         super().__init__(groups, lr=lr, betas=(0.9, 0.999), fused=fused)
+        for group in (group for group in self.param_groups if "parts" in group):
+            for weight in group["params"]:
+                if (
+                    weight.ndim != 2
+                    or group["parts"] not in range(1, 1 + len(weight))
+                    or len(weight) % group["parts"]
+                ):
+                    raise ValueError(
+                        f"expected matrices with rows in {group['parts']} equal parts, got {tuple(weight.shape)}; "
+                        'leave "parts" out, and AdamW takes it'
+                    )
 
     @torch.no_grad()
     def step(self, closure=None):
         """Take one step; the gradients of matrices with "parts" are used up."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         by_shape = defaultdict(list)  # (rows, columns) -> what each matrix would move by, and where it stands
         for group in self.param_groups:
             for weight in group["params"] if "parts" in group else ():
@@ -85,7 +103,8 @@ class Muon(torch.optim.AdamW):
             for step, (part, _, group) in zip(steps, moves, strict=True):
                 lr = group["lr"] * group.get("lr_scale", 1.0)
                 part.mul_(1 - lr * group["weight_decay"]).sub_(step, alpha=lr)
-        return super().step(closure)
+        super().step()
+        return loss
 
     def _momentum(self, weight: Tensor, grad: Tensor) -> Tensor:
         """The mean of the gradients so far, which is kept, and once more the last one (Nesterov)."""

@@ -101,7 +101,7 @@ def _muon_groups(model: nn.Module, decaying: dict, lr_scale: float) -> list[dict
     blocks = {name: p for name, p in named.items() if ".blocks." in name}
     if not blocks:
         raise ValueError(
-            'expected a ViT, whose blocks have matrices, got none for Muon; take optimizer "adamw"'
+            'expected a ViT, whose blocks have trainable matrices, got none for Muon; take optimizer "adamw"'
         )
     taken = {id(p) for p in blocks.values()}
     decaying["params"] = [p for p in decaying["params"] if id(p) not in taken]

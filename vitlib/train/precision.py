@@ -23,11 +23,12 @@ SECONDS = 0.25  # for each of the two
 def pick_precision(device: torch.device, model: ViTConfig | ResNetConfig) -> str:
     """The faster of "bf16" and "fp32" for training a model on a device.
 
-    bfloat16 wins on GPUs that have it. On CPUs that have it the two are measured, for ViTs at least 64 wide: with AMX
-    it won by 1.1 to 1.6 (the wider, the more), without it by 1.5 on one machine and lost by 0.58 on another.
+    bfloat16 wins on GPUs that have it. On CPUs that have it, as Linux tells, both are measured for ViTs at least 64
+    wide: with AMX it took 0.6 to 0.9 of float32's time (the wider, the less), without it 0.7 on one machine and 1.3 on
+    another.
     """
     if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
     wide = isinstance(model, ViTConfig) and model.embed_dim >= 64
     if device.type != "cpu" or not wide or "bf16" not in cpuinfo():
         return "fp32"
@@ -44,7 +45,9 @@ def settle_precision(recipe: Recipe, device: torch.device, ranks: Ranks) -> str:
 
 @cache
 def time_bf16(model: ViTConfig, threads: int) -> float:
-    """How long a training step takes in bfloat16, as a share of float32's: the best of half a second, one block deep.
+    """The time of a forward and backward pass in bfloat16, as a share of float32's, one block deep.
+
+    The best of half a second, or of one each where that takes longer.
 
     Args:
         model: The model's shape.

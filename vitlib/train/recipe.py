@@ -46,7 +46,7 @@ class Recipe:
         mix_off: Share of the run, at its end, without Mixup and CutMix.
         patch_drop_off: Share of the run, at its end, without the model's `PatchDrop`.
         ema_decay: Decay of the averaged weights; 0 is off.
-        precision: "auto", "fp32" or "bf16"; see `pick_precision`.
+        precision: "fp32", "bf16", or "auto", the faster where the run begins; see `pick_precision`.
         compile: Whether to use `torch.compile`: a minute or more of waiting, then faster steps (on GPUs).
         seed: Decides the initial weights, the order of the images and every augmentation.
         objective: "classification", or what is told of corrupted patches, without any labels: "masked-mean" (their

@@ -32,7 +32,7 @@ RIDGES = tuple(2.0**power for power in range(-10, 21, 2))
 def replace_head(
     model: VisionTransformer | ResNet, num_classes: int, zero: bool = True
 ) -> VisionTransformer | ResNet:
-    """A copy of the model with another head, one linear layer.
+    """A copy of the model with another head, one linear layer, that leaves out no patches in training.
 
     Args:
         model: A `VisionTransformer` or a `ResNet`, trained on any classes.
@@ -52,8 +52,8 @@ def replace_head(
     >>> replace_head(VisionTransformer(ViTConfig(depth=1)), 37).head
     Linear(in_features=192, out_features=37, bias=True)
     """
-    linear: dict[str, Any] = {"head": "linear"} if hasattr(model.cfg, "head") else {}  # a ResNet has no other
-    cfg: Any = replace(model.cfg, num_classes=num_classes, **linear)
+    usual: dict[str, Any] = {"head": "linear", "patch_drop_rate": 0.0} if hasattr(model.cfg, "head") else {}
+    cfg: Any = replace(model.cfg, num_classes=num_classes, **usual)  # a ResNet has neither
     with torch.device("meta" if zero else "cpu"):  # on "meta" nothing is drawn
         head = type(model)(cfg).head
     new: Any = copy.deepcopy(model)
@@ -61,6 +61,8 @@ def replace_head(
     if zero:
         for parameter in new.head.parameters():
             nn.init.zeros_(parameter)
+    if usual:
+        new.patch_drop.rate = 0.0
     return new.to(next(model.parameters()))
 
 
@@ -77,8 +79,14 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
     ]  # what is dropped shapes no weight
     if differs := [name for name in shape if theirs.get(name) != ours.get(name)]:
         words = ", ".join(f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}" for name in differs)
-        raise ValueError(f"expected start to be made as recipe.model says, got {words}; take model=start.cfg")
-    model.load_state_dict(start.state_dict())
+        fix = f"take model=start.cfg (--set model.{differs[0]}={theirs.get(differs[0])})"
+        raise ValueError(f"expected start to be made as recipe.model says, got {words}; {fix}")
+    try:
+        model.load_state_dict(start.state_dict())
+    except RuntimeError as error:
+        raise ValueError(
+            f"expected start to have the weights of recipe.model, got others; {error}"
+        ) from error
     crc = 0
     for value in model.state_dict().values():
         crc = zlib.crc32(value.cpu().contiguous().numpy().data, crc)
