@@ -156,9 +156,7 @@ def test_a_start_of_another_shape_is_refused_by_name():
 def test_a_start_with_other_weights_is_refused():
     start = model()
     start.head.bias = None
-    with pytest.raises(
-        ValueError, match="expected start to have the weights of recipe.model, got others; .*bias"
-    ):
+    with pytest.raises(ValueError, match="expected start to have recipe.model's weights, got others; .*bias"):
         run(start)
 
 

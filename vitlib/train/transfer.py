@@ -84,9 +84,8 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
     try:
         model.load_state_dict(start.state_dict())
     except RuntimeError as error:
-        raise ValueError(
-            f"expected start to have the weights of recipe.model, got others; {error}"
-        ) from error
+        words = " ".join(str(error).split())
+        raise ValueError(f"expected start to have recipe.model's weights, got others; {words}") from error
     crc = 0
     for value in model.state_dict().values():
         crc = zlib.crc32(value.cpu().contiguous().numpy().data, crc)
