@@ -30,7 +30,7 @@ ROOMS = {
     ),
     "Weights": ("weights.pretrained", "weights.foreign", "weights.names"),
     "Training": (
-        *("train.recipe", "train.augment", "train.randaugment", "train.optim"),
+        *("train.recipe", "train.augment", "train.randaugment", "train.optim", "train.muon"),
         *("train.corrupt", "train.masked", "train.run", "train.evaluate", "train.transfer"),
     ),
     "Explanations": (
