@@ -14,8 +14,8 @@ from vitlib.studies.study import QUICK, Claim, Study
 # Epochs that take about as long as five of Muon's, by a pilot on the machine of the runs (AMD EPYC, without AMX)
 MUON = {"optimizer": "muon", "epochs": 5}
 HALF = {"model.patch_drop_rate": 0.5, "patch_drop_off": 0.33}
-RATES = (0.001, 0.002, 0.004)
-MUON_RATES = (0.005, 0.01, 0.02)
+RATES = (0.001, 0.002, 0.004, 0.008)  # the largest of each was added when seed 0 had its best at the edge
+MUON_RATES = (0.005, 0.01, 0.02, 0.04)
 TRIED = {
     **{f"AdamW, lr={rate:g}": {"lr": rate, "epochs": 5} for rate in RATES},
     **{f"Muon, lr={rate:g}": {**MUON, "muon_lr": rate} for rate in MUON_RATES},
