@@ -43,7 +43,7 @@ def run_family(
     family, own = variant.partition(",")[0], study.variants[variant]
     if family == "pixels":
         return _fit_pixels(study, variant, seed, job, look)
-    finer = _FINER[family] if job.scale == "full" else {}
+    finer = _FINER.get(family, {}) if job.scale == "full" else {}
     return train_variant(replace(study, variants={variant: own | finer}), variant, seed, job, look)
 
 
