@@ -60,6 +60,17 @@ def certainly_below_zero(study: str, says: str) -> bool:
     return result(study)["verdicts"][says]["interval"][1] < 0
 
 
+def minutes(what: str) -> dict:
+    """What chapter 10's study found of an ingredient at equal core-minutes."""
+    return next(found for claim, found in result("minutes")["verdicts"].items() if claim.startswith(what))
+
+
+def seconds_an_epoch(variant: str) -> float:
+    """The mean of all epochs of a variant of chapter 10's study."""
+    runs = [run for run in result("minutes")["runs"] if run["variant"] == variant]
+    return statistics.fmean(row["seconds"] for run in runs for row in run["epochs"])
+
+
 def mean(study: str, variant: str) -> float:
     return result(study)["summary"][variant]["mean"]
 
@@ -753,6 +764,44 @@ SENTENCES = [
                 final["val_accuracy"]
                 for rung in ("plain", "up to EMA")
                 for final in finals("recipe-ladder", f"{rung}, four times as long")
+            )
+        ),
+    ),
+    (
+        "10-recipe",
+        "Each at its best rate, Muon is far ahead of AdamW, which in these few minutes gets hardly beyond ridge "
+        "regression on the pixels.",
+        lambda: (
+            minutes("Muon is ahead")["interval"][0] > 0.1
+            and mean("minutes", minutes("Muon is ahead")["second"])
+            < mean("minutes", "pixels, ridge regression") + 0.03
+        ),
+    ),
+    (
+        "10-recipe",
+        "bfloat16 adds to it on this processor, half of the patches add to both.",
+        lambda: all(minutes(what)["verdict"] == "agrees" for what in ("bfloat16", "half of the patches")),
+    ),
+    (
+        "10-recipe",
+        "The stem, ahead at equal *epochs* in {doc}`chapter 02 <02-patch-embedding>`, is behind at equal minutes: its "
+        "epochs are dearer, and only one rate was tried.",
+        lambda: (
+            stems_are_decided()
+            and minutes("a convolutional stem")["interval"][1] < 0
+            and seconds_an_epoch("Muon, stem") > 1.2 * seconds_an_epoch("Muon, lr=0.01")
+            and sum("stem" in name for name in result("minutes")["summary"]) == 1
+        ),
+    ),
+    (
+        "10-recipe",
+        "AdamW and Muon have four rates each, the others the one that was best in a pilot.",
+        lambda: all(
+            sum(name.startswith(f"{side}, lr=") for name in result("minutes")["summary"]) == 4
+            and not minutes("Muon is ahead")[place].endswith(edges)
+            for side, place, edges in (
+                ("AdamW", "second", ("=0.001", "=0.008")),
+                ("Muon", "first", ("=0.005", "=0.04")),
             )
         ),
     ),

@@ -79,15 +79,12 @@ class MaskedPatches(Objective):
             )
         self.cfg = replace(recipe.model, num_classes=0, mask_token=True)
         super().__init__(replace(recipe, model=self.cfg))
-        if wrong := [name for name in ("mixup", "cutmix", "label_smoothing") if getattr(recipe, name)]:
+        told = {name: getattr(recipe, name) for name in ("mixup", "cutmix", "label_smoothing")}
+        told["model.patch_drop_rate"] = self.cfg.patch_drop_rate
+        if wrong := [name for name, value in told.items() if value]:
             raise ValueError(
-                f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {getattr(recipe, wrong[0])}; "
-                "it changes labels, and none are read"
-            )
-        if self.cfg.patch_drop_rate:
-            raise ValueError(
-                f"expected model.patch_drop_rate 0 with objective {recipe.objective!r}, got "
-                f"{self.cfg.patch_drop_rate}; patches that are left out cannot be predicted"
+                f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {told[wrong[0]]}; no label is read, "
+                "and every patch may be asked for"
             )
         self.patch_size = recipe.model.patch_size
         self.corrupt(1, Generator())  # refuses a ratio that does not fit
