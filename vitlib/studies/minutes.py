@@ -13,7 +13,7 @@ from vitlib.studies.families import run_family
 from vitlib.studies.study import QUICK, Claim, Study
 
 # Epochs that take about as long as five of Muon's on the machine of the runs (AMD EPYC, without AMX). A pilot had said
-# three for the stem, a third less time than the others took, and twelve for half of the patches, a third more: run again
+# three for the stem, a third less time than others took, and twelve for half of the patches, a third more: run again.
 MUON = {"optimizer": "muon", "epochs": 5}
 HALF = {"model.patch_drop_rate": 0.5, "patch_drop_off": 0.33}
 RATES = (0.001, 0.002, 0.004, 0.008)  # the largest of each was added when seed 0 had its best at the edge
