@@ -2,7 +2,14 @@
 
 With the same minutes of one core, what do Muon, half of the patches, bfloat16 and a convolutional stem bring?
 
-Not run yet: `python -m vitlib study run minutes`
+- Muon is ahead of AdamW, at equal core-minutes: agrees, +16.5 ± 0.4 points (standard error, n = 3).
+- a convolutional stem is ahead, at equal core-minutes: differs, -7.3 ± 0.6 points (standard error, n = 3).
+- bfloat16 is ahead on a CPU without AMX, at equal core-minutes: agrees, +4.7 ± 0.2 points (standard error, n = 3).
+- half of the patches for two thirds of the run are ahead, at equal core-minutes: agrees, +2.0 ± 0.1 points (standard
+  error, n = 3).
+
+36 runs on CIFAR-10 (JPEG q75) with 3 seeds took 91 minutes: `python -m vitlib study run minutes --data cifar10
+--threads 2 --jobs 2`
 """
 
 from __future__ import annotations
