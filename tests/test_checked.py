@@ -154,6 +154,8 @@ def wrong_values(name: str, argument: str, hint: Any) -> dict[str, Any]:
     good = CALLS[name].get(argument)
     if hasattr(kinds[0], "dim_str") and good is not None:
         values = dict(NO_TENSOR)
+        if kinds[0].dim_str.startswith("*"):  # any axes may come first, so too many there cannot be
+            values["axes"] = torch.rand(1)
         if (name, argument) not in CONVERTED:
             values |= {"numpy": good.numpy(), "list": good.tolist()}
         if isinstance(kinds[0].dtypes, tuple):
