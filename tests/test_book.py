@@ -30,8 +30,8 @@ LABELS = {  # what other pages link to
     "07": "ch-cls-or-gap sec-07-cls sec-07-gap sec-07-lr",
     "08": "ch-whole-vit sec-08-assembly sec-08-init sec-08-shapes sec-08-counts",
     "09": "ch-training sec-attention sec-wrong eq-ce eq-adam eq-schedule eq-normalise",
-    "10": "ch-recipe sec-10-decay sec-10-schedule sec-10-scaling sec-10-augment sec-10-mix sec-10-drop sec-10-smooth "
-    "sec-10-ema sec-10-ladder sec-10-speed sec-10-fifty eq-10-gap eq-10-ema",
+    "10": "ch-recipe sec-10-decay sec-10-schedule sec-10-scaling sec-10-augment sec-10-mix sec-10-smooth "
+    "sec-10-ema sec-10-muon sec-10-ladder sec-10-speed sec-10-minute sec-10-fifty eq-10-gap eq-10-ema",
     "11": "ch-inductive-bias sec-11-local sec-11-order sec-11-shift sec-11-conv sec-11-runs sec-11-data sec-11-wrong "
     "eq-11-field eq-11-equivariant eq-11-conv",
     "12": "ch-scaling sec-12-spend sec-12-shape sec-12-compute sec-12-memory sec-12-parallel sec-12-thousand "
