@@ -24,7 +24,7 @@ if TYPECHECK:
     install_import_hook("vitlib", "beartype.beartype")
 
 # The same examples in every run, and no deadline: a shared machine is slow now and then.
-settings.register_profile("book", deadline=None, derandomize=True, max_examples=15 if TYPECHECK else 50)
+settings.register_profile("book", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("book")
 
 

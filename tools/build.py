@@ -2,8 +2,8 @@
 
     python -m tools.build            (or: make book)
 
-Notebooks that ran before come from `_build/.jupyter_cache`. That cache is dropped when the package, the lock or
-the data at hand change; when nothing at all changed, nothing is done.
+Notebooks that ran before come from `_build/.jupyter_cache`, unless something changed that they depend on: themselves,
+what they import, the results they name, the lock, the data at hand. When nothing at all changed, nothing is done.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from pathlib import Path
 
 import yaml
 
+from tools.depends import depends_on
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 CACHE = BUILD / ".jupyter_cache"
 STATE = BUILD / "state.json"
+KEYS = BUILD / "keys.json"  # of every notebook in the cache, what it depended on when it ran
 HTML = BUILD / "html"
 TIMEOUT = 300  # seconds a cell may take
 
@@ -54,17 +57,26 @@ def data_at_hand() -> str:
     return f"{folder} {list(files)}"
 
 
+def surroundings() -> str:
+    """Returns what every notebook depends on besides the package: the lock, the data, the Python."""
+    return digest([ROOT / "requirements.txt"]) + data_at_hand() + sys.version
+
+
+def chapter_key(path: Path) -> str:
+    """Returns a hash of all that a notebook's outputs depend on besides itself, which the cache compares."""
+    return hashlib.sha256((digest(depends_on(path, ROOT)) + surroundings()).encode()).hexdigest()
+
+
 def fingerprints() -> dict[str, str]:
-    """Returns hashes of what notebooks depend on, of the site's settings, and of the pages."""
+    """Returns hashes of the package and what lies around it, of the site's settings, and of the pages."""
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
     settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "book/_ext")]
     settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
     package = [file for file in (ROOT / "vitlib").rglob("*") if file.is_file()]
     settings += [file for file in package if file.suffix == ".js"]  # for the pages; no notebook runs it
     code = [file for file in package if file.suffix != ".js"]
-    behind = digest([*code, ROOT / "requirements.txt"]) + data_at_hand() + sys.version
     return {
-        "behind": hashlib.sha256(behind.encode()).hexdigest(),
+        "behind": hashlib.sha256((digest(code) + surroundings()).encode()).hexdigest(),
         "settings": digest(settings),
         "pages": digest(pages),
     }
@@ -149,15 +161,21 @@ def run_notebooks() -> bool:
     for record in cache.list_project_records():
         if record.uri not in wanted:
             cache.remove_nb_from_project(record.pk)
+    keys = {path.name: chapter_key(path) for path in paths}
+    known = json.loads(KEYS.read_text()) if KEYS.exists() else {}
     for path in paths:
         cache.add_nb_to_project(str(path))
+        if keys[path.name] != known.get(path.name):
+            for record in [one for one in cache.list_cache_records() if one.uri == str(path)]:
+                cache.remove_cache(record.pk)
+    KEYS.write_text(json.dumps(keys, indent=1))
     todo = [record.uri for record in cache.list_unexecuted()]
     if not todo:
         print(f"Notebooks: all {len(paths)} are in the cache.", flush=True)
         return True
     workers = min(os.cpu_count() or 1, len(todo))
     print(f"Notebooks: running {len(todo)} of {len(paths)} on {workers} cores ...", flush=True)
-    environment = kernel_environment(workers)
+    environment = kernel_environment(workers) | {"TQDM_DISABLE": "1"}  # pages show no bar, nbval wants none
     profile = BUILD / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
@@ -186,12 +204,7 @@ def main() -> int:
         print(f"Nothing changed. The book is at {HTML / 'index.html'}")
         return 0
     STATE.unlink(missing_ok=True)  # until this build is done, the last one is not known to be good
-    key = BUILD / "cache-key"
-    if CACHE.exists() and (not key.exists() or key.read_text() != found["behind"]):
-        print("The package, the lock or the data changed: every notebook runs again.", flush=True)
-        shutil.rmtree(CACHE)
     BUILD.mkdir(exist_ok=True)
-    key.write_text(found["behind"])
     if not run_notebooks():
         print("\nThe book was not built: a notebook failed (see above).")
         return 1

@@ -2,10 +2,10 @@
 
     python -m tools.check           (or: make test)
 
-The checks are ruff, on style and on layout; the package's tests; the same tests again with every annotated shape
-enforced; the build of the book; nbval, which runs each chapter and compares the printed text that is tagged
-`nbval-check-output`; and the tests of the built book, in a headless browser where there is one. All of them run,
-whichever fails; what each printed is in `_build/checks/`.
+The checks are ruff, on style and on layout; the types; the package's tests, with every annotated shape enforced; those
+of error messages and the slow ones, without; the build of the book, which runs each chapter; nbval, which compares the
+printed text of that run where it is tagged `nbval-check-output`; and the tests of the built book, in a headless browser
+where there is one. All of them run, whichever fails; what each printed is in `_build/checks/`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,16 @@ OF_THE_BOOK = [
     *(f"tests/{p.name}" for p in sorted((ROOT / "tests").glob("test_browser*.py"))),
 ]
 PACKAGE = ["tests", *(f"--ignore={path}" for path in OF_THE_BOOK)]
-QUICK = ["--ignore=tests/test_tools.py", "-m", "not slow"]
-NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=300"]
+NBVAL = ["-p", "tools.recorded", "--nbval-lax"]
 CHAPTERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb"))
 CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with these variables set
     "ruff": (["ruff", "check", "."], {}),
     "layout": (["ruff", "format", "--check", "."], {}),
     "types": (["pyrefly", "check"], {}),
-    "package": ([*PYTEST, *PACKAGE], {}),
-    "shapes": ([*PYTEST, *PACKAGE, *QUICK], {"VITLIB_TYPECHECK": "1"}),
+    "package": ([*PYTEST, *PACKAGE, "-m", "not errors and not slow"], {"VITLIB_TYPECHECK": "1"}),
+    "errors": ([*PYTEST, *PACKAGE, "-m", "errors or slow"], {}),
     "build": (["tools.build"], {}),
-    # nbval compares stderr too, and a progress bar never reads the same twice
-    "notebooks": ([*PYTEST, *NBVAL, *CHAPTERS], {"TQDM_DISABLE": "1"}),
+    "notebooks": ([*PYTEST, *NBVAL, *CHAPTERS], {}),
     "book": ([*PYTEST, *OF_THE_BOOK], {}),
 }
 

@@ -1,0 +1,79 @@
+"""What the run of a chapter depends on, so that a change elsewhere does not run it again.
+
+That is every module of `vitlib` that it can import, itself or by way of others, and the studies and results it names.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+REGISTRY = "vitlib/studies/registry.py"  # imports all studies; a chapter depends on those that it names
+
+
+def code_of(notebook: Path) -> str:
+    """A chapter's code, without the lines that only IPython understands."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    return re.sub(r"^(\s*)[%!].*$", r"\1pass", code, flags=re.M)
+
+
+@cache
+def read(code: str) -> tuple[set[str], set[str], set[str]]:
+    """What code imports, anywhere in it; its strings; and what its f-strings begin with."""
+    imports, strings, begun = set(), set(), set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Import():
+                imports |= {alias.name for alias in node.names}
+            case ast.ImportFrom(module=str(module)):
+                imports |= {
+                    module,
+                    *(f"{module}.{alias.name}" for alias in node.names),
+                }  # which may be modules
+            case ast.Constant(value=str(text)):
+                strings.add(text)
+            case ast.JoinedStr(values=[ast.Constant(value=str(start)), _, *_]) if len(start) > 4:
+                begun.add(start)
+    return imports, strings, begun
+
+
+def files_of(root: Path, name: str) -> Iterator[Path]:
+    """The files under `root` that are run when `name` is imported: its packages' and its own."""
+    parts = name.split(".")
+    for k in range(1, len(parts) + 1):
+        place = root.joinpath(*parts[:k])
+        yield from (file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file())
+
+
+def modules(root: Path, code: str) -> set[Path]:
+    """The files of `vitlib` under `root` that may be imported when the code runs."""
+    found: set[Path] = set()
+    todo = [code]
+    while todo:
+        names = [name for name in read(todo.pop())[0] if name.split(".")[0] == "vitlib"]
+        new = {file for name in names for file in files_of(root, name)} - found
+        found |= new
+        todo += [file.read_text(encoding="utf-8") for file in new - {root / REGISTRY}]
+    return found
+
+
+def depends_on(notebook: Path, root: Path) -> list[Path]:
+    """The files that a chapter's outputs depend on, besides itself."""
+    code = code_of(notebook)
+    _, named, begun = read(code)
+    studies = [file.stem for file in root.glob("vitlib/studies/*.py") if file.stem.replace("_", "-") in named]
+    also = [f"import vitlib.studies.{name}" for name in studies]
+    if "subprocess" in code:  # it calls the command line
+        also.append("import vitlib.__main__")
+    found = modules(root, "\n".join([code, *also]))
+    for file in found - {root / REGISTRY}:
+        named = named | read(file.read_text(encoding="utf-8"))[1]
+    for file in root.glob("vitlib/results/*"):
+        if file.stem in named or file.stem.startswith(tuple(begun)) or "list_pretrained" in code:
+            found.add(file)
+    return sorted(found)
