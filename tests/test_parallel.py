@@ -83,7 +83,7 @@ def test_two_processes_train_like_one_and_go_on_after_a_kill(tmp_path):
     run.communicate(timeout=120)
     before = log(killed)
     assert run.returncode != 0 and not before["finished"]
-    again = start(killed, 2, 100_000, "--budget-minutes", "0.2")
+    again = start(killed, 2, 100_000, "--budget-minutes", "0.05")
     said, _ = again.communicate(timeout=300)
     after = log(killed)
     assert again.returncode == 0 and "the same command goes on" in said, said

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import io
 import math
-import os
 import pickle
 from dataclasses import replace
 
