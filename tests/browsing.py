@@ -29,15 +29,16 @@ needs_browser = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address():
     """The address at which the built book is served, on this machine only."""
     with served() as place:
         yield place
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
+    """One browser for all tests of a process; each test has its own context in it."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 
 import pytest
 from browsing import address, browser, visited  # noqa: F401 - fixtures
 from hypothesis import settings
+
+# A shell that runs the tests in the background ignores Ctrl-C, and so would they and the processes that they interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TYPECHECK = os.environ.get("VITLIB_TYPECHECK") == "1"
 

@@ -195,67 +195,6 @@ def test_kernels_are_this_installations(monkeypatch):
     assert environment["PATH"].startswith(str(Path(sys.executable).parent))
 
 
-@pytest.fixture
-def small_book(tmp_path, monkeypatch):
-    """Lets tools/build.py run the notebooks of an empty folder."""
-    for name, path in {"ROOT": "", "BUILD": "_build", "CACHE": "_build/.jupyter_cache"}.items():
-        monkeypatch.setattr(build, name, tmp_path / path)
-    monkeypatch.setattr(refresh, "CACHE", build.CACHE)
-    (tmp_path / "book").mkdir()
-    (tmp_path / "_build").mkdir()
-    for name, value in build.kernel_environment(1).items():
-        monkeypatch.setenv(name, value)
-    return tmp_path / "book"
-
-
-@pytest.mark.slow
-def test_notebooks_run_once_and_are_refreshed(small_book, capsys, monkeypatch):
-    pytest.importorskip("jupyter_cache")
-    monkeypatch.setattr(build, "ProcessPoolExecutor", InThisProcess)
-    path = small_book / "01-good.ipynb"
-    source = "import sys\nprint(6 * 7)\nprint('progress', file=sys.stderr)"
-    path.write_text(json.dumps(notebook(source)))
-    assert build.run_notebooks() and "01-good.ipynb" in capsys.readouterr().out
-    assert build.run_notebooks() and "in the cache" in capsys.readouterr().out
-    assert refresh.refresh(path)
-    cell = json.loads(path.read_text())["cells"][2]
-    assert cell["execution_count"] == 2
-    assert [output["text"] for output in cell["outputs"]] == ["42\n"]
-    path.write_text(json.dumps(notebook("print(7)")))
-    assert not refresh.refresh(path), "a notebook that changed since it ran is not refreshed"
-
-
-@pytest.mark.slow
-def test_a_failing_cell_is_named(small_book, capsys, monkeypatch):
-    pytest.importorskip("jupyter_cache")
-    monkeypatch.setattr(build, "ProcessPoolExecutor", InThisProcess)
-    (small_book / "02-bad.ipynb").write_text(json.dumps(notebook("x = 1", "raise KeyError('where')")))
-    assert not build.run_notebooks()
-    said = capsys.readouterr().out
-    assert "FAILED  book/02-bad.ipynb" in said.replace("\\", "/")
-    assert "cell 4:" in said and "raise KeyError('where')" in said and "KeyError: 'where'" in said
-
-
-class InThisProcess:
-    """Runs jobs at once and in this process, so that a test's settings hold for them."""
-
-    def __init__(self, *arguments, **options):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
-
-    def submit(self, function, *arguments):
-        from concurrent.futures import Future
-
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
-
-
 @pytest.mark.slow
 def test_buttons_follow_the_address(project):
     """A page built by Jupyter Book offers Colab and the repository; without an address, `test_book` sees none."""

@@ -11,7 +11,6 @@ where there is one. All of them run, whichever fails; what each printed is in `_
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -76,8 +75,6 @@ def run(name: str, module: list[str], variables: dict[str, str]) -> Counter:
 def main() -> int:
     """Runs all checks and returns the exit status."""
     start = time.perf_counter()
-    # A shell that runs this in the background ignores Ctrl-C, and so would the processes that tests interrupt.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     REPORTS.mkdir(parents=True, exist_ok=True)
     for old in REPORTS.iterdir():
         old.unlink()
