@@ -17,7 +17,7 @@ STAMP := $(VENV)/made-from-$(shell cksum < requirements.txt | tr ' ' '-')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test serve pdf lab clean venv set-url refresh bench campaign mutants lock
+.PHONY: help book test serve pdf lab clean venv set-url refresh bench campaign mutants lock colab
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -54,6 +54,10 @@ clean:  ## delete what was built (the virtual environment stays)
 
 set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo
 	@$(BIN)/python -m tools.site.address "$(URL)"
+
+colab:  ## write patch-by-patch.zip, from which Colab and Kaggle install the package
+	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
+	@$(PYTHON) -m tools.colab
 
 refresh: book  ## store in the notebooks what they printed, for git (images are stripped)
 	@$(BIN)/python -m tools.refresh

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 import re
@@ -115,23 +114,6 @@ def test_pages_url(url, pages):
     assert address.pages_url(url) == pages
 
 
-@pytest.mark.parametrize("url", ["", URL])
-@pytest.mark.parametrize("in_colab", [True, False])
-def test_colab_cell(monkeypatch, url, in_colab):
-    """Silent on a reader's own computer; in Colab it installs the package, or says how to bring it."""
-    if in_colab:
-        monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
-    else:
-        monkeypatch.delitem(sys.modules, "google.colab", raising=False)
-    installed, printed = [], []
-    source = address.colab_cell(url).replace('%pip install -q "git+{BOOK_URL}"', "installed.append(BOOK_URL)")
-    assert "%pip install -q patch" in source and source.count("%pip") == 1
-    monkeypatch.setattr(builtins, "print", printed.append)
-    exec(source, {"installed": installed})
-    assert installed == ([URL] if in_colab and url else [])
-    assert bool(printed) == (in_colab and not url)
-
-
 # The lock
 
 
@@ -232,7 +214,7 @@ def make(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
 def test_help_is_what_make_says_first():
     said = make().stdout
     assert said == make("help").stdout
-    for target in ("book", "test", "serve", "clean", "set-url", "lock"):
+    for target in ("book", "test", "serve", "clean", "set-url", "colab", "lock"):
         assert f"make {target} " in said
     assert "TORCH=cpu" in said
 

@@ -20,19 +20,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # The source of each notebook's first code cell, tagged "colab-setup" and "remove-cell". Only BOOK_URL changes.
+# --no-deps: torch, numpy and the rest stay as Colab and Kaggle have them; the two packages named are what they lack.
 COLAB_CELL = """\
-# Only for Google Colab: installs the book's package there. On your own computer this cell does nothing.
+# For Google Colab and Kaggle: installs the book's package there. On your own computer this cell does nothing.
+import os
+import shutil
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 BOOK_URL = "{url}"
-if "google.colab" in sys.modules:
-    if BOOK_URL:
-        %pip install -q "git+{{BOOK_URL}}"
+if ("google.colab" in sys.modules or "KAGGLE_KERNEL_RUN_TYPE" in os.environ) and not find_spec("vitlib"):
+    for file in Path("/kaggle/input").rglob("vitlib/__init__.py"):  # Kaggle has unpacked it, read-only
+        shutil.make_archive("patch-by-patch", "zip", file.parents[1])
+    found = [*Path().glob("patch-by-patch.zip"), *Path("/kaggle/input").rglob("patch-by-patch.zip")]
+    if found or BOOK_URL:
+        source = found[0] if found else f"git+{{BOOK_URL}}"
+        %pip install -q --no-deps "{{source}}" jaxtyping wadler-lindig
     else:
-        print("This copy of the book has no public address yet. On your computer, in its folder, run")
-        print("  git archive -o patch-by-patch.zip HEAD")
-        print("then upload patch-by-patch.zip here (folder sign on the left) and run, in a cell of its own,")
-        print("  %pip install -q patch-by-patch.zip")"""
+        print("Upload patch-by-patch.zip, which `make colab` writes on your computer, and run this cell again;")
+        print("or give the book its address, `make set-url URL=...`, and open this chapter from there.")"""
 
 
 def colab_cell(url: str) -> str:

@@ -173,7 +173,8 @@ def show_predictions(
     fig, axes = image_panels(arrays, cols, titles, xlabels, max_cols=5)
     for ax, colour in zip(axes, colours, strict=True):
         ax.title.set_color(TEXT[colour])
-        ax.spines[:].set(visible=True, color=PALETTE[colour], linewidth=3)
+        for spine in ax.spines.values():  # all at once takes matplotlib 3.8, and Kaggle has 3.7
+            spine.set(visible=True, color=PALETTE[colour], linewidth=3)
     return fig
 
 

@@ -1,0 +1,54 @@
+"""Writes _build/patch-by-patch.zip, from which Colab and Kaggle install the package while the book has no address.
+
+    python -m tools.colab           (or: make colab)
+
+Needs neither git nor any package. Notebooks are not in it: they are opened one by one, and their first cell finds it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ZIP = ROOT / "_build" / "patch-by-patch.zip"
+
+
+def contents(root: Path = ROOT) -> list[Path]:
+    """The files that pip needs to build the package: those that pyproject.toml names, and pyproject.toml."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    project = settings["project"]
+    files = {root / name for name in ("pyproject.toml", project["readme"], *project["license-files"])}
+    for pattern in ("**/*.py", *settings["tool"]["setuptools"]["package-data"]["vitlib"]):
+        files.update((root / "vitlib").glob(pattern))
+    return sorted(files, key=lambda path: path.relative_to(root).as_posix())
+
+
+def write(target: Path = ZIP, root: Path = ROOT) -> None:
+    """Writes the zip; the same files give the same bytes, and a write that breaks off leaves the old zip."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in contents(root):
+            entry = zipfile.ZipInfo(f"patch-by-patch/{path.relative_to(root).as_posix()}")  # of 1980
+            entry.create_system, entry.external_attr = 3, 0o644 << 16  # the same on Windows
+            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    os.replace(part, target)
+
+
+def main() -> int:
+    """Writes the zip, says what to do with it, and returns the exit status."""
+    write()
+    print(f"Wrote {ZIP} ({ZIP.stat().st_size / 1e6:.1f} MB).")
+    print(
+        "Colab:  File, Upload notebook: a chapter. Upload the zip (folder sign on the left). Run the first cell."
+    )
+    print("Kaggle: File, Import Notebook: a chapter. Upload the zip (Add Input), switch Internet on. Run it.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
