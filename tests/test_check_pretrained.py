@@ -153,18 +153,29 @@ def test_a_file_without_a_head_gives_the_map_alone(kind, capsys):
 
 
 @torch.no_grad()
-def test_the_papers_hidden_layer_and_positions_of_patches_only():
-    """Heads of pre-training on ImageNet-21k, and DeiT III's positions."""
+def test_the_papers_hidden_layer_before_the_head():
     model = lively(replace(TINY, head="mlp"))
     state = model.state_dict()
-    state["pos_embed"][:, 0] = 0
-    model.load_state_dict(state)
-    state |= {"pos_embed": state["pos_embed"][:, 1:].clone()}
     names = [key.replace("head.0", "pre_logits.fc").replace("head.2", "head") for key in state]
     save_file(dict(zip(names, state.values(), strict=True)), "weights.safetensors")
     best = model(prepared(0.5, 0.5)).softmax(1)[0].topk(5)
     answers = run("vit-xs/4", "weights.safetensors")["answers"]
-    assert [a["probability"] for a in answers] == pytest.approx(best.values.tolist(), rel=1e-5)
+    assert [answer["probability"] for answer in answers] == pytest.approx(best.values.tolist(), rel=1e-5)
+
+
+@torch.no_grad()
+def test_deit_3_has_layer_scale_and_no_position_for_cls(timm):
+    theirs = timm.models.vision_transformer.VisionTransformer(
+        **dict(img_size=20, patch_size=4, num_classes=7, embed_dim=24, depth=2, num_heads=3),
+        **dict(no_embed_class=True, init_values=0.5),
+    ).eval()
+    for p in theirs.parameters():
+        p.add_(torch.randn(p.shape, generator=torch.Generator().manual_seed(p.numel())), alpha=0.2)
+    save_file(theirs.state_dict(), "weights.safetensors")
+    best = theirs(prepared(*IMAGENET)).softmax(1)[0].topk(5)
+    answers = run("vit-xs/4", "weights.safetensors", "--mean-std", "imagenet")["answers"]
+    assert [answer["class"] for answer in answers] == best.indices.tolist()
+    assert [answer["probability"] for answer in answers] == pytest.approx(best.values.tolist(), rel=2e-5)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +267,7 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
         (["vit-xs/4", "--image", "names.txt"], "names.txt is damaged or no image"),
         (
             ["vit-xs/4", "--classes", "names.txt"],
-            "expected 7 names of classes in names.txt, got 2; write one a line",
+            "expected 7 names in names.txt, got 2; write one a line",
         ),
         (["vit-xs/4", "--classes", "nothing.txt"], "No such file or directory: nothing.txt"),
         (["vit-xs/4", "--out", "names.txt"], "--out must be a folder, got the file names.txt"),

@@ -98,7 +98,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _fit(cfg: ViTConfig, state: Mapping[str, Tensor]) -> ViTConfig:
-    """The image size and the head of the weights; refuses a model that its CLS token does not speak for."""
+    """What weights say of the image size, head and LayerScale; refuses a model that CLS does not speak for."""
     positions = state.get("pos_embed")
     other = next(filter(_OTHERS.search, state), None if "cls_token" in state else "none")
     if other or positions is None or positions.ndim != 3:
@@ -107,9 +107,14 @@ def _fit(cfg: ViTConfig, state: Mapping[str, Tensor]) -> ViTConfig:
             "weights of a model without registers, distillation or a mean over patches (GAP)"
         )
     head = state.get("head.2.weight", state.get("head.weight"))
-    side = cfg.patch_size * math.isqrt(positions.shape[1])  # with CLS, or without: n + 1 or n
-    kind = "mlp" if "head.2.weight" in state else "linear"
-    return replace(cfg, img_size=side, num_classes=0 if head is None else len(head), head=kind)
+    return replace(
+        cfg,
+        img_size=cfg.patch_size
+        * math.isqrt(positions.shape[1]),  # n + 1 positions, or n: in DeiT III CLS has none
+        num_classes=0 if head is None else len(head),
+        head="mlp" if "head.2.weight" in state else "linear",
+        layer_scale=1.0 if "blocks.0.ls1.gamma" in state else None,
+    )
 
 
 def _class_names(path: Path | None, count: int) -> list[str]:
@@ -117,9 +122,7 @@ def _class_names(path: Path | None, count: int) -> list[str]:
     if path is not None:
         names = path.expanduser().read_text(encoding="utf-8").splitlines()
         if len(names) != count:
-            raise ValueError(
-                f"expected {count:,} names of classes in {path}, got {len(names):,}; write one a line"
-            )
+            raise ValueError(f"expected {count:,} names in {path}, got {len(names):,}; write one a line")
         return names
     timm = find_spec("timm")  # finds its folder without the seconds that an import takes
     folder = Path(timm.origin).parent / "data" / "_info" if timm and timm.origin else Path()
