@@ -169,7 +169,9 @@ def test_the_studies_are_listed_with_their_questions(capsys):
         assert (f"the book's {len(runs)} runs took " if runs else "; not run yet)") in line
 
 
-@pytest.mark.parametrize("words", [[], ["train"], ["data"], ["study"], ["study", "run"]])
+@pytest.mark.parametrize(
+    "words", [[], ["train"], ["data"], ["study"], ["study", "run"], ["check-pretrained"]]
+)
 def test_help_everywhere(words, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*words, "--help"])

@@ -1,17 +1,44 @@
 """Real checkpoints, fetched: chapter 16 loads the first three; logits are those of the library they come from.
 
 Only by `pytest -m network`, in the weekly workflow: a gigabyte is downloaded. It needs timm, transformers and
-huggingface_hub.
+huggingface_hub. What `check-pretrained` answers and draws is kept in the folder VITLIB_ANSWERS, if that is set.
 """
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 import pytest
 import torch
 
 import vitlib as vl
+from vitlib.cli import main
+from vitlib.evidence import read_json
 
 pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
+
+
+GOOGLES = (
+    "B_16-i21k-300ep-lr_0.001-aug_medium1-wd_0.1-do_0.0-sd_0.0--imagenet2012-steps_20k-lr_0.01-res_224.npz"
+)
+CATS = range(281, 286)  # of ImageNet's classes: tabby, tiger cat, Persian, Siamese, Egyptian cat
+# whose names a file has, and how its pictures are normalised
+PUBLISHED = {
+    "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k": ("timm", "half"),
+    "timm/deit_tiny_patch16_224.fb_in1k": ("timm", "imagenet"),
+    "google/vit-base-patch16-224": ("transformers", "half"),
+    "vit_base_patch16_224.npz": ("Google", "half"),
+}
+
+
+@pytest.fixture(scope="module")
+def googles(tmp_path_factory) -> Path:
+    """A file of the authors'."""
+    path = tmp_path_factory.mktemp("google") / "ViT-B_16.npz"
+    url = f"https://storage.googleapis.com/vit_models/augreg/{GOOGLES}"
+    torch.hub.download_url_to_file(url, str(path), progress=False)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +82,26 @@ def test_dino(pictures):
     assert difference(vl.replace_head(ours, 0), theirs, pictures) < 1e-3
 
 
-def test_google(pictures, tmp_path):
+def test_google(pictures, googles):
     """A file of Google's, under the paper's names, against timm's copy of it."""
     timm = pytest.importorskip("timm")
-    path = tmp_path / "ViT-B_16.npz"
-    pretrained = "B_16-i21k-300ep-lr_0.001-aug_medium1-wd_0.1-do_0.0-sd_0.0"
-    finetuned = "imagenet2012-steps_20k-lr_0.01-res_224"
-    url = f"https://storage.googleapis.com/vit_models/augreg/{pretrained}--{finetuned}.npz"
-    torch.hub.download_url_to_file(url, str(path), progress=False)
     ours = base(num_classes=1000)
-    assert vl.load_weights(ours, path) == "Google"
+    assert vl.load_weights(ours, googles) == "Google"
     theirs = timm.create_model("vit_base_patch16_224.augreg_in21k_ft_in1k", pretrained=True).eval()
     assert difference(ours, theirs, pictures) < 1e-3
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_photograph_of_a_cat_is_named_a_cat(name, request, tmp_path):
+    library, mean_std = PUBLISHED[name]
+    if library == "Google":
+        file = request.getfixturevalue("googles")
+    else:
+        file = pytest.importorskip("huggingface_hub").hf_hub_download(name, "model.safetensors")
+    out = Path(os.environ.get("VITLIB_ANSWERS", tmp_path), name.replace("/", "-"))
+    words = [name, str(file), "--mean-std", mean_std, "--out", str(out)]
+    assert main(["check-pretrained", *words]) == 0
+    stored = read_json(out / "answers.json", "")
+    assert (stored["library"], stored["img_size"], stored["num_classes"]) == (library, 224, 1000)
+    assert stored["answers"][0]["class"] in CATS, stored["answers"]
+    assert (out / "attention.png").is_file()

@@ -34,7 +34,7 @@ ARROWS = {
     "studies": (*BASE, "data", "model", "weights", "explain", "train"),
     "doctor": (*BASE, "data", "model", "train"),
     "web": (*BASE, "data", "model", "weights", "explain"),
-    "cli": (*BASE, "data", "model", "weights", "train", "studies", "web"),
+    "cli": (*BASE, "data", "model", "weights", "train", "viz", "studies", "web"),
     "__main__": ("cli",),
 }
 FILES = {

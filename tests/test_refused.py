@@ -92,6 +92,24 @@ WHOLE = (
     *("study run resolution --budget-minutes 3", "study run resolution --set lr=1"),
     *("finetune run --data pets --set model.depth=3", "finetune run --data pets --set model=resnet"),
     *("finetune run --data pets --set objective=masked-mean", "predict run pets/cat.png --device gpu"),
+    *("check-pretrained", "check-pretrained vit-b/16", "check-pretrained vit-c/16 run/tiny.safetensors"),
+    *(
+        "check-pretrained vit-b/16 nope.npz",
+        "check-pretrained vit-b/16 file",
+        "check-pretrained vit-b/16 empty",
+    ),
+    *(
+        f"check-pretrained vit-b/16 run/tiny.safetensors {words}"
+        for words in (
+            "",
+            "--mean-std 0.5",
+            "--out file",
+            "--classes nope",
+            "--image nope.jpg",
+            "--device cpu",
+            "extra",
+        )
+    ),
 )
 LINES = (
     *(f"{TRAIN} {field}" for field in FIELDS),

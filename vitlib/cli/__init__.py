@@ -1,4 +1,4 @@
-"""The command line: `python -m vitlib train | finetune | predict | study | data | export-web`, each with --help."""
+"""The command line, `python -m vitlib COMMAND`, one file a command; --help lists them, and each has its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 import sys
 
 from vitlib import __version__
-from vitlib.cli import data, export, predict, study, train
+from vitlib.cli import data, export, predict, pretrained, study, train
 from vitlib.cli.options import Parser
 from vitlib.evidence import COMMAND
 from vitlib.train.parallel import launcher
@@ -63,4 +63,5 @@ def _parser() -> argparse.ArgumentParser:
     study.configure(commands)
     data.configure(commands)
     export.configure(commands)
+    pretrained.configure(commands)
     return parser

@@ -25,7 +25,7 @@ from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.names import convert_state_dict, shorten
 
-__all__ = ["load_weights"]
+__all__ = ["load_weights", "read_weights"]
 
 # what the readers raise for files of which some bytes are changed or missing
 DAMAGE = (
@@ -68,7 +68,7 @@ def load_weights(
 
     Source: Section 3.2, for other sizes and another number of classes; chapter 08.
     """
-    state, library = convert_state_dict(_read(source) if isinstance(source, str | Path) else source)
+    state, library = convert_state_dict(read_weights(source) if isinstance(source, str | Path) else source)
     own = model.state_dict()
     if any(value.is_meta for value in own.values()):
         raise ValueError("expected a model with numbers, got one on the meta device; make it on the CPU")
@@ -86,7 +86,12 @@ def load_weights(
     return library
 
 
-def _read(path: str | Path) -> Mapping:
+def read_weights(path: str | Path) -> Mapping:
+    """What is in the file at `path`, under the names of the library that wrote it; nothing that it holds is run.
+
+    Raises:
+        ValueError: If the file is not there, has another ending or is damaged.
+    """
     path = Path(path).expanduser()
     readers = {".safetensors": load_file, ".npz": lambda p: dict(np.load(p, allow_pickle=False))}
     readers |= dict.fromkeys((".pt", ".pth", ".bin"), _load_torch)
@@ -130,7 +135,7 @@ def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], cfg: ViTConfig,
         ("patch_size", "patch_embed.proj.weight", -1),
         ("num_classes", "head.weight", 0),
     ):
-        if key in other:
+        if key in other and state[key].shape[axis] != own[key].shape[axis]:
             problems.append(f"{name} {state[key].shape[axis]}, the model has {getattr(cfg, name)}")
     if not problems:
         shapes = [f"{key} {tuple(state[key].shape)}, the model's is {tuple(own[key].shape)}" for key in other]
