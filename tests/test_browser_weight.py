@@ -71,9 +71,10 @@ def test_wide_equations_stay_inside_themselves(phone, width):
     )  # cut off, a P looks like an F
 
 
-def test_equations_have_their_font_and_icons_theirs(phone):
+def test_equations_icons_and_drawings_have_their_fonts(phone):
     loaded = phone.evaluate("[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)")
-    assert {re.sub('"', "", family) for family in loaded} == {"Patch by Patch Math", "Font Awesome 6 Free"}
+    ours = {"Patch by Patch Math", "Font Awesome 6 Free", "Patch by Patch Sans"}
+    assert {re.sub('"', "", family) for family in loaded} == ours
     fetched = phone.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
     assert not [name for name in fetched if re.search(r"^http.*\.(woff2?|ttf|otf)$", name)]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,9 +18,12 @@ from vitlib import viz
 from vitlib.viz import style
 
 pytest.importorskip("sphinx")
+from docutils.nodes import SkipNode
+from fontTools.ttLib import TTFont
 from PIL import Image
 
 from book._ext import drawings
+from tools.site.fonts import DRAWN, SHEET
 
 CSS = Path(__file__).resolve().parent.parent / "book/_static/drawings.css"
 
@@ -118,3 +123,29 @@ def test_the_style_sheet_has_the_house_style():
             assert f"--{kind}-{i}: #" in dark
     assert f"--edge: {style.EDGE};" in light
     assert all(f"--{name}: " in light for name in drawings.COLOURS.values())
+
+
+@pytest.mark.parametrize(("letters", "missing"), [("α → ✓", []), ("α ☃ ☂", ["☂ ☃"])])
+def test_a_character_that_the_font_lacks_is_a_warning(letters, missing, tmp_path, monkeypatch):
+    warnings, file = [], tmp_path / "figure.svg"
+    monkeypatch.setattr(drawings.log, "warning", lambda text, *parts, **_: warnings.append(text % parts))
+    file.write_text(viz.plot_lines({letters: [1, 2]}, "x", "y").svg(), encoding="utf-8")
+    builder = SimpleNamespace(outdir=tmp_path, imagedir="", imgpath="", current_docname="book/01")
+    writer = SimpleNamespace(body=[], builder=builder)
+    with pytest.raises(SkipNode):
+        drawings.visit_drawing(writer, {"path": file, "key": "d1", "alt": "two points"})
+    assert letters in writer.body[0]
+    assert [each.partition(" is not in the drawings' font")[0] for each in warnings] == missing
+
+
+def test_the_fonts_of_drawings_are_small_whole_and_renamed():
+    """At most 40 kB as they stand in the style sheet; the licence asks for another name, and for its own words."""
+    face = r'@font-face {[^}]*"Patch by Patch Sans";[^}]*font-weight: (\w+);[^}]*base64,([^"]+)'
+    faces = dict(re.findall(face, SHEET.read_text(encoding="utf-8")))
+    assert set(faces) == {"normal", "bold"} and sum(map(len, faces.values())) <= 40_000
+    for data in faces.values():
+        font = TTFont(io.BytesIO(base64.b64decode(data)))
+        assert set(font.getBestCmap()) >= DRAWN
+        names = " ".join(font["name"].getDebugName(number) for number in (1, 4, 6))
+        assert names.startswith("Patch by Patch") and not re.search("Bitstream|Vera", names)
+        assert "Permission is hereby granted" in font["name"].getDebugName(13)

@@ -17,6 +17,7 @@ import pytest
 
 from tools import build, refresh
 from tools.site import address
+from tools.site.fonts import DRAWN
 from tools.site.map import BY_NUMBER, PARTS, STATIC, drawing, on_the_wall
 from tools.site.map import source as map_source
 from vitlib import evidence
@@ -366,7 +367,14 @@ def test_the_stand_alone_map_is_the_same_drawing():
     assert text == on_the_wall(), "run: python -m tools.site.map"
     style = ElementTree.fromstring(text).findtext("{*}style")
     assert "svg.vit-map { --map-ink: #14171c;" in style and style.count("{") == style.count("}")
+    assert style.count('font-family: "Patch by Patch Sans"; font-style: normal;') == 2  # its letters
     assert "nav." not in style
+
+
+@pytest.mark.parametrize("name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"])
+def test_the_font_of_drawings_has_the_maps_letters(name):
+    words = "".join("".join(text.itertext()) for text in map_source()[name].findall(".//{*}text"))
+    assert len(words) > 100 and not {c for c in words if ord(c) not in DRAWN}
 
 
 @pytest.mark.parametrize("name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"])

@@ -1,8 +1,9 @@
 """Chapters' figures as drawings that are part of the page: in its letters and its colours, so also in the dark.
 
 A figure of `vitlib.viz` comes from its notebook as SVG (`Card.svg`). The page holds it without its card: each colour of
-the house style becomes a variable of drawings.css, letters take the page's font, and pictures become WebP files. In a
-box that is too narrow for letters of ten pixels, a drawing keeps its size and scrolls.
+the house style becomes a variable of drawings.css, letters take the font that matplotlib measured (fonts.css), and
+pictures become WebP files. In a box that is too narrow for letters of ten pixels, a drawing keeps its size and scrolls.
+A character that the font lacks is a warning that names it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from xml.etree import ElementTree
 
 from docutils import nodes
 from PIL import Image
+from sphinx.util import logging
 
+from tools.site.fonts import DRAWN
 from vitlib.viz.style import BAND, CARD, EDGE, INK, MUTED, PALETTE, STYLE, TEXT
 
 COLOURS = {name: f"curve-{i}" for i, name in enumerate(PALETTE, 1)}
@@ -35,6 +38,7 @@ PIXEL = 96 / 72  # pixels in a point
 SMALLEST = 10  # pixels: letters are never shown smaller
 SHARP = 128  # a picture of fewer pixels is shown pixel by pixel
 ROOM = 2  # points around what is drawn
+log = logging.getLogger(__name__)
 
 
 class drawing(nodes.General, nodes.Inline, nodes.Element):
@@ -48,7 +52,7 @@ def rounded(text: str) -> str:
 
 
 def styled(style: str) -> str:
-    """A style in the page's colours, without the font, which is the page's."""
+    """A style in the page's colours, without the font, which drawings.css names."""
     style = re.sub(r"font-family: [^;]*;? ?", "", style)
     style = re.sub(
         r"#[0-9a-f]{6}\b", lambda hue: f"var(--{COLOURS[hue[0]]})" if hue[0] in COLOURS else hue[0], style
@@ -124,6 +128,12 @@ def page_svg(root, key: str, keep) -> str:
     return f'<svg {sizes} style="--wide:{wide:.0f}px;--least:{least:.0f}px">{inner}</svg>'
 
 
+def foreign(root) -> list[str]:
+    """The characters of a drawing that its font lacks."""
+    letters = {c for text in root.iter("{http://www.w3.org/2000/svg}text") for c in "".join(text.itertext())}
+    return sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN)
+
+
 def place_drawings(app, doctree, docname: str) -> None:
     """Puts a drawing in the place of each SVG that a notebook made, where pages are HTML."""
     if app.builder.format != "html":
@@ -148,6 +158,9 @@ def visit_drawing(writer, node) -> None:
         return f"{builder.imgpath}/{name}"
 
     root = ElementTree.fromstring(Path(node["path"]).read_text(encoding="utf-8"))
+    if missing := " ".join(foreign(root)):
+        where = builder.current_docname
+        log.warning("%s is not in the drawings' font: add it to tools/site/fonts.py", missing, location=where)
     narrow = root.find(".//{*}metadata/{*}svg")
     said = f'<svg role="img" aria-label="{escape(node["alt"])}" '
     svg = page_svg(root, node["key"], keep)

@@ -1,12 +1,14 @@
-"""Makes the two small fonts of the built book, of equations and of the theme's icons: `book/_static/fonts.css`.
+"""Makes the small fonts of the built book, of equations, icons and drawings: `book/_static/fonts.css`.
 
 They stand in the style sheet itself: nothing moves when a font arrives late, and a page on the disk may read them.
+Letters of drawings and of the map are those that matplotlib measured, DejaVu Sans, on every machine.
 
     pip install brotli
     python -m tools.site.fonts latinmodern-math.otf fa-solid-900.ttf
 
 The first file is in Debian's package fonts-lmodern (GUST Font License), the second in pydata-sphinx-theme, under
-`static/vendor/fontawesome/webfonts` (SIL OFL 1.1). The results are committed: building the book does not need this.
+`static/vendor/fontawesome/webfonts` (SIL OFL 1.1), and DejaVu Sans comes with matplotlib. The results are committed:
+building the book does not need this.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from pathlib import Path
 SHEET = Path(__file__).resolve().parents[2] / "book/_static/fonts.css"
 HEAD = """/* Made by tools/site/fonts.py. Equations: from Latin Modern Math, GUST Font License (fonts-license.txt),
    changed and renamed. Icons: those of Font Awesome Free 6 that the theme names (icons CC BY 4.0, font SIL OFL 1.1),
-   under the name that the theme's style sheet gives them. */
+   under the name that the theme's style sheet gives them. Drawings: from DejaVu Sans, Bitstream Vera licence
+   (fonts-license-dejavu.txt), cut down and renamed. */
 """
 FACE = """
 @font-face {{
@@ -42,6 +45,11 @@ RANGES = """0020-007e 00a0 00a8 00ac 00af 00b0 00b1 00b4 00b7 00d7 00f7 0131 023
     210b 210e 2110 2112 211b 212c 2130 2131 2133 2102 210d 2115 2119 211a 211d 2124"""
 ICONS = """f00e f010 f00c f00d f002 f019 f010 f042 f03a f04a f05a f057 f058 f062 f06a f071 f0c9 f0eb f0f3 f104 f105 f107
     f040 f064 f14c f15b f08e f185 f186 f1c1 f303 f35d"""
+# What drawings and the map may hold; book/_ext/drawings.py refuses the rest.
+LETTERS = """0020-007e 00a0 00a7 00ac 00b0-00b3 00b5-00b7 00b9 00bc-00be 00c4 00d6 00d7 00dc 00df 00e0 00e4 00e7-00e9
+    00ef 00f1 00f6 00f7 00fc 0393 0394 0398 039b 03a0 03a3 03a6 03a8 03a9 03b1-03c9 1d40 2009 2010-2015 2018-201d
+    2022 2026 202f 2032 2033 2070 2074-2089 2113 2190-2195 2202 2207 2208 2211 2212 221a 221d 221e 2225 223c 2248
+    2260 2264 2265 226a 226b 22c5 22ee 22ef 2713 2717"""
 
 
 def code_points(text: str) -> set[int]:
@@ -50,7 +58,7 @@ def code_points(text: str) -> set[int]:
     return {point for first, *last in ends for point in range(first, (last or [first])[0] + 1)}
 
 
-CHARACTERS = code_points(RANGES)
+CHARACTERS, DRAWN = code_points(RANGES), code_points(LETTERS)
 
 
 def fit_delimiters(font) -> None:
@@ -104,7 +112,7 @@ def redraw(font, glyph: str, transform: tuple) -> None:
     old.bytecode, old.program = None, new.program
 
 
-def cut(font, points: set[int], family: str) -> str:
+def cut(font, points: set[int], family: str, features: tuple[str, ...] = ()) -> str:
     """What the characters need, MATH table and tall variants included, under a name of its own, as base64."""
     from fontTools import subset
 
@@ -112,7 +120,7 @@ def cut(font, points: set[int], family: str) -> str:
         flavor="woff2", hinting=False, desubroutinize=True, name_IDs=[0, 1, 2, 4, 6, 13, 14]
     )
     options.drop_tables += ["FFTM"]
-    options.layout_features = []
+    options.layout_features = list(features)
     cutter = subset.Subsetter(options)
     cutter.populate(unicodes=points)
     cutter.subset(font)
@@ -125,10 +133,11 @@ def cut(font, points: set[int], family: str) -> str:
 
 
 def main(math: str, icons: str) -> None:
-    """Makes both."""
+    """Makes all of them."""
     from fontTools.ttLib import TTFont
+    from matplotlib import get_data_path
 
-    font = TTFont(math)
+    font = TTFont(math, recalcTimestamp=False)
     fit_delimiters(font)
     fit_roots(font)
     prime = font.getBestCmap()[0x2032]  # browsers make it small and raise it, which this glyph is already
@@ -143,9 +152,13 @@ def main(math: str, icons: str) -> None:
     constants.SubscriptBaselineDropMin.Value = -40
     constants.SuperscriptBaselineDropMax.Value = 386
     letters = cut(font, CHARACTERS, "Patch by Patch Math")
-    signs = cut(TTFont(icons), code_points(ICONS), "Patch by Patch Icons")
+    signs = cut(TTFont(icons, recalcTimestamp=False), code_points(ICONS), "Patch by Patch Icons")
     sheet = FACE.format(family="Patch by Patch Math", weight="normal", data=letters)
     sheet += FACE.format(family="Font Awesome 6 Free", weight=900, data=signs)
+    for weight, file in {"normal": "DejaVuSans.ttf", "bold": "DejaVuSans-Bold.ttf"}.items():
+        font = TTFont(Path(get_data_path(), "fonts/ttf", file), recalcTimestamp=False)
+        drawn = cut(font, DRAWN, "Patch by Patch Sans", ("kern",))
+        sheet += FACE.format(family="Patch by Patch Sans", weight=weight, data=drawn)
     SHEET.write_text(HEAD + sheet, encoding="utf-8")
 
 

@@ -118,10 +118,13 @@ def enliven(element: ElementTree.Element, address: Address, lit: str) -> None:
 
 
 def on_the_wall() -> str:
-    """The whole map as a file by itself, with its colours and twice its size."""
+    """The whole map as a file by itself, with its letters and colours and twice its size."""
     head, rest = drawing("whole", "wide").split(">", 1)
     width, height = (2 * float(side) for side in re.search(r'viewBox="0 0 (\S+) (\S+)"', head).groups())
-    style = escape(" ".join((STATIC / "map.css").read_text(encoding="utf-8").split()), quote=False)
+    faces = re.findall(r"@font-face {.*?}", (STATIC / "fonts.css").read_text(encoding="utf-8"), flags=re.S)
+    letters = [face for face in faces if "Patch by Patch Sans" in face]
+    rules = " ".join([*letters, (STATIC / "map.css").read_text(encoding="utf-8")])
+    style = escape(" ".join(rules.split()), quote=False)
     ground = f'<style>{style}</style><rect class="map-paper" width="100%" height="100%"/>'
     return f'{head} width="{width:g}" height="{height:g}">{ground}{rest}\n'
 
