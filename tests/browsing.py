@@ -7,6 +7,7 @@ A test file takes `needs_browser` for its `pytestmark`: without Chrome or Chromi
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 
 import pytest
@@ -36,13 +37,18 @@ def address():
         yield place
 
 
+def launch(chromium, **variables: str):
+    """Starts a browser, with these environment variables; `chromium` is playwright's."""
+    return chromium.launch(executable_path=CHROMIUM, args=FLAGS, env=os.environ | variables, headless=True)
+
+
 @pytest.fixture(scope="session")
 def browser():
     """One browser for all tests of a process; each test has its own context in it."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, headless=True)
+        browser = launch(playwright.chromium)
         yield browser
         browser.close()
 
@@ -101,3 +107,60 @@ def show(tab, dark: bool = False, width: int = 1280) -> None:
     tab.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
     tab.wait_for_timeout(100)  # lets transitions begin; one that is out of sight may never end by itself
     tab.evaluate("document.getAnimations().forEach(one => { try { one.finish() } catch { one.cancel() } })")
+
+
+def check_letters(tab, width: int) -> int:
+    """Each drawing's letters are large enough and inside it; it scrolls on a phone only. Returns how many there are."""
+    boxes = tab.evaluate(
+        """() => [...document.querySelectorAll('.drawing')].filter(box => box.checkVisibility()).map(box => {
+            const shown = [...box.children].filter(svg => svg.getClientRects().length);
+            const frame = shown[0].getBoundingClientRect();
+            const texts = [...shown[0].querySelectorAll('text')];
+            const size = text => parseFloat(getComputedStyle(text).fontSize) * shown[0].getScreenCTM().a;
+            const out = text => {
+                const place = text.getBoundingClientRect();
+                return place.left < frame.left - 2 || place.right > frame.right + 2
+                    || place.top < frame.top - 2 || place.bottom > frame.bottom + 2;
+            };
+            return {
+                alt: shown[0].getAttribute('aria-label'), shown: shown.length, width: frame.width,
+                small: texts.filter(text => size(text) < 9.9).map(text => text.textContent),
+                out: texts.filter(out).map(text => text.textContent),
+                scrolls: box.scrollWidth > box.clientWidth + 1,
+                cue: getComputedStyle(box, '::after').content.includes('scroll'),
+                focus: box.tabIndex === 0 && box.getAttribute('role') === 'group' && !!box.ariaLabel,
+            };
+        })"""
+    )
+    for box in boxes:
+        assert box["shown"] == 1 and not box["small"] and not box["out"], box
+        assert box["scrolls"] == box["cue"] == box["focus"], box
+        assert width == 390 or not box["scrolls"], box
+    return len(boxes)
+
+
+def check_map(tab, width: int) -> None:
+    """One of a map's two shapes is shown; its words are large enough, and each stays inside its part."""
+    maps = tab.locator("nav.vit-map-place").count()
+    found = tab.evaluate(
+        """() => [...document.querySelectorAll('svg.vit-map')].filter(svg => svg.getClientRects().length).map(svg => {
+            const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1
+                                  && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+            const frame = svg.getBoundingClientRect();
+            const size = text => parseFloat(getComputedStyle(text).fontSize) * svg.getScreenCTM().a;
+            const texts = [...svg.querySelectorAll('text')];
+            const pill = svg.querySelector('.pill');
+            const out = text => {
+                const home = text.classList.contains('pill-text') ? pill
+                           : text.closest('.part') ? text.closest('.part').querySelector('.box') : svg;
+                return !inside(text.getBoundingClientRect(), home.getBoundingClientRect());
+            };
+            return {shape: svg.classList.contains('wide') ? 'wide' : 'tall',
+                    fits: frame.left >= 0 && frame.right <= innerWidth,
+                    small: texts.filter(text => size(text) < 9.9).map(text => text.textContent),
+                    out: texts.filter(out).map(text => text.textContent)};
+        })"""
+    )
+    assert [each["shape"] for each in found] == maps * (["tall"] if width < 700 else ["wide"]), found
+    for each in found:
+        assert each["fits"] and not each["small"] and not each["out"], each

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browsing import built, needs_browser, opened, show, unscripted
+from browsing import built, check_map, needs_browser, opened, show, unscripted
 
 from tools.build import HTML, toc_pages
 
@@ -125,32 +125,9 @@ def test_text_stands_out(visited, dark):
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_the_map_is_legible(visited, width):
-    """One of its two shapes is shown; its words are large enough, and each stays inside its part."""
     tab, _ = visited
     show(tab, width=width)
-    maps = tab.locator("nav.vit-map-place").count()
-    found = tab.evaluate(
-        """() => [...document.querySelectorAll('svg.vit-map')].filter(svg => svg.getClientRects().length).map(svg => {
-            const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1
-                                  && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
-            const frame = svg.getBoundingClientRect();
-            const size = text => parseFloat(getComputedStyle(text).fontSize) * svg.getScreenCTM().a;
-            const texts = [...svg.querySelectorAll('text')];
-            const pill = svg.querySelector('.pill');
-            const out = text => {
-                const home = text.classList.contains('pill-text') ? pill
-                           : text.closest('.part') ? text.closest('.part').querySelector('.box') : svg;
-                return !inside(text.getBoundingClientRect(), home.getBoundingClientRect());
-            };
-            return {shape: svg.classList.contains('wide') ? 'wide' : 'tall',
-                    fits: frame.left >= 0 && frame.right <= innerWidth,
-                    small: texts.filter(text => size(text) < 9.9).map(text => text.textContent),
-                    out: texts.filter(out).map(text => text.textContent)};
-        })"""
-    )
-    assert [each["shape"] for each in found] == maps * (["tall"] if width < 700 else ["wide"])
-    for each in found:
-        assert each["fits"] and not each["small"] and not each["out"], each
+    check_map(tab, width)
 
 
 def test_the_map_can_be_used_by_keyboard(visited):

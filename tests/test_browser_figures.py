@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browsing import built, needs_browser, opened, show
+from browsing import built, check_letters, needs_browser, opened, show
 from pages import CHAPTERS
 
 pytestmark = needs_browser
@@ -93,32 +93,7 @@ def test_letters_can_be_read(page, width):
     """At least 10 pixels as shown, inside their drawing; what does not fit scrolls, says so, and takes the focus."""
     tab, name = page
     show(tab, width=width)
-    boxes = tab.evaluate(
-        """() => [...document.querySelectorAll('.drawing')].filter(box => box.checkVisibility()).map(box => {
-            const shown = [...box.children].filter(svg => svg.getClientRects().length);
-            const frame = shown[0].getBoundingClientRect();
-            const texts = [...shown[0].querySelectorAll('text')];
-            const size = text => parseFloat(getComputedStyle(text).fontSize) * shown[0].getScreenCTM().a;
-            const out = text => {
-                const place = text.getBoundingClientRect();
-                return place.left < frame.left - 2 || place.right > frame.right + 2
-                    || place.top < frame.top - 2 || place.bottom > frame.bottom + 2;
-            };
-            return {
-                alt: shown[0].getAttribute('aria-label'), shown: shown.length, width: frame.width,
-                small: texts.filter(text => size(text) < 9.9).map(text => text.textContent),
-                out: texts.filter(out).map(text => text.textContent),
-                scrolls: box.scrollWidth > box.clientWidth + 1,
-                cue: getComputedStyle(box, '::after').content.includes('scroll'),
-                focus: box.tabIndex === 0 && box.getAttribute('role') === 'group' && !!box.ariaLabel,
-            };
-        })"""
-    )
-    assert boxes or name == "book/intro"
-    for box in boxes:
-        assert box["shown"] == 1 and not box["small"] and not box["out"], box
-        assert box["scrolls"] == box["cue"] == box["focus"], box
-        assert width == 390 or not box["scrolls"], box
+    assert check_letters(tab, width) or name == "book/intro"
 
 
 def test_a_printed_drawing_is_whole_and_light(browser, address):

@@ -1,0 +1,90 @@
+"""Drawings and maps are the same on every machine: with one family of fonts at a time, under fontconfig."""
+
+from __future__ import annotations
+
+import html
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from browsing import CHROMIUM, built, check_letters, check_map, launch, needs_browser, opened, show
+from pages import CHAPTERS
+
+from tools.build import HTML
+
+pytestmark = [
+    *needs_browser,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds its fonts by fontconfig"),
+]
+OURS = "Patch by Patch Sans"
+FAMILIES = {  # a file of the family, and Debian's package
+    "DejaVu Sans": ("DejaVuSans.ttf", "fonts-dejavu-core"),
+    "Noto Sans": ("NotoSans-Regular.ttf", "fonts-noto-core"),
+    "Liberation Sans": ("LiberationSans-Regular.ttf", "fonts-liberation"),
+}
+FOLDERS = ["/usr/share/fonts", "/usr/local/share/fonts", Path.home() / ".local/share/fonts"]
+SETTING = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>{folder}</dir>
+  <cachedir>{cache}</cachedir>
+  <match><edit name="family" mode="append" binding="weak"><string>{family}</string></edit></match>
+</fontconfig>
+"""
+
+
+def drawn_in(tab, selector: str) -> set[str]:
+    """The families in which the text of these elements is really drawn, as the browser says."""
+    devtools = tab.context.new_cdp_session(tab)
+    devtools.send("DOM.enable")
+    devtools.send("CSS.enable")
+    page = devtools.send("DOM.getDocument")["root"]["nodeId"]
+    nodes = devtools.send("DOM.querySelectorAll", {"nodeId": page, "selector": selector})["nodeIds"]
+    fonts = [devtools.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"] for node in nodes]
+    devtools.detach()
+    return {font["familyName"] for each in fonts for font in each}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def alone(request, browser, tmp_path_factory):
+    """A browser that finds one family of fonts on its machine, the family, and what it really draws with."""
+    family, (file, package) = request.param, FAMILIES[request.param]
+    found = next((path for folder in FOLDERS for path in Path(folder).rglob(file)), None)
+    if found is None:
+        pytest.skip(f"{family} is not on this machine; on Debian it is in the package {package}")
+    folder = tmp_path_factory.mktemp("fonts")
+    setting = folder / "fonts.conf"
+    setting.write_text(SETTING.format(folder=found.parent, cache=folder / "cache", family=family))
+    other = launch(browser.browser_type, FONTCONFIG_FILE=str(setting))
+    tab = other.new_page()
+    tab.set_content("<p style='font-family:system-ui'>letters")
+    used = drawn_in(tab, "p")
+    yield other, family, used
+    other.close()
+
+
+def most_lettered(n: int) -> list[str]:
+    """The chapters whose drawings hold the most letters."""
+
+    def letters(name: str) -> int:
+        page = (HTML / built(name)).read_text(encoding="utf-8")
+        return sum(len(html.unescape(words)) for words in re.findall(r"<text[^>]*>([^<]*)", page))
+
+    return sorted((f"book/{path.stem}" for path in CHAPTERS), key=letters)[-n:]
+
+
+def test_letters_are_the_books_own_and_can_be_read(alone, address):
+    """Whatever the text around them is drawn in, letters of drawings and maps are those that were measured."""
+    browser, family, used = alone
+    if used != {family}:
+        pytest.skip(f"{CHROMIUM} does not read FONTCONFIG_FILE: its letters are {used}, not {family}")
+    for name in ["book/map", *most_lettered(3)]:
+        with opened(browser, f"{address}/{built(name)}") as (tab, _):
+            text, letters = drawn_in(tab, "h1 + p"), drawn_in(tab, ".drawing text, svg.vit-map text")
+            print(f"{name}: the text is in {text}, the letters of drawings are in {letters}")
+            assert family in text and letters == {OURS}
+            for width in (390, 1280):
+                show(tab, width=width)
+                check_map(tab, width)
+                assert check_letters(tab, width) or name == "book/map"
