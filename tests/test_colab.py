@@ -104,7 +104,8 @@ def test_make_colab_needs_no_package_and_says_what_to_do(project):
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    command = ["make", "colab", f"PYTHON={sys.executable} -S"]  # -S: no installed package is found
+    # make wants a path without spaces; -S: no installed package is found
+    command = ["make", "colab", f"PYTHON={Path(sys.executable).resolve()} -S"]
     said = subprocess.run(command, cwd=project, env=plain, capture_output=True, text=True, check=True).stdout
     made = project / "_build/patch-by-patch.zip"
     wanted = [
@@ -234,6 +235,7 @@ def bare(request, tmp_path, monkeypatch):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"VITLIB_DATA": str(tmp_path / "no-data"), "TQDM_DISABLE": "1"}
     environment |= {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}  # pip reads this 0 as: no isolation
+    environment["PIP_NO_CACHE_DIR"] = "1"  # a home that cannot be written has none
     if request.param == "kaggle":
         environment["KAGGLE_KERNEL_RUN_TYPE"] = "Interactive"
     folder = tmp_path / "content"
