@@ -25,9 +25,10 @@ PACKAGE = {
     "studies/registry.py": "from vitlib.studies import named_one, other",
     "studies/named_one.py": "import vitlib.other",
     "studies/other.py": "",
+    "viz/look.mplstyle": "",
     **{f"results/{name}.json": "{}" for name in ("named-one", "run-s1", "other", "inside")},
 }
-ALWAYS = {"__init__.py", "a.py", "room/__init__.py", "room/b.py", "results/inside.json"}
+ALWAYS = {"__init__.py", "a.py", "room/__init__.py", "room/b.py", "results/inside.json", "viz/look.mplstyle"}
 
 
 def notebook(*codes: str, output: str | None = None, tags: tuple[str, ...] = ()) -> str:

@@ -76,4 +76,4 @@ def depends_on(notebook: Path, root: Path) -> list[Path]:
     for file in root.glob("vitlib/results/*"):
         if file.stem in named or file.stem.startswith(tuple(begun)) or "list_pretrained" in code:
             found.add(file)
-    return sorted(found)
+    return sorted({*found, *root.glob("vitlib/viz/*.mplstyle")})
