@@ -94,6 +94,7 @@ def book(tmp_path, monkeypatch) -> Path:
         ),
         ("import vitlib\nf'run-s{vitlib}'", {"results/run-s1.json"}),
         ("import vitlib, subprocess", {"__main__.py", "cli.py"}),
+        ("files = !ls", set(PACKAGE)),
         (
             "import vitlib\nvitlib.list_pretrained()",
             {f"results/{n}.json" for n in ("named-one", "run-s1", "other")},

@@ -34,7 +34,7 @@ def read(code: str) -> tuple[set[str], set[str], set[str]]:
                 imports |= {
                     module,
                     *(f"{module}.{alias.name}" for alias in node.names),
-                }  # which may be modules
+                }  # a name may be a module
             case ast.Constant(value=str(text)):
                 strings.add(text)
             case ast.JoinedStr(values=[ast.Constant(value=str(start)), _, *_]) if len(start) > 4:
@@ -65,7 +65,10 @@ def modules(root: Path, code: str) -> set[Path]:
 def depends_on(notebook: Path, root: Path) -> list[Path]:
     """The files that a chapter's outputs depend on, besides itself."""
     code = code_of(notebook)
-    _, named, begun = read(code)
+    try:
+        _, named, begun = read(code)
+    except SyntaxError:  # IPython may read it, and if not, its run names the cell: take the whole package
+        return sorted(file for file in root.glob("vitlib/**/*") if file.is_file())
     studies = [file.stem for file in root.glob("vitlib/studies/*.py") if file.stem.replace("_", "-") in named]
     also = [f"import vitlib.studies.{name}" for name in studies]
     if "subprocess" in code:  # it calls the command line
