@@ -13,7 +13,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	if $$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
 	then echo $$p; exit; fi; done; echo none)
 INDEX := $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
-STAMP := $(VENV)/made-from-$(shell cksum < requirements.txt | tr ' ' '-')
+STAMP := $(VENV)/made-from-$(shell { cat requirements.txt; grep '^packages' pyproject.toml; } | cksum | tr ' ' '-')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -49,7 +49,7 @@ venv: $(STAMP)  ## only set up the virtual environment
 
 clean:  ## delete what was built (the virtual environment stays)
 	@rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis
-	@find vitlib tests tools book -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find vitlib vitworkshop tests tools book -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "Deleted _build and caches. To delete the virtual environment as well: rm -rf $(VENV)"
 
 set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo
@@ -68,7 +68,7 @@ bench: $(STAMP)  ## compare with other libraries' speed: make bench ARGS="--thre
 campaign: $(STAMP)  ## thousands of examples, kills and damaged files: up to half an hour
 	@$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m campaign tests/test_campaign.py
 
-mutants: $(STAMP)  ## do the tests notice small changes of vitlib? make mutants ARGS="vitlib/train -n 9"
+mutants: $(STAMP)  ## do the tests notice small changes of the packages? make mutants ARGS="vitlib/train -n 9"
 	@$(BIN)/python -m pip install --quiet cosmic-ray==8.7.0
 	@$(BIN)/python -m tools.mutants $(ARGS)
 
@@ -76,7 +76,7 @@ lock:  ## write requirements.txt anew: the newest versions that pyproject.toml a
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
 	@$(PYTHON) -m tools.lock
 
-# The stamp's name holds the lock's checksum, so a new lock makes a new environment, and nothing else does.
+# The stamp's name holds the lock's checksum, so a new lock makes a new environment; so does another list of packages.
 $(STAMP):
 	@if [ "$(PYTHON)" = none ]; then \
 		echo "No usable Python was found. The book needs Python 3.11, 3.12 or 3.13 with its venv module."; \

@@ -2,7 +2,7 @@
 
 Two environment variables change a run:
 
-- ``VITLIB_TYPECHECK=1`` checks every annotated shape in ``vitlib`` with jaxtyping and beartype. Tests marked
+- ``VITLIB_TYPECHECK=1`` checks every annotated shape in both packages with jaxtyping and beartype. Tests marked
   ``errors`` are left out, because the checker would raise before the code under test can.
 - ``VITLIB_DATA`` names the folder that holds ``cifar-10-batches-bin/``, as everywhere in the book.
 """
@@ -25,7 +25,7 @@ TYPECHECK = os.environ.get("VITLIB_TYPECHECK") == "1"
 if TYPECHECK:
     from jaxtyping import install_import_hook
 
-    install_import_hook("vitlib", "beartype.beartype")
+    install_import_hook(["vitlib", "vitworkshop"], "beartype.beartype")
 
 # The same examples in every run, and no deadline: a shared machine is slow now and then.
 settings.register_profile("book", deadline=None, derandomize=True, max_examples=50)

@@ -17,6 +17,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 import vitlib as vl
+import vitworkshop
 from vitlib.checked import NAMED, RANGES, check_values, checked
 from vitlib.checks import as_labels, check_labels
 
@@ -207,7 +208,9 @@ def test_every_checked_name_is_called_here():
 
 def test_annotations_of_all_checked_functions_can_be_read():
     seen = 0
-    for module in pkgutil.walk_packages(vl.__path__, "vitlib."):
+    modules = [*pkgutil.walk_packages(vl.__path__, "vitlib.")]
+    modules += pkgutil.walk_packages(vitworkshop.__path__, "vitworkshop.")
+    for module in modules:
         for thing in vars(importlib.import_module(module.name)).values():
             function = thing.__init__ if inspect.isclass(thing) else thing
             if inspect.isfunction(function) and hasattr(function, "__wrapped__"):

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.cli import main
 from vitlib.evidence import read_json
+from vitworkshop.cli import main
 
 pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
 

@@ -1,4 +1,4 @@
-"""The package as a whole: its rooms, its public names, its docstrings, what importing it costs."""
+"""Both packages as a whole: their rooms, the public names, docstrings, what importing costs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 import vitlib as vl
 
-ROOT = Path(vl.__file__).parent
+ROOT = Path(vl.__file__).parent.parent
 BASE = ("checks", "checked", "config", "device", "evidence")
 # what each room may import, besides itself: arrows run down only
 ARROWS = {
@@ -31,46 +31,59 @@ ARROWS = {
     "explain": (*BASE, "model"),
     "train": (*BASE, "data", "model"),
     "viz": (*BASE, "data", "model", "explain"),
+    # the workshop
     "studies": (*BASE, "data", "model", "weights", "explain", "train"),
     "doctor": (*BASE, "data", "model", "train"),
     "web": (*BASE, "data", "model", "weights", "explain"),
     "cli": (*BASE, "data", "model", "weights", "train", "viz", "studies", "web"),
-    "__main__": ("cli",),
+    "__main__": ("cli",),  # of vitlib: `python -m vitlib`
 }
+WORKSHOP = ("studies", "doctor", "web", "cli")
 FILES = {
     path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__").replace("/", "."): path
-    for path in sorted(ROOT.rglob("*.py"))
-    if path != ROOT / "__init__.py"
-}  # "config", "model", "model.vit"
+    for package in ("vitlib", "vitworkshop")
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if path.parent != ROOT / package or path.stem != "__init__"
+}  # "vitlib.config", "vitlib.model", "vitlib.model.vit"
 MODULES = list(FILES)
-LATE = ("matplotlib", "cv2", "skimage", "scipy", "sklearn", "timm", "torchvision")
+LATE = ("vitworkshop", "matplotlib", "cv2", "skimage", "scipy", "sklearn", "timm", "torchvision")
 # modules that hold ideas from papers: everything public in them says which
-PAPER = ("model", "explain", "train.augment", "train.randaugment", "train.optim")
+PAPER = tuple(
+    f"vitlib.{name}" for name in ("model", "explain", "train.augment", "train.randaugment", "train.optim")
+)
+
+
+def room_of(module: str) -> str:
+    """The room that a module of either package stands in."""
+    return module.split(".")[1]
 
 
 def imports(module: str) -> list[tuple[str, int]]:
-    """The modules of the package that `module` imports, anywhere, with the line."""
+    """The modules of the packages that `module` imports, anywhere, with the line."""
     found = []
     for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "vitlib":
-            inner = node.module.removeprefix("vitlib").strip(".")
-            found += [(inner or alias.name, node.lineno) for alias in node.names]
-        elif isinstance(node, ast.Import):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in (
+            "vitlib",
+            "vitworkshop",
+        ):
+            whole = "." in node.module
             found += [
-                (alias.name[7:], node.lineno) for alias in node.names if alias.name.startswith("vitlib.")
+                (node.module if whole else f"{node.module}.{each.name}", node.lineno) for each in node.names
             ]
-    return [(name, line) for name, line in found if name != "__version__"]
+        elif isinstance(node, ast.Import):
+            names = [each.name for each in node.names if each.name.startswith(("vitlib.", "vitworkshop."))]
+            found += [(name, node.lineno) for name in names]
+    return [(name, line) for name, line in found if name != "vitlib.__version__"]
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_arrows_run_down(module):
-    room = module.split(".")[0]
+    room = room_of(module)
     assert room in ARROWS, f"{module} has no room; add it to ARROWS and to CONTRIBUTING"
+    assert module.startswith("vitworkshop.") == (room in WORKSHOP)
     allowed = {*ARROWS[room], room}
     wrong = [
-        f"{module}:{line} imports {name}"
-        for name, line in imports(module)
-        if name.split(".")[0] not in allowed
+        f"{module}:{line} imports {name}" for name, line in imports(module) if room_of(name) not in allowed
     ]
     assert not wrong, wrong
 
@@ -103,7 +116,9 @@ def test_modules_begin_by_saying_what_they_hold(module):
 
 def test_the_model_is_read_in_an_afternoon():
     lines = {
-        m: len(FILES[m].read_text(encoding="utf-8").splitlines()) for m in MODULES if m.startswith("model")
+        m: len(FILES[m].read_text(encoding="utf-8").splitlines())
+        for m in MODULES
+        if m.startswith("vitlib.model")
     }
     assert sum(lines.values()) < 1_550, lines
 
@@ -121,13 +136,13 @@ def home(name: str) -> str:
 
 
 def exported(module: str) -> list[str]:
-    return getattr(importlib.import_module(f"vitlib.{module}"), "__all__", [])
+    return getattr(importlib.import_module(module), "__all__", [])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_is_there_once(name):
-    assert getattr(vl, name) is getattr(importlib.import_module(f"vitlib.{home(name)}"), name)
-    rooms = {module.split(".")[0] for module in MODULES} - {"doctor"}  # whose one function has its name
+    assert getattr(vl, name) is getattr(importlib.import_module(home(name)), name)
+    rooms = {room_of(module) for module in MODULES if module.startswith("vitlib.")}
     assert name not in rooms, "a name must not hide a room"
 
 
@@ -148,9 +163,9 @@ def objects() -> list:
     """Every public function, class and method."""
     found = []
     for module in MODULES:
-        if module == "__main__":
+        if module == "vitlib.__main__":
             continue
-        home = importlib.import_module(f"vitlib.{module}")
+        home = importlib.import_module(module)
         for name in sorted(getattr(home, "__all__", ())):
             thing = getattr(home, name)
             if getattr(thing, "__module__", None) != home.__name__ or not callable(thing):
@@ -235,9 +250,9 @@ def test_docstrings_agree_with_signatures(module, thing):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_doctests(module):
-    if module == "__main__":
+    if module == "vitlib.__main__":
         return
-    result = doctest.testmod(importlib.import_module(f"vitlib.{module}"))
+    result = doctest.testmod(importlib.import_module(module))
     assert result.failed == 0
 
 
@@ -246,7 +261,5 @@ def test_doctests(module):
 
 def test_importing_vitlib_imports_little():
     code = f"import sys, vitlib; print(*[m for m in {LATE!r} if m in sys.modules])"
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent
-    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert run.stdout.split() == []

@@ -10,10 +10,10 @@ import pytest
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import load_dataset
 from vitlib.evidence import RESULTS, load_results
-from vitlib.studies import resolution
-from vitlib.studies.registry import STUDIES
-from vitlib.studies.runner import run_study
 from vitlib.train.recipe import Recipe
+from vitworkshop.studies import resolution
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.runner import run_study
 
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
 ACCURACY, LOSS = 0.03, 0.15  # another processor rounds otherwise, and a run then goes its own way

@@ -20,10 +20,10 @@ from tools.bench_study import random_images
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset, normalize
 from vitlib.model.costs import count_macs
-from vitlib.studies.families import BASE, FAMILIES
 from vitlib.train.loop import Trainer
 from vitlib.train.masked import OBJECTIVES
 from vitlib.train.recipe import Recipe, recipe
+from vitworkshop.studies.families import BASE, FAMILIES
 
 #: What each path changes in the base of the studies that compare families: 96 wide, 4 deep, patches of 8 pixels.
 PATHS: dict[str, dict[str, Any]] = {

@@ -16,8 +16,8 @@ import torch
 from tqdm.auto import tqdm
 
 from vitlib.data.dataset import Dataset
-from vitlib.studies.registry import STUDIES
-from vitlib.studies.runner import run_study
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.runner import run_study
 
 STUDY, N_VAL = "stems", 200
 SMALL = {"epochs": 1, "model.patch_size": 8}  # the rest is as in the study

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import yaml
 
-from tools.depends import depends_on
+from tools.depends import PACKAGES, depends_on
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
@@ -68,11 +68,11 @@ def chapter_key(path: Path) -> str:
 
 
 def fingerprints() -> dict[str, str]:
-    """Returns hashes of the package and what lies around it, of the site's settings, and of the pages."""
+    """Returns hashes of the packages and what lies around it, of the site's settings, and of the pages."""
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
     settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "book/_ext")]
     settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
-    package = [file for file in (ROOT / "vitlib").rglob("*") if file.is_file()]
+    package = [file for name in PACKAGES for file in (ROOT / name).rglob("*") if file.is_file()]
     settings += [file for file in package if file.suffix == ".js"]  # for the pages; no notebook runs it
     code = [file for file in package if file.suffix != ".js"]
     return {

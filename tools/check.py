@@ -23,8 +23,8 @@ REPORTS = BUILD / "checks"
 CORES = max(1, min(8, os.cpu_count() or 1))
 PYTEST = ["pytest", "-q", "-n", str(CORES), "--dist", "loadfile", "-p", "no:cacheprovider"]
 OF_THE_BOOK = [
-    "tests/test_book.py",
-    *(f"tests/{p.name}" for p in sorted((ROOT / "tests").glob("test_browser*.py"))),
+    "tests/book/test_book.py",
+    *(f"tests/book/{path.name}" for path in sorted((ROOT / "tests/book").glob("test_browser*.py"))),
 ]
 PACKAGE = ["tests", *(f"--ignore={path}" for path in OF_THE_BOOK)]
 NBVAL = ["-p", "tools.recorded", "--nbval-lax"]

@@ -22,8 +22,9 @@ def contents(root: Path = ROOT) -> list[Path]:
     settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     project = settings["project"]
     files = {root / name for name in ("pyproject.toml", project["readme"], *project["license-files"])}
-    for pattern in ("**/*.py", *settings["tool"]["setuptools"]["package-data"]["vitlib"]):
-        files.update((root / "vitlib").glob(pattern))
+    for package, data in settings["tool"]["setuptools"]["package-data"].items():
+        for pattern in ("**/*.py", *data):
+            files.update((root / package).glob(pattern))
     return sorted(files, key=lambda path: path.relative_to(root).as_posix())
 
 

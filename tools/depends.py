@@ -1,6 +1,7 @@
 """What the run of a chapter depends on, so that a change elsewhere does not run it again.
 
-That is every module of `vitlib` that it can import, itself or by way of others, and the studies and results it names.
+That is every module of the book's packages that it can import, itself or by way of others, what it names of those that
+`vitlib` loads late, and the studies and results it names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-REGISTRY = "vitlib/studies/registry.py"  # imports all studies; a chapter depends on those that it names
+PACKAGES = ("vitlib", "vitworkshop")
+REGISTRY = "vitworkshop/studies/registry.py"  # imports all studies; a chapter depends on those that it names
 
 
 def code_of(notebook: Path) -> str:
@@ -26,8 +28,13 @@ def code_of(notebook: Path) -> str:
 def read(code: str) -> tuple[set[str], set[str], set[str]]:
     """What code imports, anywhere in it; its strings; and what its f-strings begin with."""
     imports, strings, begun = set(), set(), set()
-    for node in ast.walk(ast.parse(code)):
+    todo: list[ast.AST] = [ast.parse(code)]
+    while todo:
+        node = todo.pop()
+        todo += ast.iter_child_nodes(node)
         match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):  # is not run
+                todo = [each for each in todo if each not in node.body]
             case ast.Import():
                 imports |= {alias.name for alias in node.names}
             case ast.ImportFrom(module=str(module)):
@@ -51,15 +58,22 @@ def files_of(root: Path, name: str) -> Iterator[Path]:
 
 
 def modules(root: Path, code: str) -> set[Path]:
-    """The files of `vitlib` under `root` that may be imported when the code runs."""
+    """The files of the packages under `root` that may be imported when the code runs."""
     found: set[Path] = set()
     todo = [code]
     while todo:
-        names = [name for name in read(todo.pop())[0] if name.split(".")[0] == "vitlib"]
+        names = [name for name in read(todo.pop())[0] if name.split(".")[0] in PACKAGES]
         new = {file for name in names for file in files_of(root, name)} - found
         found |= new
         todo += [file.read_text(encoding="utf-8") for file in new - {root / REGISTRY}]
     return found
+
+
+def late(root: Path, code: str) -> list[str]:
+    """The imports behind what code names of those that `vitlib` loads when they are first used (`_LATE`)."""
+    table = (root / "vitlib/__init__.py").read_text(encoding="utf-8")
+    homes = re.findall(r'^    "(\w+)": "([\w.]+)",$', table, re.M)
+    return [f"import {home}" for name, home in homes if re.search(rf"\b{name}\b", code)]
 
 
 def depends_on(notebook: Path, root: Path) -> list[Path]:
@@ -68,12 +82,14 @@ def depends_on(notebook: Path, root: Path) -> list[Path]:
     try:
         _, named, begun = read(code)
     except SyntaxError:  # IPython may read it, and if not, its run names the cell: take the whole package
-        return sorted(file for file in root.glob("vitlib/**/*") if file.is_file())
-    studies = [file.stem for file in root.glob("vitlib/studies/*.py") if file.stem.replace("_", "-") in named]
-    also = [f"import vitlib.studies.{name}" for name in studies]
+        return sorted(file for name in PACKAGES for file in root.glob(f"{name}/**/*") if file.is_file())
+    studies = [
+        file.stem for file in root.glob("vitworkshop/studies/*.py") if file.stem.replace("_", "-") in named
+    ]
+    also = [f"import vitworkshop.studies.{name}" for name in studies]
     if "subprocess" in code:  # it calls the command line
         also.append("import vitlib.__main__")
-    found = modules(root, "\n".join([code, *also]))
+    found = modules(root, "\n".join([code, *also, *late(root, code)]))
     for file in found - {root / REGISTRY}:
         named = named | read(file.read_text(encoding="utf-8"))[1]
     for file in root.glob("vitlib/results/*"):

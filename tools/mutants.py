@@ -1,4 +1,4 @@
-"""Changes vitlib in one small place at a time, and asks the module's own tests whether they notice.
+"""Changes the packages in one small place at a time, and asks the module's own tests whether they notice.
 
     python -m tools.mutants                     modules that differ from the last commit but one (or: make mutants)
     python -m tools.mutants vitlib/train        some of them
@@ -36,6 +36,7 @@ from cosmic_ray.work_item import MutationSpec
 from tqdm import tqdm
 
 from tools.build import BUILD, ROOT
+from tools.depends import PACKAGES
 
 TABLE = ROOT / "tools/mutants.toml"
 DONE = BUILD / "mutants.jsonl"
@@ -49,10 +50,12 @@ def own_tests(module: str, table: dict) -> list[str]:
     names = list(table.get(module, [Path(module).stem]))
     if "@checked" in (ROOT / module).read_text(encoding="utf-8") and "checked" not in names:
         names.append("checked")
-    files = [f"tests/test_{name}.py" for name in names]
-    if missing := [file for file in files if not (ROOT / file).is_file()]:
-        raise FileNotFoundError(f"{missing[0]} is not there; name the tests of {module} in {TABLE.name}")
-    return files
+    there = {path.stem: str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
+    if missing := [name for name in names if f"test_{name}" not in there]:
+        raise FileNotFoundError(
+            f"test_{missing[0]}.py is not there; name the tests of {module} in {TABLE.name}"
+        )
+    return [there[f"test_{name}"] for name in names]
 
 
 def annotated(source: str) -> set[tuple[int, int]]:
@@ -123,7 +126,7 @@ def lines(diff: str) -> tuple[str, str]:
 
 def changed(since: str) -> list[str]:
     """The modules that differ from a commit."""
-    listed = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", "vitlib"]
+    listed = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", *PACKAGES]
     told = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     return [name for name in told if name.endswith(".py")]
 
@@ -200,7 +203,7 @@ def main(argv: list[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     os.chdir(ROOT)
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    wanted = ["vitlib"] if args.all else args.paths or changed(args.since)
+    wanted = [*PACKAGES] if args.all else args.paths or changed(args.since)
     modules = sorted({str(file) for path in wanted for file in python_files(Path(path))})
     todo = [
         (change, module, own_tests(module, table["tests"]))

@@ -1,6 +1,7 @@
 """vitlib: the package of Patch by Patch, a book on Vision Transformers (arXiv 2010.11929).
 
-All public names are here, as in `import vitlib as vl`. `vl.viz`, which needs matplotlib, is loaded when first used.
+All public names are here, as in `import vitlib as vl`. `vl.viz`, which needs matplotlib, and what the workshop has
+(`vl.doctor`, `vl.explore`, `vl.export_web`) are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from vitlib.data.dataset import Dataset, denormalize, load_dataset, normalize, s
 from vitlib.data.drawn10 import DRAWN10_CLASSES, drawn10_masks, load_drawn10
 from vitlib.data.photos import load_folder, load_image, sample_image
 from vitlib.device import pick_device, seed_everything
-from vitlib.doctor.case import Finding
-from vitlib.doctor.doctor import doctor
 from vitlib.evidence import load_results
 from vitlib.explain.ablation import head_importance
 from vitlib.explain.attention import attention_distance, attention_entropy, attention_rollout
@@ -55,25 +54,36 @@ from vitlib.train.randaugment import rand_augment
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.run import train_model
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
-from vitlib.web.explore import Explorer, explore
-from vitlib.web.export import export_web
 from vitlib.weights.foreign import load_weights
 from vitlib.weights.names import convert_state_dict
 from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pretrained
 
 if TYPE_CHECKING:
     from vitlib import viz
+    from vitworkshop.doctor.case import Finding
+    from vitworkshop.doctor.doctor import doctor
+    from vitworkshop.web.explore import Explorer, explore
+    from vitworkshop.web.export import export_web
 
 __version__ = "0.1.0"
+_LATE = {  # loaded when first used: figures, which need matplotlib, and the workshop's
+    "viz": "vitlib.viz",
+    "Finding": "vitworkshop.doctor.case",
+    "doctor": "vitworkshop.doctor.doctor",
+    "Explorer": "vitworkshop.web.explore",
+    "explore": "vitworkshop.web.explore",
+    "export_web": "vitworkshop.web.export",
+}
 _NOT_OURS = {"TYPE_CHECKING", "ModuleType", "annotations", "importlib"}
 __all__ = sorted(
     {name for name, value in globals().items() if not isinstance(value, ModuleType) and name[0] != "_"}
     - _NOT_OURS
-    | {"__version__", "viz"}
+    | {"__version__", *_LATE}
 )
 
 
 def __getattr__(name: str) -> object:
-    if name == "viz":
-        return importlib.import_module("vitlib.viz")
-    raise AttributeError(f"module 'vitlib' has no attribute {name!r}")
+    if name not in _LATE:
+        raise AttributeError(f"module 'vitlib' has no attribute {name!r}")
+    home = importlib.import_module(_LATE[name])
+    return home if name == "viz" else getattr(home, name)

@@ -1,10 +1,10 @@
-"""`python -m vitlib`: the command line; see `vitlib.cli`."""
+"""`python -m vitlib`: the command line; see `vitworkshop.cli`."""
 
 from __future__ import annotations
 
 import sys
 
-from vitlib.cli import main
+from vitworkshop.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,7 +5,7 @@
 
 puts a study's question, its claims with their verdicts, and its log on the page; `tally` in place of a name counts the
 verdicts of all studies, `undecided` lists what three seeds did not decide. Verdicts are judged anew, by the rules in
-`vitlib/studies`, from the runs in `vitlib/results`.
+`vitworkshop/studies`, from the runs in `vitlib/results`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from book._ext.computed import NARROW, Computed, table, time_taken
 from tools.site.readme import RESULTS, hardware
 from vitlib.evidence import load_results
-from vitlib.studies.registry import STUDIES
-from vitlib.studies.report import Judged, judged, since
-from vitlib.studies.study import Claim
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.report import Judged, judged, since
+from vitworkshop.studies.study import Claim
 
 VERDICTS = ("agrees", "differs", "open", "not run yet")
 

@@ -1,4 +1,4 @@
-"""Explorers in the pages: custom elements around a ViT that runs in the reader's browser (`vitlib/web`).
+"""Explorers in the pages: custom elements around a ViT that runs in the reader's browser (`vitworkshop/web`).
 
 A page has one by writing its tag, with a picture in it for readers without scripts and for paper
 (`python -m tools.site.stills` takes them):
@@ -29,7 +29,7 @@ FOLDER = "vit"
 
 def scripts() -> list[Path]:
     """The JavaScript of the package."""
-    from vitlib.web.export import SCRIPTS
+    from vitworkshop.web.export import SCRIPTS
 
     return sorted(SCRIPTS.glob("*.js"))
 
@@ -39,8 +39,14 @@ def write_scripts(app, error) -> None:
     if error or app.builder.name != "html":
         return
     from vitlib.evidence import load_results
-    from vitlib.web.export import export_web, photos_script, sample_pictures, samples_script, scores_script
     from vitlib.weights.pretrained import load_pretrained
+    from vitworkshop.web.export import (
+        export_web,
+        photos_script,
+        sample_pictures,
+        samples_script,
+        scores_script,
+    )
 
     folder = Path(app.outdir) / "_static" / FOLDER
     folder.mkdir(parents=True, exist_ok=True)

@@ -43,8 +43,8 @@ ROOMS = {
         ),
         *("explain.lens", "explain.ablation", "explain.explanations", "explain.faithfulness"),
     ),
-    "The doctor": ("doctor.case", "doctor.doctor"),
-    "In a page": ("web.export", "web.explore"),
+    "The doctor": ("vitworkshop.doctor.case", "vitworkshop.doctor.doctor"),
+    "In a page": ("vitworkshop.web.export", "vitworkshop.web.explore"),
     "Figures and tables": (
         *("viz.pictures", "viz.curves", "viz.matrices", "viz.attention", "viz.diagrams"),
         *("viz.tables", "viz.style"),
@@ -54,16 +54,22 @@ HEAD = """\
 # API reference
 
 Every public name of `vitlib`, room by room, each with the chapter that derives it. A room imports only from the rooms
-above it, so the page can be read from top to bottom, and the package too: each file is one concept.
+above it, so the page can be read from top to bottom, and the package too: each file is one concept. The doctor and what
+makes a page stand in a second package, `vitworkshop`, and are loaded when they are first used.
 
 `import vitlib as vl` gives all of them: write `vl.patchify`, whatever the file; figures are `vl.viz.show_images` and so
 on. Letters in shapes are those of the {doc}`notation`. This page is written from the docstrings by `tools/site/api.py`.
 """
 
 
+def whole(module: str) -> str:
+    """A module's name with that of its package, which is `vitlib` where none is said."""
+    return module if module.startswith("vitworkshop.") else f"vitlib.{module}"
+
+
 def exported(module: str) -> list[str]:
     """The public names that a module defines, in the order of their definitions."""
-    path = f"vitlib.{module}"
+    path = whole(module)
     public = vitlib.viz.__all__ if module.startswith("viz") else vitlib.__all__
     tree = ast.parse(inspect.getsource(importlib.import_module(path)))
     names = []
@@ -85,7 +91,7 @@ def chapters() -> dict[str, str]:
 
 def source_of(module: str, name: str) -> str:
     """The text that names the chapter: a docstring, or the comment above a constant."""
-    home = importlib.import_module(f"vitlib.{module}")
+    home = importlib.import_module(whole(module))
     thing = getattr(home, name)
     if inspect.isroutine(thing) or inspect.isclass(thing):
         return inspect.getdoc(thing) or ""
@@ -99,7 +105,7 @@ def numbers_of(module: str, name: str) -> list[str]:
     numbers = re.findall(r"\d\d", (re.findall(r"chapters? (\d\d(?: and \d\d)*)", text) or [""])[-1])
     if not numbers:
         raise ValueError(
-            f"the docstring of vitlib.{module}.{name} names no chapter; end it with Source: chapter 09."
+            f"the docstring of {whole(module)}.{name} names no chapter; end it with Source: chapter 09."
         )
     return numbers
 
@@ -122,7 +128,7 @@ def entry(module: str, name: str, links: dict[str, str]) -> str:
     """One object as a directive, with its chapters under it."""
     text, numbers = source_of(module, name), numbers_of(module, name)
     taught = " and ".join(links.get(number, f"chapter {number} (planned)") for number in numbers)
-    thing = getattr(importlib.import_module(f"vitlib.{module}"), name)
+    thing = getattr(importlib.import_module(whole(module)), name)
     path = f"vitlib.viz.{name}" if module.startswith("viz") else f"vitlib.{name}"
     if inspect.isclass(thing):
         public = [key for key, value in vars(thing).items() if not key.startswith("_") and documented(value)]
@@ -148,9 +154,9 @@ def page() -> str:
     for room, modules in ROOMS.items():
         parts.append(f"## {room}\n\n{summary(modules)}")
         for module in modules:
-            home = importlib.import_module(f"vitlib.{module}")
+            home = importlib.import_module(whole(module))
             first = re.sub(r"\s+", " ", (inspect.getdoc(home) or "").split("\n\n")[0])
-            parts.append(f"### `vitlib.{module}`\n\n{first}\n")
+            parts.append(f"### `{whole(module)}`\n\n{first}\n")
             parts += [entry(module, name, links) for name in exported(module)]
     return "\n".join(parts)
 

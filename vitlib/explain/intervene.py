@@ -31,7 +31,7 @@ def intervene(
 ) -> Float[Tensor, "B K"]:
     """Logits after an intervention, the same for all images; several may be made at once.
 
-    Places are counted from 0, row after row. `vitlib/web/vit.js` does the same in a page.
+    Places are counted from 0, row after row. `vitworkshop/web/vit.js` does the same in a page.
 
     Args:
         model: A pre-norm model whose positions are a table, in evaluation mode.

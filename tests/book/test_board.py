@@ -1,0 +1,93 @@
+"""The page of claims: every study stands on it once, and what it says follows from the committed runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vitlib.evidence import RESULTS, load_results
+from vitworkshop.studies.registry import STUDIES
+
+page = pytest.importorskip("book._ext.claims")
+BOOK = Path(page.__file__).parent.parent
+COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
+
+
+def rows(lines: list[str]) -> list[list[str]]:
+    """The cells of a table, without its head."""
+    return [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][2:]
+
+
+def test_every_study_is_on_the_board_once():
+    named = re.findall(r"^```\{claims\} (\S+)$", (BOOK / "claims.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(named) == sorted([*STUDIES, "tally"])
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_verdicts_are_judged_from_the_runs(name):
+    result, study = load_results(name), STUDIES[name]
+    shown = rows(page.claims_of(name))
+    assert len(shown) == len(study.claims)
+    for claim, (says, got, verdict) in zip(study.claims, shown, strict=True):
+        found = claim.judge(result["runs"])
+        assert says.lower().startswith(claim.says.lower()) and says.endswith(f"*{claim.source}*")
+        assert verdict == f"**{found['verdict']}**"
+        if "se" in found:
+            assert (
+                got.endswith(f"{found['n']} seeds") and f"{found['first']} against {found['second']}" in got
+            )
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_the_log_is_named_and_there(name):
+    last = page.claims_of(name)[-1]
+    (place,) = re.findall(r"<(.+?)>", last)
+    assert (BOOK / place).resolve() == RESULTS / f"{name}.json" and load_results(name)["dataset"] in last
+    assert f"`python -m vitlib study run {name}`" in last
+
+
+def test_what_was_not_run_says_so_and_lists_its_claims(monkeypatch):
+    monkeypatch.setattr(page, "result_of", lambda name: None)
+    lines = page.claims_of("axial")
+    assert lines[-1] == "Not run yet: `python -m vitlib study run axial`"
+    assert sum(line.startswith("- ") for line in lines) == len(STUDIES["axial"].claims)
+    assert [row[4] for row in rows(page.tally())] == [row[5] for row in rows(page.tally())]  # all wait
+
+
+def test_an_unfinished_study_says_how_much_is_there(monkeypatch):
+    result = load_results("positions")
+    assert "Unfinished" not in page.about("positions", result)
+    short = result | {"finished": False, "runs": result["runs"][:4]}
+    assert "Unfinished: 4 of 15 runs." in page.about("positions", short)
+
+
+def test_the_tally_counts_each_claim_once():
+    counted = [[int(cell) for cell in row[1:]] for row in rows(page.tally())]
+    assert all(sum(row[:-1]) == row[-1] for row in counted)
+    assert sum(row[-1] for row in counted) == sum(len(study.claims) for study in STUDIES.values())
+    verdicts = [
+        claim.judge(load_results(name)["runs"])["verdict"]
+        for name in COMMITTED
+        for claim in STUDIES[name].claims
+    ]
+    for column, verdict in enumerate(("agrees", "differs", "open")):
+        assert sum(row[column] for row in counted) == verdicts.count(verdict)
+
+
+def test_what_is_undecided_is_the_papers_and_open():
+    shown = [row[0] for row in rows(page.undecided())]
+    for name, study in STUDIES.items():
+        for claim in study.claims:
+            open_ = name in COMMITTED and claim.judge(load_results(name)["runs"])["verdict"] == "open"
+            ours = not claim.source.startswith(("Figure", "Table", "Section", "Appendix"))
+            assert (f"{page.sentence(claim)}, `{name}`" in shown) == (open_ and not ours)
+
+
+@pytest.mark.errors
+def test_a_wrong_name_is_refused():
+    with pytest.raises(
+        ValueError, match="no study 'position'; there are tally, undecided, positions, pooling"
+    ):
+        page.claims_of("position")

@@ -1,0 +1,263 @@
+"""The command line: what it writes, what it says, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib.data import dataset
+from vitlib.evidence import RESULTS, load_results, read_json
+from vitworkshop.cli import main, task
+from vitworkshop.cli.options import settings
+from vitworkshop.studies.registry import STUDIES
+
+SMALL = [
+    "train",
+    "--preset",
+    "drawn10",
+    "--limit",
+    "200",
+    "--epochs",
+    "1",
+    "--batch-size",
+    "50",
+    "--threads",
+    "1",
+    "--set",
+    "model.depth=1",
+    "model.embed_dim=12",
+    "model.num_heads=2",
+]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def short_test_set(monkeypatch):
+    """Reads 100 test images, and counts how often the test set is read."""
+    reads, load = [], task.load_dataset
+
+    def counted(name, split, n=None, root=None):
+        reads.append(split)
+        return load(name, split, 100 if split == "test" else n, root)
+
+    monkeypatch.setattr(task, "load_dataset", counted)
+    return reads
+
+
+def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, short_test_set):
+    out = tmp_path / "run"
+    assert main([*SMALL, "--out", str(out), "--holdout", "20"]) == 0
+    assert short_test_set.count("test") == 1
+    said = capsys.readouterr().out
+    assert "12 wide, 1 deep, 1 epochs of 180 images of Drawn-10" in said and "test accuracy" in said
+    assert {p.name for p in out.iterdir()} == {
+        "checkpoint.pt",
+        "log.json",
+        "drawn10.json",
+        "drawn10.safetensors",
+    }
+    model, card = vl.load_pretrained("drawn10", out)
+    test = task.load_dataset("drawn10", "test")
+    scores = vl.evaluate(model, test.images, test.labels)
+    assert card["final"]["test_accuracy"] == scores["accuracy"] and card["final"]["n_test"] == 100
+    assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
+    confusion = torch.tensor(card["final"]["confusion"])
+    assert confusion.sum() == 100 and confusion.trace() == round(100 * scores["accuracy"])
+    assert (
+        card["command"].startswith("python -m vitlib train --preset drawn10")
+        and card["dataset"] == "Drawn-10"
+    )
+    assert "val_accuracy" in card["epochs"][0] and card["recipe"]["model"]["embed_dim"] == 12
+
+
+def test_a_finished_run_does_not_read_the_test_set_again(tmp_path, capsys, short_test_set):
+    command = [*SMALL, "--out", str(tmp_path), "--holdout", "20"]
+    assert main(command) == 0
+    card = (tmp_path / "drawn10.json").read_text()
+    accuracy = json.loads(card)["final"]["test_accuracy"]
+    capsys.readouterr()
+    assert main(command) == 0
+    assert short_test_set.count("test") == 1 and (tmp_path / "drawn10.json").read_text() == card
+    assert f"finished before, with a test accuracy of {accuracy:.2%}" in capsys.readouterr().out
+    assert main([*command, "--no-resume"]) == 0
+    assert short_test_set.count("test") == 2  # trained anew, so read anew
+
+
+def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
+    assert main([*SMALL, "--out", str(tmp_path), "--validate", "--name", "choice"]) == 0
+    assert short_test_set == ["train"]
+    assert "the test set was not read" in capsys.readouterr().out
+    final = read_json(tmp_path / "choice.json", "")["final"]
+    assert final.keys() == {"val_accuracy", "val_loss", "n_val"} and final["n_val"] == 20
+
+
+@pytest.mark.parametrize(("task", "metric"), [("masked-mean", "accuracy"), ("masked-pixels", "r2")])
+def test_a_masked_objective_reads_no_test_set_and_leaves_an_encoder(
+    tmp_path, capsys, short_test_set, task, metric
+):
+    words = [f"objective={task}", "--out", str(tmp_path), "--name", "encoder"]  # SMALL ends in --set
+    assert main([*SMALL, *words]) == 0
+    assert short_test_set == ["train"] and f"held-out {metric} " in capsys.readouterr().out
+    encoder, card = vl.load_pretrained("encoder", tmp_path)
+    assert encoder.cfg.num_classes == 0 and encoder.cfg.mask_token
+    assert {f"val_{metric}", "val_constant", "val_neighbours", "n_val"} < card["final"].keys()
+
+
+def test_a_budget_stops_and_the_same_command_goes_on(tmp_path, capsys):
+    assert main([*SMALL, "--out", str(tmp_path), "--budget-minutes", "0"]) == 0
+    assert "the same command goes on" in capsys.readouterr().out and not list(tmp_path.glob("*.safetensors"))
+    assert main([*SMALL, "--out", str(tmp_path)]) == 0
+    assert list(tmp_path.glob("*.safetensors"))
+
+
+def test_the_default_folder_is_named_by_data_and_preset(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main([*SMALL, "--data", "drawn10"]) == 0
+    assert (tmp_path / "runs/drawn10/log.json").exists()
+
+
+def test_a_study_runs_stops_and_reports(tmp_path, capsys):
+    words = [
+        "study",
+        "run",
+        "stems",
+        "--data",
+        "drawn10",
+        "--limit",
+        "60",
+        "--seeds",
+        "0",
+        "--out",
+        str(tmp_path),
+        "--set",
+        "epochs=1",
+        "model.embed_dim=12",
+        "model.depth=1",
+        "model.patch_size=8",
+    ]
+    assert main([*words, "--budget-minutes", "1e-9"]) == 0
+    assert "the same command goes on" in capsys.readouterr().out
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main(["study", "report", "stems", "--out", str(tmp_path)]) == 0
+    assert "| stem | " in capsys.readouterr().out
+    assert read_json(tmp_path / "stems.json", "")["command"] == f"python -m vitlib {shlex.join(words)}"
+
+
+def test_the_studies_are_listed_with_their_questions(capsys):
+    assert main(["study", "list"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert list(lines) == list(STUDIES)
+    assert "Does a ViT need positions, and which kind?" in lines["positions"]
+    for name, line in lines.items():
+        runs = load_results(name)["runs"] if (RESULTS / f"{name}.json").is_file() else ()
+        assert (f"the book's {len(runs)} runs took " if runs else "; not run yet)") in line
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["train"], ["data"], ["study"], ["study", "run"], ["check-pretrained"]]
+)
+def test_help_everywhere(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0 and text.startswith(
+        f"usage: python -m vitlib{''.join(' ' + w for w in words)}"
+    )
+    assert max(map(len, text.splitlines())) < 140
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"vitlib {vl.__version__}\n"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--preset", "lapto"],
+            "unknown preset 'lapto'; choose one of plain, paper, modern, laptop, drawn10",
+        ),
+        (["--preset", "laptop", "--scale", "full"], "preset 'laptop' has no scale 'full'"),
+        (["--set", "mixup"], "--set takes FIELD=VALUE, got 'mixup'"),
+        (["--set", "depth=3"], "unknown recipe field 'depth'"),
+        (["--set", "model.dept=3"], "unknown model field 'dept'"),
+        (["--set", "precision=none"], "precision must be a string, got None"),
+        (["--set", "ema_decay=1.5"], "ema_decay must be a number in [0, 1), got 1.5"),
+        (["--lr", "-1"], "lr must be a number above 0, got -1.0"),
+        (["--threads", "0"], "expected --threads from 1 to 256, got 0"),
+        (["--holdout", "200"], "--limit above it, and 10 or more for --validate; got 200 and 200"),
+        (["--name", "a/b"], "--name must be a file name without folders, got 'a/b'"),
+        (["--limit", "0"], "got 0"),
+        (["--device", "cuda"], "device 'cuda' is not available"),
+    ],
+)
+def test_errors_are_one_line_and_exit_2(tmp_path, capsys, words, message):
+    if "cuda" in words and torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    preset = words if words[0] == "--preset" else ["--preset", "drawn10", *words]
+    assert main(["train", "--out", str(tmp_path), "--limit", "200", *preset]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+
+
+@pytest.mark.errors
+def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("VITLIB_DATA", str(tmp_path))
+    monkeypatch.setattr(dataset, "find_cifar10", lambda root=None: None)
+    assert main(["train", "--preset", "laptop", "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert "python -m vitlib data cifar10" in error and error.count("\n") == 1
+
+
+@pytest.mark.errors
+def test_words_that_are_no_command_exit_2(capsys):
+    assert main(["study", "run", "position"]) == 2
+    assert "unknown study 'position'; choose one of positions" in capsys.readouterr().err
+    for words in ([], ["trian"], ["study"], ["study", "walk"], ["train", "--scale", "huge"]):
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        error = capsys.readouterr().err
+        assert stop.value.code == 2 and error.startswith("error: ") and error.count("\n") == 1
+        assert "--help tells more" in error
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
+def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
+    words = [sys.executable, "-m", "vitlib", *SMALL, "--epochs", "100000", "--out", tmp_path]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "checkpoint.pt").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=120)
+    assert process.returncode == 130, error
+    assert "the same command or call goes on from there" in error and "Traceback" not in error
+    assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] > 0
+
+
+def test_words_of_set_become_what_they_say():
+    said = ["a=true", "b=False", "c=none", "d=3", "e=0.5", "f=1e-3", "g=adamw"]
+    told = {"a": True, "b": False, "c": None, "d": 3, "e": 0.5, "f": 1e-3, "g": "adamw"}
+    found = settings(said, ())
+    assert found == told and all(type(found[key]) is type(value) for key, value in told.items())

@@ -1,0 +1,288 @@
+"""A reader's own pictures on the command line: train, finetune, predict; and each mistake in one sentence."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import cv2
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vitlib as vl
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.data.photos import split_folder
+from vitlib.evidence import read_json
+from vitworkshop.cli import main
+from vitworkshop.cli.predict import find_model
+
+TINY = ["--set", "model.patch_size=16", "model.embed_dim=12", "model.depth=1", "model.num_heads=2"]
+QUICK = ["--device", "cpu", "--threads", "1"]
+CLASSES = ("heron", "kingfisher", "wren")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def draw(folder: Path, counts: dict[str, int]) -> Path:
+    """Pictures of Drawn-10 as files of several sizes and formats, another of its classes for each name."""
+    images, labels = load_drawn10("train", n=200)
+    for label, (name, count) in enumerate(counts.items()):
+        (folder / name).mkdir(parents=True)
+        for i, image in enumerate(images[labels == label][:count]):
+            pixels = image.permute(1, 2, 0).numpy()[..., ::-1]
+            pixels = cv2.resize(pixels, (32 + i, 40))
+            cv2.imwrite(str(folder / name / f"{i:02d}.{('png', 'jpg', 'bmp')[i % 3]}"), pixels)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory) -> Path:
+    return draw(tmp_path_factory.mktemp("pictures") / "birds", dict.fromkeys(CLASSES, 11))
+
+
+@pytest.fixture(scope="module")
+def trained(birds, tmp_path_factory) -> Path:
+    """The folder of a model trained on the birds."""
+    out = tmp_path_factory.mktemp("runs") / "birds-laptop"
+    words = ["train", "--data", str(birds), "--img-size", "96", "--epochs", "2", "--out", str(out)]
+    assert main([*words, *TINY, *QUICK]) == 0
+    return out
+
+
+def card_in(folder: Path) -> dict:
+    (path,) = [p for p in folder.glob("*.json") if p.name != "log.json"]
+    return read_json(path, "")
+
+
+def test_train_on_a_folder_writes_a_card_with_its_classes_and_its_split(birds, trained):
+    card = card_in(trained)
+    assert card["classes"] == list(CLASSES) and card["dataset"] == "birds" and card["name"] == "birds-laptop"
+    assert card["test_split"] == "3 of 33 pictures, a tenth of each class by seed 0"
+    assert (card["n_train"], card["final"]["n_test"], card["recipe"]["data"]) == (30, 3, "folder")
+    assert (card["config"]["num_classes"], card["config"]["img_size"]) == (3, 96)
+    model, _ = find_model(str(trained))
+    _, test = split_folder(vl.load_folder(birds, 96))
+    assert sorted(test.labels.tolist()) == [0, 1, 2]
+    assert vl.evaluate(model, test.images, test.labels)["accuracy"] == card["final"]["test_accuracy"]
+
+
+def test_a_folder_gets_500_steps_unless_told_otherwise(birds, tmp_path, capsys):
+    words = ["train", "--data", str(birds), "--img-size", "16", "--out", str(tmp_path), *TINY, *QUICK]
+    assert main([*words, "--batch-size", "10", "--budget-minutes", "0"]) == 0
+    said = capsys.readouterr().out
+    assert "167 epochs of 30 images of birds" in said  # of three steps
+    assert "birds: heron 11, kingfisher 11, wren 11; held out to test: 3 of 33 pictures" in said
+    assert main([*words, "--batch-size", "10", "--budget-minutes", "0", "--epochs", "4"]) == 2
+    assert "recipe.epochs was 167, now 4" in capsys.readouterr().err
+
+
+def test_finetune_a_run_on_another_folder_and_predict(trained, tmp_path, capsys):
+    fish = draw(tmp_path / "fish", {"carp": 10, "eel": 10})
+    out = tmp_path / "out"
+    words = ["finetune", str(trained), "--data", str(fish), "--img-size", "64", "--out", str(out), *QUICK]
+    assert main([*words, "--epochs", "1"]) == 0
+    card = card_in(out)
+    assert (card["name"], card["start"]) == ("fish-from-birds-laptop", "birds-laptop")
+    assert card["classes"] == ["carp", "eel"] and card["recipe"]["optimizer"] == "sgd"
+    assert (card["config"]["img_size"], card["config"]["num_classes"], card["config"]["depth"]) == (64, 2, 1)
+    assert card["command"].startswith("python -m vitlib finetune ")
+    capsys.readouterr()
+    assert main([*words, "--epochs", "1"]) == 0
+    assert "finished before" in capsys.readouterr().out
+
+    pictures = [str(fish / "carp" / "00.png"), str(fish / "eel" / "01.jpg")]
+    assert main(["predict", str(out), *pictures, "--device", "cpu"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    model, _ = find_model(str(out))
+    for path, line in zip(pictures, lines, strict=True):
+        p = vl.predict(model, vl.load_image(path, 64)[None])[0]
+        order = p.argsort(descending=True).tolist()
+        said = ", ".join(f"{('carp', 'eel')[i]} {p[i]:.1%}" for i in order)
+        assert line == f"{path}: {said}"
+
+
+def test_a_stage_begins_with_the_weights_of_the_last_and_a_schedule_of_its_own(
+    trained, birds, tmp_path, capsys
+):
+    words = ["train", "--img-size", "96", "--start", str(trained), *QUICK, "--epochs", "1", "--lr", "1e-12"]
+    shape = [*TINY, "model.patch_drop_rate=0", "muon_lr=1e-12", "weight_decay=0"]
+    assert main([*words, "--data", str(birds), "--out", str(tmp_path / "two"), "--name", "two", *shape]) == 0
+    card = card_in(tmp_path / "two")
+    assert (card["name"], card["start"]) == ("two", "birds-laptop") and len(card["epochs"]) == 1
+    old, new = (find_model(str(folder))[0].state_dict() for folder in (trained, tmp_path / "two"))
+    for name, value in new.items():
+        torch.testing.assert_close(value, old[name], atol=1e-6, rtol=1e-3)
+    fish = draw(tmp_path / "fish", {"carp": 10, "eel": 10, "pike": 10})
+    capsys.readouterr()
+    assert main([*words, "--data", str(fish), "--out", str(tmp_path / "other"), *shape]) == 2
+    assert "--start needs a model of the same classes, birds-laptop has others" in capsys.readouterr().err
+
+
+def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path):
+    words = ["finetune", str(trained), "--data", str(birds), "--out", str(tmp_path), *QUICK, "--epochs", "1"]
+    assert main([*words, "--lr", "1e-12", "--set", "ema_decay=0.0"]) == 0
+    old, new = find_model(str(trained))[0].state_dict(), find_model(str(tmp_path))[0].state_dict()
+    for name, value in new.items():
+        expected = torch.zeros_like(value) if name.startswith("head") else old[name]
+        torch.testing.assert_close(value, expected, atol=1e-6, rtol=1e-3)
+
+
+def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(tmp_path, capsys, monkeypatch):
+    load = vl.cli.task.load_dataset
+    short = {"train": 40, "test": 20}
+    monkeypatch.setattr(
+        "vitworkshop.cli.task.load_dataset", lambda name, split, n=None: load(name, split, short[split])
+    )
+    words = ["finetune", "drawn10-small", "--data", "drawn10", "--img-size", "40", "--out", str(tmp_path)]
+    assert main([*words, *QUICK, "--epochs", "1", "--set", "model.depth=2"]) == 2
+    assert "finetune keeps the shape and the task of a model, got model.depth" in capsys.readouterr().err
+    assert main([*words, *QUICK, "--epochs", "1", "--validate"]) == 0
+    card = card_in(tmp_path)
+    assert card["name"] == "drawn10-from-drawn10-small" and card["config"]["img_size"] == 40
+    assert card["classes"] == list(DRAWN10_CLASSES) and "test_split" not in card
+    assert card["final"].keys() == {"val_accuracy", "val_loss", "n_val"}
+
+
+def test_predict_with_a_model_of_the_book_names_three_classes(birds, capsys):
+    assert main(["predict", "drawn10-small", str(birds / "heron" / "00.png"), "--device", "cpu"]) == 0
+    names = capsys.readouterr().out.split(": ")[1].split("%, ")
+    assert len(names) == 3 and all(name.rsplit(" ", 1)[0] in DRAWN10_CLASSES for name in names)
+
+
+def test_limit_takes_a_share_of_each_class(birds, tmp_path, capsys):
+    words = ["train", "--data", str(birds), "--limit", "9", "--epochs", "1", "--img-size", "16"]
+    assert main([*words, "--out", str(tmp_path), *TINY, *QUICK]) == 0
+    assert "1 epochs of 9 images of birds" in capsys.readouterr().out and card_in(tmp_path)["n_train"] == 9
+
+
+@given(st.lists(st.integers(10, 60), min_size=2, max_size=5))
+def test_each_class_is_trained_on_and_tested_in_proportion(counts):
+    labels = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
+    images = torch.arange(len(labels), dtype=torch.int64)[:, None, None, None].expand(-1, 3, 2, 2)
+    data = vl.Dataset(images.to(torch.uint8), labels, tuple(map(str, range(len(counts)))))
+    train, test = split_folder(data)
+    assert len(test) == len(data) // 10 and len(train) + len(test) == len(data)
+    for label, count in enumerate(counts):
+        assert 1 <= (test.labels == label).sum() <= count / 10 + 1
+    assert torch.equal(split_folder(data)[1].images, test.images)
+
+
+# ------------------------------------------------------------------------------------------------------- mistakes
+
+
+def refused(words: list[str], capsys) -> str:
+    """The one line that a mistake is answered with."""
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1
+    return error
+
+
+def spoil(name: str, birds: Path, folder: Path) -> tuple[list[str], str]:
+    """A folder with something wrong, and what is said of it."""
+    shutil.copytree(birds, folder)
+    words = ["--data", str(folder)]
+    if name == "one class only":
+        for other in CLASSES[1:]:
+            shutil.rmtree(folder / other)
+        return words, "expected two classes or more, got only heron"
+    if name == "too few pictures":
+        for path in sorted((folder / "wren").iterdir())[3:]:
+            path.unlink()
+        return (
+            words,
+            "expected 10 images or more of each class, as one in ten is held out to test by, got 3 of wren",
+        )
+    if name == "a broken file":
+        path = folder / "wren" / "00.png"
+        path.write_bytes(path.read_bytes()[:60])
+        return words, f"{path} is damaged or no image"
+    if name == "a file that is no picture":
+        (folder / "wren" / "99.jpg").write_text("a wren")
+        return words, "99.jpg is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file"
+    if name == "unknown formats":
+        for path in (folder / "wren").iterdir():
+            path.rename(path.with_suffix(".heic"))
+        return words, "wren, got none among 11 files like 00.heic; put .jpg or .png files there"
+    if name == "an empty class":
+        (folder / "zebra").mkdir()
+        return words, "zebra, got none; put .jpg or .png files there"
+    if name == "no class folders":
+        return ["--data", str(folder / "wren")], "expected one folder for each class in"
+    if name == "a picture instead of a folder":
+        return [
+            "--data",
+            str(folder / "wren" / "00.png"),
+        ], "one folder of images for each class, got the file"
+    if name == "a size that the patch does not divide":
+        return [*words, "--img-size", "30"], "img_size 30 is not a multiple of patch_size 4; try 28 or 32"
+    if name == "no size":
+        return [*words, "--img-size", "0"], "img_size must be a positive integer"
+    assert name == "a word that is neither"
+    return [
+        "--data",
+        "cifra10",
+    ], "--data must be one of auto, cifar10, drawn10, a folder of pictures; got 'cifra10'"
+
+
+MISTAKES = (
+    *("one class only", "too few pictures", "a broken file", "a file that is no picture", "unknown formats"),
+    *("an empty class", "no class folders", "a picture instead of a folder", "no size"),
+    *("a size that the patch does not divide", "a word that is neither"),
+)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("command", [["train"], ["finetune", "drawn10-small"]], ids=["train", "finetune"])
+def test_pictures_that_will_not_do(command, name, birds, tmp_path, capsys):
+    words, message = spoil(name, birds, tmp_path / "birds")
+    assert message in refused([*command, *words, "--out", str(tmp_path / "out")], capsys)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.errors
+def test_models_and_pictures_that_are_not_there(trained, birds, tmp_path, capsys):
+    picture = str(birds / "wren" / "00.png")
+    said = refused(["predict", "cifar10-laptob", picture], capsys)
+    assert "no model called 'cifar10-laptob'; there are: cifar10-laptop, " in said
+    assert "the folders of your runs" in said
+    assert "got none; a run writes it" in refused(["predict", str(birds), picture], capsys)
+    assert "expected an image file, got the folder" in refused(
+        ["predict", "drawn10-small", str(birds)], capsys
+    )
+    assert "no file" in refused(["predict", "drawn10-small", picture, "nowhere.png"], capsys)
+    assert "no model called" in refused(["finetune", "nothing", "--data", str(birds)], capsys)
+    two = tmp_path / "two"
+    for name in ("a", "b"):
+        vl.save_pretrained(find_model(str(trained))[0], {"name": name}, two)
+    assert f"got a, b; take one, as in {two / 'a'}" in refused(["predict", str(two), picture], capsys)
+    assert main(["predict", str(two / "b"), picture, "--device", "cpu"]) == 0
+    assert "class " in capsys.readouterr().out  # its card has no names
+    assert main(["predict", str(two / "b.safetensors"), picture, "--device", "cpu"]) == 0
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("command", "word", "message"),
+    [
+        (["study", "run", "stems"], "data=cifar10", "not 'data'; use --data"),
+        (["study", "run", "stems"], "name=x", "not 'name'; see --help"),
+        (["study", "run", "stems"], "seeds=3", "not 'seeds'; use --seeds"),
+        (["study", "run", "stems"], "seed=3", "not 'seed'; see --help"),
+        (["study", "run", "stems"], "budget_minutes=3", "not 'budget_minutes'; use --budget-minutes"),
+        (["train"], "data=drawn10", "not 'data'; use --data"),
+        (["train"], "base=modern", "not 'base'; see --help"),
+        (["finetune", "drawn10-small"], "name=x", "not 'name'; use --name"),
+    ],
+)
+def test_set_changes_fields_only(command, word, message, capsys):
+    assert f"--set changes fields of the recipe, {message}" in refused([*command, "--set", word], capsys)

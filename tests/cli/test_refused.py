@@ -1,0 +1,226 @@
+"""Wrong command lines: one line on stderr, exit code 2, nothing loaded, nothing written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib.evidence import read_json
+from vitworkshop.cli import main
+
+pytestmark = pytest.mark.errors
+
+TRAIN = "train --preset drawn10 --limit 60 --set model.depth=1 model.embed_dim=12 model.num_heads=2"
+FINETUNE = "finetune run --data pets --limit 60"
+STUDY = "study run stems --data drawn10 --limit 60 --seeds 0 --set epochs=1 model.embed_dim=12 model.depth=1"
+FIELDS = (
+    *(
+        "flip=maybe",
+        "flip=3",
+        "flip=none",
+        "compile=maybe",
+        "seed=1.5",
+        "magnitude=11",
+        "lr=true",
+        "crop=1.5",
+    ),
+    *("model.qkv_bias=maybe", "crop=100000", "randaugment=1.5", "mixup=inf", "final_lr=inf", "mix_off=2"),
+    *(
+        "model.layer_scale=nan",
+        "epochs=true",
+        "model.mlp_ratio=abc",
+        "model.init_std=inf",
+        "model.depth=true",
+    ),
+    *("crop=abc", "crop=-1", "crop=nan", "crop=none", "lr=none", "lr=abc", "lr=nan", "lr=inf", "lr=0", "lr="),
+    *("model=3", "model=none", "model=cnn", "epochs=none", "epochs=1.5", "epochs=abc", "epochs=0"),
+    *("batch_size=abc", "batch_size=0", "seed=-1", "seed=abc", "magnitude=abc", "magnitude=nan", "mixup=abc"),
+    *("mixup=nan", "cutmix=-1", "randaugment=abc", "erasing=2", "erasing=abc", "warmup=abc", "warmup=1"),
+    *("final_lr=abc", "weight_decay=abc", "weight_decay=nan", "clip_norm=abc", "label_smoothing=1"),
+    *("ema_decay=abc", "ema_decay=1", "optimizer=adamm", "optimizer=3", "schedule=cos", "precision=fp16"),
+    *("objective=x", "objective=3", "mix_off=abc", "mix_off=nan", "mask_ratio=1", "data=cifar10", "name=x"),
+    *("out=x", "scale=full", "limits=3", "x", "=3", "x=", "model.depth=abc", "model.depth=0"),
+    *("model.depth=1.5", "model.embed_dim=none", "model.img_size=0", "model.img_size=abc"),
+    *("model.img_size=33", "model.patch_size=5", "model.num_classes=abc", "model.num_classes=-1"),
+    *("model.num_heads=5", "model.act=gel", "model.mlp_ratio=nan", "model.drop_rate=nan"),
+    *("model.pos_embed=3", "model.mask_token=3", "model.=3", "base=plain"),
+)
+OF_RUNS = (
+    *("--limit 0", "--limit -1", "--limit abc", "--limit 1.5", "--threads 100000", "--threads 0"),
+    *("--threads -1", "--threads abc", "--budget-minutes nan", "--budget-minutes -1", "--budget-minutes inf"),
+    *("--budget-minutes abc", "--device gpu", "--device cuda:9", "--scale huge", "--out file", "--unknown"),
+    *("extra", "--set x --set lr=1"),
+)
+OF_TRAINING = (
+    *("--img-size 0", "--img-size -4", "--img-size 33", "--img-size abc", "--holdout -1", "--holdout 60"),
+    *("--holdout abc", "--epochs 0", "--epochs -1", "--epochs 1.5", "--lr nan", "--lr 0", "--lr inf"),
+    *("--lr abc", "--batch-size 0", "--batch-size -3", "--seed -1", "--seed 1.5", "--data nothere"),
+    *("--data cifra10", "--name a/b", "--name ..", "--name .", "--name a\\b", f"--name {'x' * 300}"),
+    *("--validate --limit 9", "--holdout 5 --limit 5", "--data ''", "--name ''"),
+)
+MODELS = ("nope", "../../x", "empty", "file", "no-name", "no-object", "bad-name", "two", "run/nope", "''")
+PICTURES = ("nope.jpg", "file", "text.jpg", "empty.png", "pets", "''")
+STUDIES = (
+    *("--seeds -1", "--seeds 0 0", "--seeds abc", "--seeds", "--seeds 1.5", "--jobs 0", "--jobs -1"),
+    *("--jobs 100000", "--limit 5", "--budget-minutes 0", "--data x", "--data pets", "--from nothere"),
+    *("--from file", "--all", "--set seed=3", "--set jobs=2", "--set model.patch_embed=conv"),
+)
+WHOLE = (
+    *("", "trian", "--nope", "train --help=3", "train --preset", "train --preset lapto", "train --preset ''"),
+    *("train --preset laptop --scale full", "finetune", "predict", "predict run", "export-web"),
+    *("export-web run --out empty", "export-web run x", "data nope", "data verify --root file"),
+    *("data cifar10 --root file", "data --mirror", "data verify extra", "study", "study walk", "study run"),
+    *("study run nope", "study run ''", "study run ../x", "study run --all stems", "study report"),
+    *("study report nope", "study report stems --out nothere", "study report stems --out file"),
+    *(
+        "study report stems --out empty",
+        "study report stems --out damaged",
+        "study report stems --out listed",
+    ),
+    *("study report stems --out other", "study board --out nothere", "study board --out file"),
+    *("study list stems", "study report stems --seeds 0", "study board stems", "study board --jobs 2"),
+    *(
+        "study run resolution --limit 60",
+        "study run resolution --seeds 7",
+        "study run resolution --seeds 0 7",
+    ),
+    *("study run resolution --budget-minutes 3", "study run resolution --set lr=1"),
+    *("finetune run --data pets --set model.depth=3", "finetune run --data pets --set model=resnet"),
+    *("finetune run --data pets --set objective=masked-mean", "predict run pets/cat.png --device gpu"),
+    *("check-pretrained", "check-pretrained vit-b/16", "check-pretrained vit-c/16 run/tiny.safetensors"),
+    *(
+        "check-pretrained vit-b/16 nope.npz",
+        "check-pretrained vit-b/16 file",
+        "check-pretrained vit-b/16 empty",
+    ),
+    *(
+        f"check-pretrained vit-b/16 run/tiny.safetensors {words}"
+        for words in (
+            "",
+            "--mean-std 0.5",
+            "--out file",
+            "--classes nope",
+            "--image nope.jpg",
+            "--device cpu",
+            "extra",
+        )
+    ),
+)
+LINES = (
+    *(f"{TRAIN} {field}" for field in FIELDS),
+    *(f"{TRAIN} {words}" for words in (*OF_RUNS, *OF_TRAINING)),
+    *(f"{FINETUNE} {words}" for words in (*OF_RUNS, *OF_TRAINING)),
+    *(f"{STUDY} {words}" for words in (*OF_RUNS, *STUDIES)),
+    *(f"{STUDY} {field}" for field in ("crop=abc", "lr=none", "model=3", "epochs=0", "model.depth=abc", "x")),
+    *(f"{command} {name} {more}" for name in MODELS for command, more in
+      (("finetune", "--data pets"), ("export-web", ""), ("predict", "pets/cat.png"))),
+    *(f"predict run pets/cat.png {path}" for path in PICTURES),
+    *WHOLE,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a picture, a model, and what is none."""
+    cv2 = pytest.importorskip("cv2")
+    root = tmp_path_factory.mktemp("place")
+    for name in ("pets", "empty"):
+        (root / name).mkdir()
+    cv2.imwrite(str(root / "pets/cat.png"), np.zeros((8, 8, 3), np.uint8))
+    for name, text in (("file", "hello"), ("text.jpg", "no picture"), ("empty.png", "")):
+        (root / name).write_text(text)
+    model = vl.VisionTransformer(vl.ViTConfig(img_size=8, embed_dim=8, depth=1, num_heads=2))
+    vl.save_pretrained(model, {"name": "tiny"}, root / "run")
+    vl.save_pretrained(model, {"name": "tiny"}, root / "two")
+    vl.save_pretrained(model, {"name": "small"}, root / "two")
+    card = read_json(root / "run/tiny.json", "")
+    cards = {"no-name": {"config": card["config"]}, "no-object": [], "bad-name": card | {"name": "../../x"}}
+    for name, other in cards.items():
+        shutil.copytree(root / "run", root / name)
+        (root / name / "tiny.json").write_text(json.dumps(other))
+    for name, text in (("damaged", "{bad"), ("listed", "[]"), ("other", '{"name": "stems"}')):
+        (root / name).mkdir()
+        (root / name / "stems.json").write_text(text)
+    return root
+
+
+def everything_in(folder) -> dict:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_wrong_word_is_told_in_one_line_before_any_work(line, place, monkeypatch, capsys):
+    def load(*args, **options):
+        raise AssertionError("something was loaded")
+
+    for name in ("task.load_dataset", "task.load_folder", "study.load_dataset"):
+        monkeypatch.setattr(f"vitworkshop.cli.{name}", load)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("VITLIB_DATA", str(place / "empty"))
+    before, threads = everything_in(place), torch.get_num_threads()
+    words = [word.strip("'") for word in line.split(" ") if word]
+    try:
+        code = main(words)
+    except SystemExit as stop:
+        code = stop.code
+    said = capsys.readouterr()
+    assert code == 2 and said.out == "" and everything_in(place) == before
+    assert said.err.startswith("error: ") and said.err.count("\n") == 1
+    assert torch.get_num_threads() == threads
+
+
+def test_a_folder_that_is_not_there_yet_is_no_mistake(place, tmp_path):
+    script = tmp_path / "new/tiny.js"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        assert main(["predict", "run", "pets/cat.png", "--device", "cpu"]) == 0
+        assert main(["export-web", "run", "--out", str(script)]) == 0
+    assert script.is_file()
+
+
+def test_what_is_held_out_is_less_than_there_is(tmp_path, capsys):
+    """Without --limit it is known only when the images are there."""
+    words = ["train", "--preset", "drawn10", "--holdout", "10000", "--out", str(tmp_path / "run")]
+    assert main(words) == 2 and "expected n from 1 to 9999, got 10000" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("line", ["--holdout 59 --limit 60", "--validate --limit 10"])
+def test_one_image_to_learn_from_is_enough(line, monkeypatch):
+    monkeypatch.setattr("vitworkshop.cli.train.load_task", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["train", "--preset", "drawn10", *line.split()])
+
+
+def test_too_little_memory_is_told_in_one_line(tmp_path, monkeypatch, capsys):
+    def ask(*args, **options):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory:\nyou tried to allocate 18 bytes")
+
+    words = ["train", "--preset", "drawn10", "--out", str(tmp_path / "run")]
+    monkeypatch.setattr("vitworkshop.cli.train.load_task", ask)
+    assert main(words) == 2
+    assert capsys.readouterr().err == (
+        "error: DefaultCPUAllocator: can't allocate memory: you tried to allocate 18 bytes\n"
+    )
+
+    def break_down(*args, **options):
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr("vitworkshop.cli.train.load_task", break_down)
+    with pytest.raises(RuntimeError, match="of ours"):
+        main(words)
+
+
+def test_fields_set_twice_are_all_heard(monkeypatch, capsys):
+    told = {}
+    monkeypatch.setattr(
+        "vitworkshop.cli.train.recipe", lambda *args, **changes: told.update(changes) or 1 / 0
+    )
+    with pytest.raises(ZeroDivisionError):
+        main(["train", "--set", "lr=1e-3", "--set", "flip=False", "mixup=1", "name_=None", "data_=Ab"])
+    assert told == {"compile": False, "lr": 1e-3, "flip": False, "mixup": 1, "name_": None, "data_": "Ab"}

@@ -1,0 +1,600 @@
+"""The doctor: each bug of the book's list is found by its name, a healthy model has none, and nothing is changed."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch import nn
+
+import vitlib as vl
+from vitlib.data.cifar10 import find_cifar10
+from vitworkshop.doctor.case import Case
+from vitworkshop.doctor.training import evaluation
+
+TINY = vl.ViTConfig(
+    img_size=8, patch_size=2, num_classes=4, embed_dim=16, depth=2, num_heads=2, mlp_ratio=2.0
+)
+LABELS = torch.arange(64) % 4
+
+
+def pictures(seed: int = 0) -> torch.Tensor:
+    """(64, 3, 8, 8) in [0, 1]: a pattern for each class, under noise."""
+    generator = torch.Generator().manual_seed(seed)
+    patterns, noise = (torch.rand(n, 3, 8, 8, generator=generator) for n in (4, 64))
+    return 0.4 * patterns[LABELS] + 0.6 * noise
+
+
+RAW = pictures()
+IMAGES = vl.normalize(RAW)
+
+
+def vit(seed: int = 0, **changes) -> vl.VisionTransformer:
+    torch.manual_seed(seed)
+    return vl.VisionTransformer(replace(TINY, **changes))
+
+
+def preset(name: str, seed: int = 0) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    """A preset's new model and a batch."""
+    images, labels = vl.load_drawn10("train", 32, seed)
+    torch.manual_seed(seed)
+    return vl.build_model(vl.RECIPES[name].model), vl.normalize(images), labels
+
+
+def names(findings: list[vl.Finding]) -> set[str]:
+    return {finding.check for finding in findings}
+
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+# --- bugs of a model ----------------------------------------------------------------------------------------------
+
+
+class Written(vl.Attention):
+    """Attention written out, as tutorials have it; right as it stands."""
+
+    axis = -1
+
+    def scale(self) -> float:
+        return (self.qkv.in_features // self.num_heads) ** -0.5
+
+    def forward(self, x, bias=None):
+        q, k, v = self.project(x)  # (B, h, T, d) each
+        weights = (q @ k.mT * self.scale()).softmax(self.axis)
+        return self.proj((weights @ v).transpose(1, 2).flatten(2))  # (B, T, h, d) -> (B, T, D)
+
+
+class NoScale(Written):
+    def scale(self) -> float:
+        return 1.0
+
+
+class ScaledByWidth(Written):
+    def scale(self) -> float:
+        return self.qkv.in_features**-0.5
+
+
+class ScaledUp(Written):
+    def scale(self) -> float:
+        return (self.qkv.in_features // self.num_heads) ** 0.5
+
+
+class OverQueries(Written):
+    axis = -2
+
+
+class OverHeads(Written):
+    axis = 1
+
+
+class OverBatch(Written):
+    axis = 0
+
+
+class HiddenWeights(vl.Attention):
+    """As in timm: a module that the weights pass, but for the fused path, which is taken."""
+
+    def forward(self, x, bias=None):
+        q, k, v = self.project(x)
+        fused = True
+        if fused:
+            mixed = F.scaled_dot_product_attention(q, k, v)
+        else:
+            mixed = self.attn_drop((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)) @ v
+        return self.proj(mixed.transpose(1, 2).flatten(2))
+
+
+class BatchPositions(nn.Module):
+    """A position embedding for each image of the batch."""
+
+    def __init__(self, batch: int, cut: bool) -> None:
+        super().__init__()
+        self.table, self.cut = nn.Parameter(0.02 * torch.randn(batch, 17, 16)), cut
+
+    def attention_bias(self):
+        return None
+
+    def forward(self, x):
+        return x + (self.table[: len(x)] if self.cut else self.table)
+
+
+class Reshaped(vl.LinearPatchEmbed):
+    """Cuts the pixels as they lie in memory: strips, not squares."""
+
+    def forward(self, images):
+        return self.proj(images.reshape(len(images), 16, 12))
+
+
+class Transposed(vl.LinearPatchEmbed):
+    """Counts the patches down the columns."""
+
+    def forward(self, images):
+        return self.proj(rearrange(images, "b c (h p) (w q) -> b (w h) (p q c)", p=2, q=2))
+
+
+class Cut(nn.Module):
+    """No gradient gets past it."""
+
+    def forward(self, x):
+        return x.detach()
+
+
+class TimesZero(nn.Module):
+    """Its gradient is there, and 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(16))
+
+    def forward(self, x):
+        return x + 0.0 * self.weight
+
+
+class NoGrad(vl.VisionTransformer):
+    @torch.no_grad()
+    def forward(self, images):
+        return super().forward(images)
+
+
+class Blind(nn.Module):
+    """Looks at the shape of the images only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(1, 4)
+
+    def forward(self, images):
+        return self.head(torch.ones(len(images), 1))
+
+
+class MixesTheBatch(vl.VisionTransformer):
+    def pool(self, tokens):
+        pooled = super().pool(tokens)
+        return pooled + pooled.mean(0)
+
+
+class DropsInEval(vl.VisionTransformer):
+    def pool(self, tokens):
+        return F.dropout(super().pool(tokens), 0.1)
+
+
+class ScalesInEval(vl.VisionTransformer):
+    def pool(self, tokens):
+        return super().pool(tokens) * (1.0 if self.training else 0.9)
+
+
+def with_attention(kind: type[vl.Attention]) -> nn.Module:
+    model = vit()
+    for block in model.blocks:
+        block.attn.__class__ = kind
+    return model
+
+
+def with_part(name: str, part: nn.Module) -> nn.Module:
+    model = vit()
+    setattr(model, name, part)
+    return model
+
+
+def with_class(kind: type[vl.VisionTransformer]) -> nn.Module:
+    torch.manual_seed(0)
+    return kind(TINY)
+
+
+def with_large_head() -> nn.Module:
+    model = vit()
+    nn.init.normal_(model.head.weight, std=1.0)
+    return model
+
+
+def with_silent_hook() -> nn.Module:
+    model = with_attention(HiddenWeights)
+    for block in model.blocks:
+        block.attn.attn_drop = nn.Dropout(0.0)
+    model.blocks[0].attn.attn_drop.register_forward_hook(lambda *_: None)
+    return model
+
+
+def with_unused_block() -> nn.Module:
+    model = vit()
+    model.extra = nn.Linear(16, 16)
+    return model
+
+
+# bug: (model, what the doctor must say and no more)
+OF_A_MODEL = {
+    "patch 16 on 32 px": (lambda: vit(patch_size=4), {"patch size"}),
+    "no 1/sqrt(d)": (lambda: with_attention(NoScale), {"attention scale"}),
+    "1/sqrt(D)": (lambda: with_attention(ScaledByWidth), {"attention scale"}),
+    "times sqrt(d)": (lambda: with_attention(ScaledUp), {"attention scale"}),
+    "positions sized by the batch": (
+        lambda: with_part("pos_embed", BatchPositions(64, False)),
+        {"batch size"},
+    ),
+    "positions cut to the batch": (
+        lambda: with_part("pos_embed", BatchPositions(64, True)),
+        {"batch independence"},
+    ),
+    "softmax over the queries": (lambda: with_attention(OverQueries), {"attention axis"}),
+    "softmax over the heads": (lambda: with_attention(OverHeads), {"attention axis"}),
+    "softmax over the batch": (lambda: with_attention(OverBatch), {"attention axis", "batch independence"}),
+    "strips instead of patches": (lambda: with_part("patch_embed", Reshaped(2, 3, 16)), {"patch order"}),
+    "patches down the columns": (lambda: with_part("patch_embed", Transposed(2, 3, 16)), {"patch order"}),
+    "no positions": (lambda: vit(pos_embed="none"), {"positions"}),
+    "hook under fused attention": (with_silent_hook, {"hooks"}),
+    "large head": (with_large_head, {"first loss"}),
+    "unused parameters": (with_unused_block, {"gradients"}),
+    "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch"}),
+    "times zero": (lambda: with_part("norm", TimesZero()), {"gradients"}),
+    "no_grad": (lambda: with_class(NoGrad), {"gradients", "one batch"}),
+    "images mixed": (lambda: with_class(MixesTheBatch), {"batch independence"}),
+    "dropout in eval": (lambda: with_class(DropsInEval), {"eval mode"}),
+    "another eval": (lambda: with_class(ScalesInEval), {"eval mode"}),
+    "blind": (Blind, {"one batch", "input"}),
+}
+
+
+@pytest.mark.parametrize("bug", OF_A_MODEL)
+def test_a_bug_of_a_model_is_found_by_name(bug):
+    model, checks = OF_A_MODEL[bug]
+    assert names(vl.doctor(model(), IMAGES, LABELS)) == checks
+
+
+def test_twelve_patches_are_few():
+    assert names(vl.doctor(vit(img_size=(6, 8)), IMAGES[:, :, :6], LABELS)) == {"patch size"}
+
+
+# --- bugs of a run ------------------------------------------------------------------------------------------------
+
+
+def flip_all_or_none(images):
+    return images.flip(-1) if torch.rand(()) < 0.5 else images
+
+
+def along_one_line(pos_embed, new_grid):
+    patches = F.interpolate(pos_embed[:, 1:].mT, size=new_grid[0] * new_grid[1], mode="linear").mT
+    return torch.cat([pos_embed[:, :1], patches], dim=1)
+
+
+def with_cls_among_the_patches(pos_embed, new_grid):
+    return F.interpolate(pos_embed.mT, size=1 + new_grid[0] * new_grid[1], mode="linear").mT
+
+
+def exchanged_sides(pos_embed, new_grid):
+    return vl.resample_pos_embed(pos_embed, (new_grid[1], new_grid[0]))
+
+
+def as_it_is(pos_embed, new_grid):
+    return pos_embed
+
+
+def evaluate_with(**normalisation):
+    return lambda model: model.eval()(vl.normalize(pictures(1), **normalisation))
+
+
+OF_A_RUN = {
+    "coupled weight decay": ({"recipe": vl.Recipe(optimizer="adam", weight_decay=0.05)}, {"weight decay"}),
+    "model.eval() forgotten": ({"evaluate": lambda model: model(IMAGES)}, {"test mode"}),
+    "not normalised at test time": ({"evaluate": lambda model: model.eval()(RAW)}, {"test normalisation"}),
+    "another mean": ({"evaluate": evaluate_with(mean=0.0)}, {"test normalisation"}),
+    "another std": ({"evaluate": evaluate_with(std=0.25)}, {"test normalisation"}),
+    "augmentation drawn once a batch": ({"augment": flip_all_or_none}, {"augmentation"}),
+    "1-D interpolation": ({"resample": along_one_line}, {"resampling"}),
+    "1-D interpolation, CLS too": ({"resample": with_cls_among_the_patches}, {"resampling"}),
+    "height and width exchanged": ({"resample": exchanged_sides}, {"resampling"}),
+    "not resampled": ({"resample": as_it_is}, {"resampling"}),
+}
+
+
+@pytest.mark.parametrize("bug", OF_A_RUN)
+def test_a_bug_of_a_run_is_found_by_name(bug):
+    given, checks = OF_A_RUN[bug]
+    assert names(vl.doctor(vit(), IMAGES, LABELS, **given)) == checks
+
+
+class ByColour(nn.Module):
+    """Has learned red, green and blue: the logits are the image's mean colour."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(10.0))
+
+    def forward(self, images):
+        return self.scale * images.mean((2, 3))
+
+
+def coloured() -> tuple[torch.Tensor, torch.Tensor]:
+    labels = torch.arange(63) % 3
+    return IMAGES[:63] + 0.5 * F.one_hot(labels, 3)[:, :, None, None], labels
+
+
+def test_a_trained_model_tells_bgr():
+    images, labels = coloured()
+    assert names(vl.doctor(ByColour(), images, labels)) == {"positions"}  # of which it needs none
+    found = names(vl.doctor(ByColour(), images.flip(1), labels))
+    assert found == {"positions", "channels", "first loss", "one batch"}  # its one parameter cannot mend that
+
+
+def test_a_trained_model_tells_patches_flattened_with_rows_and_columns_exchanged():
+    """What happens to weights that were learned on "(p1 p2 c)" in a model that flattens as "(p2 p1 c)"."""
+    model = vit(patch_embed="linear", global_pool="avg")
+    adam = torch.optim.AdamW(model.parameters(), 5e-3)
+    for _ in range(60):
+        loss = F.cross_entropy(model(IMAGES), LABELS)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+    assert vl.doctor(model, IMAGES, LABELS, recipe=vl.Recipe(lr=0.05)) == []  # which is for new models
+    sure = copy.deepcopy(model)
+    sure.head.weight.data *= 100  # no image that it knows has a gradient
+    assert vl.doctor(sure, IMAGES, LABELS) == []
+    weight = rearrange(model.patch_embed.proj.weight.data, "d (p q c) -> d (q p c)", p=2, q=2)
+    model.patch_embed.proj.weight.data = weight.contiguous()
+    assert names(vl.doctor(model, IMAGES, LABELS)) == {"patch order", "first loss"}
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 255), (-3, 1), (-0.01, 0.01)], ids=str)
+def test_images_that_are_not_standardised_are_found(low, high):
+    assert "images" in names(vl.doctor(vit(), low + (high - low) * RAW, LABELS))
+
+
+@pytest.mark.parametrize("name", ["plain", "drawn10", "finetune"])
+def test_ten_times_the_learning_rate_is_found(name):
+    recipe = vl.RECIPES[name]
+    (finding,) = vl.doctor(*preset(name), recipe=replace(recipe, lr=10 * recipe.lr))
+    assert finding.check == "learning rate"
+    assert ("warm-up" in finding.says and "warm-up" in finding.fix) == (recipe.warmup == 0)
+
+
+# --- no bugs ------------------------------------------------------------------------------------------------------
+
+
+def each_its_own(images):
+    return torch.where(torch.rand(len(images), 1, 1, 1) < 0.5, images.flip(-1), images)
+
+
+HEALTHY_RUN = {
+    "recipe": vl.Recipe(),
+    "evaluate": lambda model: vl.evaluate(model, pictures(1), LABELS),
+    "augment": each_its_own,
+    "resample": vl.resample_pos_embed,
+}
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.weekly) for seed in (1, 2))])
+@pytest.mark.parametrize("name", vl.RECIPES)
+def test_the_presets_are_healthy(name, seed):
+    assert vl.doctor(*preset(name, seed), recipe=vl.RECIPES[name]) == []
+
+
+@pytest.mark.parametrize("name", vl.list_pretrained())
+def test_the_books_models_are_healthy(name):
+    model, card = vl.load_pretrained(name)
+    data = card["recipe"]["data"]
+    if data == "cifar10" and find_cifar10() is None:
+        pytest.skip("no CIFAR-10 here")
+    test = vl.load_dataset(data, "test")
+    some = torch.randperm(len(test), generator=torch.Generator().manual_seed(0))[:32]
+    assert vl.doctor(model, vl.normalize(test.images[some]), test.labels[some]) == []
+
+
+PARTS = [
+    {"global_pool": "avg", "depth": 1},
+    {"pos_embed": "relative"},
+    {"pos_embed": "sincos2d", "patch_embed": "linear"},
+    {"pos_embed": "learned2d", "patch_embed": "overlap"},
+    {"patch_embed": "stem", "head": "mlp"},
+    {"patch_embed": "hybrid"},
+    {"norm_order": "post"},
+    {"attention": "axial"},
+    {"attention": "axial", "pos_embed": "relative"},
+    {"pos_at": "every"},
+    {"pos_at": "shared", "pos_embed": "sincos2d"},
+    {"drop_rate": 0.1, "attn_drop_rate": 0.1, "drop_path_rate": 0.1, "mask_token": True},
+    {"img_size": (8, 16), "layer_scale": 0.1, "num_heads": 1},
+]
+
+
+@pytest.mark.parametrize("changes", PARTS, ids=lambda changes: ", ".join(map(str, changes.values())))
+def test_every_part_of_the_model_is_healthy(changes):
+    images = IMAGES.repeat(1, 1, 1, 2) if "img_size" in changes else IMAGES
+    assert vl.doctor(vit(**changes), images, LABELS) == []
+
+
+def test_a_healthy_run_has_no_finding():
+    for seed in range(3):
+        assert vl.doctor(vit(seed), IMAGES, LABELS, **HEALTHY_RUN) == []
+
+
+def test_two_odd_pictures_say_little_of_the_normalisation():
+    odd = vl.normalize(RAW[:2] * torch.tensor([1.0, 0.2]).view(2, 1, 1, 1))
+    assert vl.doctor(vit(), IMAGES, LABELS, evaluate=lambda model: model.eval()(odd)) == []
+
+
+def test_no_augmentation_is_healthy():
+    assert vl.doctor(vit(), IMAGES, LABELS, augment=lambda images: images) == []
+
+
+def test_what_starts_at_zero_is_healthy():
+    model = vit()
+    for p in (model.head.weight, model.pos_embed.weight):
+        nn.init.zeros_(p)
+    assert vl.doctor(model, IMAGES, LABELS) == []
+
+
+def test_written_out_attention_is_healthy():
+    assert vl.doctor(with_attention(Written), IMAGES, LABELS) == []
+
+
+OTHERS = {
+    "a ResNet": lambda: vl.build_model(vl.ResNetConfig(8, num_classes=4, widths=(32, 64, 128))),
+    "a narrow ResNet": lambda: vl.build_model(
+        vl.ResNetConfig(8, num_classes=4, widths=(32, 64), depths=(1, 1), stem_stride=1, num_groups=2)
+    ),
+    "a new head on a frozen model": lambda: vl.replace_head(vit().requires_grad_(False), 4, zero=False),
+    "batch norm": lambda: nn.Sequential(
+        *(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()),
+        *(nn.Conv2d(16, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.Dropout(0.1)),
+        *(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 4)),
+    ),
+    "an MLP": lambda: nn.Sequential(nn.Flatten(), nn.Linear(192, 32), nn.ReLU(), nn.Linear(32, 4)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_models_are_healthy(name):
+    for seed in range(3):
+        torch.manual_seed(seed)
+        assert vl.doctor(OTHERS[name](), IMAGES, LABELS, **HEALTHY_RUN) == []
+
+
+def test_timms_model_is_healthy_and_its_hook_is_not(timm):
+    torch.manual_seed(0)
+    model = timm.models.vision_transformer.VisionTransformer(
+        img_size=8, patch_size=2, num_classes=4, embed_dim=16, depth=2, num_heads=2, mlp_ratio=2.0
+    )
+    assert vl.doctor(model, IMAGES, LABELS) == []
+    model.blocks[1].attn.attn_drop.register_forward_hook(lambda *_: None)
+    (finding,) = vl.doctor(model, IMAGES, LABELS)
+    assert finding.check == "hooks" and "blocks.1.attn.attn_drop" in finding.says
+
+
+# --- manners ------------------------------------------------------------------------------------------------------
+
+
+def test_everything_is_left_as_it_was_found():
+    model, seen = vit(drop_rate=0.1), []
+    model.blocks[0].eval()
+    F.cross_entropy(model(IMAGES), LABELS).backward()
+    model.blocks[0].register_forward_hook(lambda *_: seen.append(1))
+    before, gradients = copy.deepcopy(model), [p.grad.clone() for p in model.parameters()]
+    state = torch.get_rng_state()
+    first = vl.doctor(model, IMAGES, LABELS, **HEALTHY_RUN)
+    assert first == vl.doctor(model, IMAGES, LABELS, **HEALTHY_RUN) == []
+    assert torch.equal(torch.get_rng_state(), state)
+    assert [m.training for m in model.modules()] == [m.training for m in before.modules()]
+    for p, q, gradient in zip(model.parameters(), before.parameters(), gradients, strict=True):
+        assert torch.equal(p, q) and torch.equal(p.grad, gradient)
+    assert seen == [] and len(model.blocks[0]._forward_hooks) == 1
+
+
+def test_sorted_labels_and_rare_classes_are_no_matter():
+    order = LABELS.repeat(4).argsort(stable=True)  # the first 64 have one label
+    assert vl.doctor(vit(), IMAGES.repeat(4, 1, 1, 1)[order], LABELS.repeat(4)[order]) == []
+    rare = torch.cat([torch.arange(0, 64, 4), torch.tensor([1, 2])])  # 16 of one class, 1 of two others
+    assert vl.doctor(vit(), IMAGES[rare], LABELS[rare]) == []
+
+
+def test_it_says_the_same_twice():
+    said = []
+    for seed in range(2):
+        model = with_class(DropsInEval)
+        torch.manual_seed(seed)
+        said.append(vl.doctor(model, IMAGES, LABELS))
+    assert said[0] == said[1] != []
+
+
+def test_it_works_where_gradients_are_off():
+    with torch.no_grad():
+        assert vl.doctor(vit(), IMAGES, LABELS) == []
+
+
+def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsys):
+    findings = vl.doctor(vit(pos_embed="none"), IMAGES, LABELS, resample=along_one_line)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [*map(str, findings), "findings: 2 (not given: recipe, evaluate, augment)"]
+    assert lines[0] == (
+        "positions: the logits do not change when the patches change places; add position embeddings to the tokens"
+    )
+    vl.doctor(vit(), IMAGES, LABELS, **HEALTHY_RUN)
+    assert capsys.readouterr().out == "findings: 0\n"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"model": "vit"}, "model must be a Module, got 'vit'"),
+        ({"model": vit().requires_grad_(False)}, "model.requires_grad_"),
+        ({"images": RAW.numpy()}, "expected images of shape"),
+        ({"images": (255 * RAW).to(torch.uint8)}, "use vl.normalize"),
+        ({"labels": LABELS[:3]}, r"labels"),
+        ({"labels": LABELS.float()}, "labels"),
+        ({"labels": LABELS.tolist()}, "labels"),
+        ({"images": IMAGES[:8], "labels": LABELS[:8]}, "expected at least 16 images, got 8"),
+        ({"labels": 0 * LABELS}, "two classes or more, got class 0 only"),
+        ({"labels": LABELS + 1}, r"expected labels in \[0, 4\), got 1 to 4"),
+        ({"model": nn.Conv2d(3, 4, 1)}, r"expected logits \(64, K\) from the model, got \(64, 4, 8, 8\)"),
+        ({"model": vit(num_classes=0)}, r"got num_classes 0; vl.replace_head\(model, K\)"),
+        (
+            {"model": vl.MaskedPatchModel(replace(TINY, num_classes=0, mask_token=True), 8)},
+            r"a model of images alone, got.*missing 3 required.*vl.replace_head\(model.encoder, K\)",
+        ),
+        ({"evaluate": lambda model: None}, "evaluate never called the model"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else ", ".join(value),
+)
+def test_bad_arguments_are_refused(given, words):
+    arguments = {"model": vit(), "images": IMAGES, "labels": LABELS} | given
+    with pytest.raises(ValueError, match=words):
+        vl.doctor(**arguments)
+
+
+@pytest.mark.errors
+def test_a_model_that_keeps_tensors_is_refused():
+    model = vit()
+    model.kept = model.head.weight * 2
+    with pytest.raises(ValueError, match="cannot be copied.*keep no tensor"):
+        vl.doctor(model, IMAGES, LABELS)
+
+
+def test_a_step_down_is_no_longer_than_its_rate():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
+    case = Case(model, 100 * torch.rand(8, 3, 2, 2), torch.arange(8) % 3, [])
+    before = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
+    list(case.descend(model, torch.optim.SGD(model.parameters(), lr=9.0), [0.5]))
+    after = torch.cat([p.detach().flatten() for p in model.parameters()])
+    assert (after - before).norm().item() == pytest.approx(
+        0.5, rel=1e-4
+    )  # the gradient's norm is clipped to 1
+
+
+@pytest.mark.parametrize(("n", "found"), [(40, True), (5, False)])
+def test_another_normalisation_needs_images_enough_to_show(n, found):
+    """Images whose means differ among themselves by 0.5, and by 0.8 in the test: a matter of how many there are."""
+    g = torch.Generator().manual_seed(0)
+
+    def images(mean):
+        return torch.randn(n, 3, 16, 16, generator=g) + mean + 0.5 * torch.randn(n, 1, 1, 1, generator=g)
+
+    case = Case(nn.Identity(), images(0.0), torch.zeros(n), [])
+    test = images(0.8)
+    assert [f.check for f in evaluation(case, lambda model: model.eval()(test))] == [
+        "test normalisation"
+    ] * found

@@ -1,0 +1,478 @@
+"""The runner: in which order it runs, what it refuses, and what it does beside other runners and after being killed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from filelock import FileLock
+from toys import DATA, VARIANTS, calls, only, row, run_toy, toy
+from tqdm import tqdm
+
+from vitlib.data.dataset import load_dataset
+from vitlib.evidence import read_json, write_json
+from vitworkshop.cli import main
+from vitworkshop.studies import runner, work
+from vitworkshop.studies.registry import STUDIES, folders
+from vitworkshop.studies.runner import make_plans, run_plans, run_study
+from vitworkshop.studies.study import QUICK
+
+ROOT = Path(__file__).resolve().parents[2]
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
+
+
+@pytest.fixture
+def one(monkeypatch):
+    """The study `stems` is a toy."""
+    monkeypatch.setitem(STUDIES, "stems", toy())
+
+
+@pytest.fixture
+def two():
+    """All studies there are: two toys, the second in the paper, the first not."""
+    with only(ours=toy(source="not in the paper", seeds=(5,)), papers=toy(seeds=(0, 1))):
+        yield
+
+
+def run(out, **more):
+    return run_study("stems", DATA, out=out, **{"seeds": (0, 1), "progress": False, **more})
+
+
+# --------------------------------------------------------------------------------------------- order, budget, words
+
+
+def test_every_first_seed_comes_before_any_second_in_all_studies(tmp_path, two):
+    order = []
+
+    def note(study, variant, seed, job):
+        order.append((job.out.name, variant, seed))
+        return run_toy(study, variant, seed, job)
+
+    for name, study in STUDIES.items():
+        STUDIES[name] = replace(study, run=note)
+    plans = make_plans(folders(None, tmp_path), lambda _: DATA)
+    results = run_plans(plans, progress=False)
+    assert order == [
+        *[("study-papers", variant, 0) for variant in VARIANTS],
+        *[("study-ours", variant, 5) for variant in VARIANTS],
+        *[("study-papers", variant, 1) for variant in VARIANTS],
+    ]
+    assert list(results) == ["papers", "ours"] and all(result["finished"] for result in results.values())
+    assert (tmp_path / "study-ours" / "ours.json").exists()
+
+
+def test_data_are_read_and_divided_once_for_all_studies(tmp_path, two):
+    STUDIES.update(third=toy(holdout=True), fourth=toy(holdout=True, n_train=15))
+    read = []
+    plans = {
+        plan.name: plan.job
+        for plan in make_plans(folders(None, tmp_path), lambda kind: (read.append(kind), DATA)[1])
+    }
+    assert read == ["auto"] and plans["ours"].data is plans["papers"].data is DATA
+    assert len(plans["third"].data) == 18 and len(plans["fourth"].data) == 13  # a tenth of all is held out
+    assert len(plans["fourth"].val) == 2
+
+
+def test_a_budget_stops_between_runs_and_the_same_call_goes_on(tmp_path, one, monkeypatch):
+    def slow(study, variant, seed, job):
+        assert job.left > 0
+        monkeypatch.setattr(work.time, "time", lambda: 1e12)  # the time is over when this run is
+        return run_toy(study, variant, seed, job)
+
+    monkeypatch.setitem(STUDIES, "stems", toy(run=slow))
+    first = run(tmp_path, budget_minutes=5.0)
+    assert calls(tmp_path) == [("a", 0)] and not first["finished"] and len(first["runs"]) == 1
+    monkeypatch.undo()
+    monkeypatch.setitem(STUDIES, "stems", toy())
+    last = run(tmp_path)
+    assert calls(tmp_path) == [("a", 0), ("b", 0), ("a", 1), ("b", 1)] and last["finished"]
+    assert run(tmp_path) == last and len(calls(tmp_path)) == 4
+
+
+def test_a_run_that_stops_in_the_middle_is_not_kept(tmp_path, one, monkeypatch):
+    monkeypatch.setitem(STUDIES, "stems", toy(run=lambda *args: None))
+    result = run(tmp_path)
+    assert result["runs"] == [] and not list(tmp_path.glob("*/rows.json"))
+
+
+def test_a_run_that_diverges_does_not_keep_the_others_from_running(tmp_path, one, monkeypatch):
+    def diverge(study, variant, seed, job):
+        if variant == "a":
+            raise FloatingPointError("the loss became nan")
+        return run_toy(study, variant, seed, job)
+
+    monkeypatch.setitem(STUDIES, "stems", toy(run=diverge))
+    with pytest.raises(FloatingPointError, match="stems: a, seed 0: the loss became nan; stems: a, seed 1"):
+        run(tmp_path)
+    result = read_json(tmp_path / "stems.json", "")
+    assert [(one["variant"], one["seed"]) for one in result["runs"]] == [("b", 0), ("b", 1)]
+
+
+def test_a_kept_run_is_small(tmp_path):
+    """Twelve epochs take three kilobytes, so a hundred take less than thirty."""
+    for path in (ROOT / "vitlib" / "results").glob("*.json"):
+        if path.stem in STUDIES:
+            for one in read_json(path, "")["runs"]:
+                epochs = max(1, len(one.get("epochs", ())))
+                assert len(json.dumps(one, indent=1)) < 1000 + 300 * epochs
+
+
+def test_progress_is_a_line_a_run_and_a_bar_on_a_terminal(tmp_path, one, monkeypatch, capsys):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # a notebook shows bars, too
+    screen = Terminal()
+    with contextlib.redirect_stderr(screen):
+        run(tmp_path, progress=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "stems: a, seed 0: 9.70% (1 of 4 runs)" and len(lines) == 4
+    assert "stems: 100%" in screen.getvalue() and "4/4" in screen.getvalue()
+    with contextlib.redirect_stderr(io.StringIO()) as file:  # no terminal, no bar
+        run(tmp_path / "two", progress=True)
+        run(tmp_path / "three", progress=False)
+    assert file.getvalue() == "" and len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_lines_stand_above_the_bars():
+    """On one terminal: each bar is taken away before a line, and shown again after it."""
+    screen = io.StringIO()
+    with contextlib.redirect_stderr(screen), tqdm(total=2, desc="bar", ncols=30) as bar:
+        screen.truncate(0)
+        with contextlib.redirect_stdout(runner._Above(bar, screen)):
+            print("a", "line")
+    shown = screen.getvalue().replace("\0", "").split("\n")[0].split("\r")
+    assert shown[-1] == "a line" and not "".join(shown[:-1]).strip()
+    assert screen.getvalue().count("a line\n") == 1 and "bar:   0%" in screen.getvalue().split("a line\n")[1]
+
+
+def test_going_on_from_a_folder_of_results(tmp_path, one, capsys):
+    run(tmp_path / "theirs")
+    result = run(tmp_path / "ours", start_from=tmp_path / "theirs", seeds=(1, 2), progress=True)
+    assert calls(tmp_path / "ours") == [("a", 2), ("b", 2)] and len(result["runs"]) == 6
+    assert "4 of 4 runs in" in capsys.readouterr().out
+    assert len(run(tmp_path / "ours", seeds=(1,))["runs"]) == 6  # they stay
+
+
+# ------------------------------------------------------------------------------------------- beside other runners
+
+
+def test_what_another_runner_has_in_hand_is_left_to_it_and_waited_for(tmp_path, one, monkeypatch, capsys):
+    """It finishes one run, and dies with the other."""
+    monkeypatch.setattr(work, "WAIT", 0.05)
+    about = make_plans({"stems": tmp_path}, lambda _: DATA, seeds=(0,))[0].about("a")
+    locks = {name: FileLock(tmp_path / f"{name}-s0" / ".lock", thread_local=False) for name in VARIANTS}
+    for name, lock in locks.items():
+        (tmp_path / f"{name}-s0").mkdir()
+        lock.acquire()
+
+    def other():
+        while calls(tmp_path) != [("a", 1), ("b", 1)]:
+            time.sleep(0.02)
+        write_json(tmp_path / "a-s0" / "rows.json", {"about": about, "rows": [row("a", 0, 0.5)]})
+        for lock in locks.values():
+            lock.release()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    result = run(tmp_path, progress=True)
+    thread.join()
+    assert calls(tmp_path) == [("a", 1), ("b", 1), ("b", 0)]
+    assert result["finished"] and result["runs"][0]["final"] == {"val_accuracy": 0.5}
+    assert "waiting for 2 runs that another runner has in hand" in capsys.readouterr().out
+
+
+def test_a_budget_ends_the_waiting(tmp_path, one):
+    (tmp_path / "a-s0").mkdir()
+    with FileLock(tmp_path / "a-s0" / ".lock"):
+        result = run(tmp_path, seeds=(0,), budget_minutes=0.01)
+    assert not result["finished"] and calls(tmp_path) == [("b", 0)]
+
+
+def test_results_hold_what_another_runner_finished_meanwhile(tmp_path, one, monkeypatch):
+    """Here with another seed."""
+    about = make_plans({"stems": tmp_path}, lambda _: DATA)[0].about("b")
+
+    def beside(study, variant, seed, job):
+        write_json(tmp_path / "b-s7" / "rows.json", {"about": about, "rows": [row("b", 7)]})
+        return run_toy(study, variant, seed, job)
+
+    monkeypatch.setitem(STUDIES, "stems", toy(run=beside))
+    result = run(tmp_path, seeds=(0,))
+    assert [(one["variant"], one["seed"]) for one in result["runs"]] == [("a", 0), ("b", 0), ("b", 7)]
+
+
+BESIDE = """
+import sys, time
+from pathlib import Path
+import toys
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.runner import run_study
+
+def slow(study, variant, seed, job):
+    time.sleep(0.1)
+    return toys.run_toy(study, variant, seed, job)
+
+STUDIES["stems"] = toys.toy(run=slow, variants={name: {} for name in "abcdef"}, claims=())
+me, out = sys.argv[1], Path(sys.argv[2])
+(out / f"ready-{me}").touch()
+while len(list(out.glob("ready-*"))) < 2:
+    time.sleep(0.01)
+result = run_study("stems", toys.DATA, out=out, seeds=(0, 1), progress=False)
+print(result["finished"], len(result["runs"]))
+"""
+
+
+def start(code: str, *words: object, **more) -> subprocess.Popen:
+    """A Python of its own, with one thread, that finds vitlib and the tests."""
+    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **paths}, **more)
+
+
+@pytest.mark.slow
+def test_two_runners_on_one_folder_do_every_run_once(tmp_path):
+    both = [start(BESIDE, me, tmp_path) for me in (1, 2)]
+    said = [process.communicate(timeout=500)[0] for process in both]
+    assert said == ["True 12\n"] * 2
+    assert sorted(calls(tmp_path)) == sorted((variant, seed) for seed in (0, 1) for variant in "abcdef")
+    result = read_json(tmp_path / "stems.json", "")
+    assert result["finished"] and len(result["runs"]) == 12
+
+
+# ------------------------------------------------------------------------------------------------- killed runners
+
+TINY = {
+    "epochs": 2,
+    "batch_size": 8,
+    "model.embed_dim": 12,
+    "model.depth": 1,
+    "model.patch_size": 8,
+}
+# trains as below, but hangs at some moment, and says so
+KILLED = """
+import sys, time
+import torch
+import test_runner
+from vitworkshop.studies import plan, work
+from vitlib.train import loop
+
+moment, out = sys.argv[1:]
+
+def hang(*args):
+    print("now", flush=True)
+    time.sleep(3600)
+
+if moment == "in the middle of a run":
+    loop.CHECKPOINT_SECONDS, step = 0.0, loop.Trainer.train_step
+
+    def train_step(self, index):
+        if self.recipe.model.patch_embed == "overlap" and self.step == 6:
+            hang()
+        step(self, index)
+
+    loop.Trainer.train_step = train_step
+elif moment == "before a run is kept":
+    work.write_json = hang
+else:
+    write = plan.write_json
+    plan.write_json = lambda path, result: hang() if result["runs"] else write(path, result)
+test_runner.train(out)
+"""
+
+
+def train(out, **more) -> dict:
+    """A study that trains."""
+    torch.set_num_threads(1)
+    data = load_dataset("drawn10", n=40)
+    return run_study(
+        "stems", data, n_val=8, seeds=(0,), out=out, device="cpu", progress=False, **{**TINY, **more}
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> tuple[dict, Path]:
+    """The study, never interrupted, and its folder."""
+    before, folder = torch.get_num_threads(), tmp_path_factory.mktemp("whole")
+    yield train(folder), folder
+    torch.set_num_threads(before)
+
+
+def without_clock(result: dict) -> list[dict]:
+    """The runs without the times they took."""
+    clock = ("seconds", "images_per_s")
+    return [
+        {key: value for key, value in run.items() if key not in (*clock, "epochs")}
+        | {"epochs": [{k: v for k, v in epoch.items() if k not in clock} for epoch in run["epochs"]]}
+        for run in result["runs"]
+    ]
+
+
+@POSIX
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moment", "kept"),
+    [("in the middle of a run", 1), ("before a run is kept", 0), ("before the results are written", 1)],
+)
+def test_a_killed_runner_loses_and_repeats_nothing(tmp_path, whole, moment, kept):
+    process = start(KILLED, moment, tmp_path)
+    assert process.stdout.readline() == "now\n"
+    process.kill()
+    process.wait()
+    finished = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.glob("*/rows.json")}
+    logs = {path: read_json(path, "") for path in tmp_path.glob("*/log.json")}
+    assert len(finished) == kept and len(logs) == (2 if moment == "in the middle of a run" else 1)
+    result = train(tmp_path)
+    assert without_clock(result) == without_clock(whole[0]) and result["finished"]
+    assert result["verdicts"] == whole[0]["verdicts"] and result["summary"] == whole[0]["summary"]
+    for path, before in finished.items():
+        assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    for path, log in logs.items():  # every epoch that was done is done once, its clock tells
+        assert read_json(path, "")["epochs"][: len(log["epochs"])] == log["epochs"]
+    for path in whole[1].glob("*/checkpoint.pt"):
+        there = torch.load(path)["model"]
+        here = torch.load(tmp_path / path.relative_to(whole[1]))["model"]
+        assert all(torch.equal(here[name], value) for name, value in there.items())
+
+
+def hang(study, variant, seed, job):
+    (job.out / f"began-{variant}").touch()
+    time.sleep(3600)
+
+
+def die(study, variant, seed, job):
+    os._exit(9)
+
+
+ORPHANS = """
+import sys
+import test_runner, toys
+from vitworkshop.studies.registry import STUDIES
+
+if __name__ == "__main__":
+    STUDIES["stems"] = toys.toy(run=test_runner.hang)
+    test_runner.run(sys.argv[1], jobs=2)
+"""
+
+
+@POSIX
+@pytest.mark.slow
+def test_a_killed_runner_takes_its_processes_along(tmp_path):
+    process = start(ORPHANS, tmp_path)
+    while len(list(tmp_path.glob("began-*"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    for variant in VARIANTS:
+        FileLock(tmp_path / f"{variant}-s0" / ".lock").acquire(timeout=300)
+
+
+@pytest.mark.slow
+def test_a_killed_process_of_the_pool_is_told(tmp_path, one, monkeypatch):
+    monkeypatch.setitem(STUDIES, "stems", toy(run=die))
+    with pytest.raises(ChildProcessError, match="killed in the middle .* goes on, with --jobs below 2"):
+        run(tmp_path, jobs=2)
+
+
+# ------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"jobs": 0}, "expected jobs from 1 to 64, got 0"),
+        ({"jobs": 1.5}, "expected jobs from 1 to 64, got 1.5"),
+        ({"budget_minutes": 0}, "budget_minutes must be above 0, got 0; leave it out to run to the end"),
+        ({"budget_minutes": -1.0}, "above 0, got -1.0"),
+        ({"budget_minutes": float("nan")}, "above 0, got nan"),
+        ({"seeds": ()}, "one or more different numbers"),
+        ({"seeds": (1, 1)}, r"got \(1, 1\)"),
+        ({"seeds": (-1,)}, "expected seeds from 0 to 4294967295, got -1"),
+        ({"seeds": (0.5,)}, "expected seeds from 0 to 4294967295, got 0.5"),
+        ({"start_from": "nowhere"}, "there is no folder nowhere to start from; 'results' takes"),
+    ],
+)
+def test_refusals_leave_what_is_finished(tmp_path, one, more, message):
+    run(tmp_path, seeds=(0,))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, **more)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["stem"], "unknown study 'stem'; choose one of"),
+        ([], "name one study, or give --all"),
+        (["stems", "--all"], "name one study, or give --all"),
+        (["stems", "--jobs", "0"], "expected jobs from 1 to 64, got 0"),
+        (["stems", "--budget-minutes", "0"], "budget_minutes must be above 0, got 0.0"),
+        (["stems", "--budget-minutes", "-3"], "--budget-minutes must be in [0, inf), got -3.0"),
+        (["stems", "--seeds", "-1"], "expected seeds from 0"),
+        (["stems", "--seeds", "2", "2"], "seeds must be one or more different numbers, got (2, 2)"),
+        (["stems", "--from", "nowhere"], "there is no folder nowhere"),
+        (["stems", "--set", "epochs=3"], "follows no recipe"),
+        (["positions"], "holds the study 'stems'; give 'positions' a folder of its own with --out"),
+        (["stems", "--limit", "10"], "was made otherwise (data_checksum was"),
+    ],
+)
+def test_the_command_line_refuses_in_one_line(tmp_path, one, capsys, words, message):
+    usual = ["--out", str(tmp_path), "--data", "drawn10"]
+    assert main(["study", "run", "stems", *usual, "--limit", "20", "--seeds", "0"]) == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    capsys.readouterr()
+    assert main(["study", "run", *words, *usual, *([] if "--limit" in words else ["--limit", "20"])]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("words", [["--scale", "half"], ["--jobs", "two"], ["--seeds", "x"]])
+def test_words_that_are_no_numbers_exit_2(tmp_path, capsys, words):
+    with pytest.raises(SystemExit) as stop:
+        main(["study", "run", "stems", "--out", str(tmp_path), *words])
+    assert stop.value.code == 2 and "invalid" in capsys.readouterr().err
+
+
+def test_all_studies_from_the_command_line(tmp_path, two, capsys):
+    words = ["study", "run", "--all", "--data", "drawn10", "--limit", "20", "--out", str(tmp_path)]
+    assert main([*words, "--budget-minutes", "1e-9"]) == 0
+    said = capsys.readouterr().out
+    assert "| b is ahead | Table 1 |  | not run yet |  | papers |" in said
+    assert "the budget is used up; the same command goes on" in said
+    assert main([*words, "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "b against a: +0.1 ± 0.0 points" in said and "used up" not in said
+    assert main(["study", "board", "--out", str(tmp_path)]) == 0
+    assert "b against a: +0.1 ± 0.0 points" in capsys.readouterr().out
+
+
+def test_a_scale_changes_what_the_study_says_and_the_caller_has_the_last_word(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "pick_precision", lambda *_: "picked")
+    base = replace(QUICK, precision="auto")
+    with only(ours=toy(base=base, full={"epochs": 7, "precision": "bf16"})):
+
+        def header(**how):
+            (plan,) = make_plans({"ours": tmp_path}, lambda _: DATA, **how)
+            return plan.header["base"]["epochs"], plan.header["precision"]
+
+        assert header() == (base.epochs, "picked")
+        assert header(scale="full") == (7, "bf16")
+        assert header(scale="full", changes={"epochs": 2, "precision": "fp32"}) == (2, "fp32")

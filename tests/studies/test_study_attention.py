@@ -1,0 +1,71 @@
+"""The study of how far and how evenly heads look: its measures beside slow ones, a tiny run."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib.data.dataset import Dataset
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.device import derive_seed
+from vitworkshop.studies import attention_reach
+from vitworkshop.studies.attention_reach import UNTRAINED, reach
+from vitworkshop.studies.runner import run_study
+
+TINY = {"batch_size": 8, "model.embed_dim": 12, "model.depth": 2, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    images, labels = load_drawn10("train", n=36)
+    return Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
+
+
+def test_measures_beside_slow_ones(data, monkeypatch):
+    """Loops over images, queries and keys; batches of unequal size count as their images."""
+    torch.manual_seed(0)
+    cfg = vl.ViTConfig(img_size=32, patch_size=16, embed_dim=12, depth=2, num_heads=3, init_std=0.3)
+    model = vl.VisionTransformer(cfg).eval()
+    monkeypatch.setattr(attention_reach, "IMAGES", 7)
+    monkeypatch.setattr(attention_reach, "BATCH", 5)
+    found = reach(model, data)
+    maps = model.attention_maps(vl.normalize(data.images[:7]))  # (L, B, h, T, T)
+    bits, pixels = torch.zeros(2, 3), torch.zeros(2, 3)
+    for layer, image, head in torch.cartesian_prod(
+        torch.arange(2), torch.arange(7), torch.arange(3)
+    ).tolist():
+        for query, row in enumerate(maps[layer, image, head].tolist()):
+            bits[layer, head] -= sum(p * math.log2(p) for p in row) / 5 / 7
+            if query:
+                here, keys = divmod(query - 1, 2), [divmod(j, 2) for j in range(4)]
+                far = sum(p * 16 * math.dist(here, key) for p, key in zip(row[1:], keys, strict=True))
+                pixels[layer, head] += far / sum(row[1:]) / 4 / 7
+    shares = bits / math.log2(5)
+    wanted = {"entropy": shares.mean(), "rise": pixels[1].mean() - pixels[0].mean()}
+    wanted |= {"spread": pixels[0].max() - pixels[0].min(), "entropy_1": shares[1].mean()}
+    wanted |= {"distance_0": pixels[0].mean(), "distance_1_2": pixels[1, 2]}
+    for name, value in wanted.items():
+        assert found[name] == pytest.approx(value.item(), abs=2e-4), name
+    assert found["entropy"] < 0.999  # there is something to measure
+    assert len(found) == 3 + 2 * 2 + 2 * 3
+
+
+def test_a_tiny_study(data, tmp_path):
+    tiny = {**TINY, "epochs": 1, "seeds": (0,)}
+    result = run_study("attention-reach", data, n_val=20, out=tmp_path, progress=False, **tiny)
+    runs = {run["variant"]: run for run in result["runs"]}
+    assert result["finished"] and list(runs) == list(attention_reach.STUDY.variants)
+    lengths = {name: len(run.get("epochs", ())) for name, run in runs.items()}
+    assert all(
+        lengths[name] == (0 if name.endswith(UNTRAINED) else 1) for name in runs if "twice" not in name
+    )
+    assert lengths["patch 4, twice as long"] == 2
+    torch.manual_seed(derive_seed(0, "init"))
+    cfg = vl.recipe(attention_reach.STUDY.base, **{k: v for k, v in TINY.items() if k != "device"}).model
+    held_out = data.hold_out(20)[1]
+    assert runs["patch 4, untrained"]["final"] == reach(vl.VisionTransformer(cfg).eval(), held_out)
+    assert runs["patch 4"]["final"]["distance_0_0"] != runs["patch 4, untrained"]["final"]["distance_0_0"]
+    assert runs["patch 8"]["final"].keys() >= runs["patch 8, untrained"]["final"].keys()

@@ -1,0 +1,190 @@
+"""ViT, ResNet, hybrid and pixels as studies compare them, and the study of the size of the training set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import vitlib as vl
+from vitlib.train.recipe import recipe
+from vitworkshop.studies import compute, data_size, families, inductive_bias
+from vitworkshop.studies.families import FAMILIES, Pixels, embed, ridge, run_family
+from vitworkshop.studies.runner import STUDIES, run_study
+from vitworkshop.studies.study import Job
+
+# what makes each family tiny
+TINY = {
+    "ViT": {"model.embed_dim": 12, "model.depth": 1},
+    "ResNet": {"model.widths": [32, 32], "model.depths": [1, 1]},
+    "hybrid": {"model.embed_dim": 12, "model.depth": 1},
+}
+OURS = (data_size.STUDY, compute.STUDY, inductive_bias.STUDY)
+NOT_THE_RECIPES = ("n_train", "shuffled")
+
+
+@pytest.fixture(scope="module")
+def data() -> vl.Dataset:
+    return vl.load_dataset("drawn10", n=60)
+
+
+@pytest.mark.parametrize("study", OURS)
+@pytest.mark.parametrize("scale", ["quick", "full"])
+def test_every_variant_is_a_model_of_its_own(monkeypatch, study, scale, data):
+    """As the study's own code would train it."""
+    built = []
+
+    def train(study, variant, seed, job, look=None):
+        own = {k: v for k, v in study.variants[variant].items() if k not in NOT_THE_RECIPES}
+        built.append(recipe(study.base, **job.changes, **own))
+
+    for module in (families, compute):
+        monkeypatch.setattr(module, "train_variant", train)
+    changes = study.full if scale == "full" else {}
+    job = Job(data, data, Path("runs"), scale, changes, "cpu", None, False)
+    trained = [name for name in study.variants if not name.startswith("pixels")]
+    for name in trained:
+        assert study.run(study, name, 0, job) is None
+    shapes = {one.model for one in built}
+    with torch.device("meta"):
+        kinds = {type(vl.build_model(shape)) for shape in shapes}
+    assert kinds == {vl.VisionTransformer, vl.ResNet} and len(built) == len(trained)
+    assert {one.model.patch_embed for one in built if hasattr(one.model, "patch_embed")} == {"conv", "hybrid"}
+    if study is not compute.STUDY:
+        sides = {4, 1} if scale == "full" else {8, 2}
+        assert {getattr(shape, "patch_size", getattr(shape, "stem_stride", 0)) for shape in shapes} == sides
+
+
+@pytest.mark.parametrize("finer", [False, True])
+def test_the_families_cost_about_the_same(finer):
+    cfgs = [
+        recipe(families.BASE, **changes, **(families._FINER[name] if finer else {})).model
+        for name, changes in FAMILIES.items()
+    ]
+    macs = [vl.count_macs(cfg) for cfg in cfgs]
+    parameters = [vl.count_parameters(vl.build_model(cfg)) for cfg in cfgs]
+    assert max(macs) / min(macs) < 1.34 and max(parameters) / min(parameters) < 1.34
+    assert finer or macs == [5_531_328, 7_322_112, 6_525_632]
+    assert finer or parameters == [320_554, 267_546, 334_354]
+
+
+@given(st.integers(3, 30), st.integers(1, 8), st.integers(2, 4), st.floats(0.01, 10))
+def test_ridge_has_the_least_squares(n, width, classes, decay):
+    """Beside a least-squares solver, the decay written as rows of its own; the bias does not decay."""
+    torch.manual_seed(n)
+    x, labels = torch.randn(n, width) + 2, torch.randint(0, classes, (n,))
+    layer = ridge(x, labels, classes, decay)
+    y = 2 * nn.functional.one_hot(labels, classes).double() - 1
+    centred = x.double() - x.double().mean(0)
+    size = decay * centred.square().sum() / min(n, width)
+    rows = torch.cat([centred, size.sqrt() * torch.eye(width)])
+    weight = torch.linalg.lstsq(rows, torch.cat([y - y.mean(0), torch.zeros(width, classes)])).solution
+    expected = centred @ weight + y.mean(0)
+    torch.testing.assert_close(layer(x).double(), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_shuffled_pixels_change_nothing_for_the_pixels(data):
+    order = torch.randperm(32 * 32)
+    mixed = data.images.flatten(2)[:, :, order].unflatten(2, (32, 32))
+    plain, shuffled = (Pixels(images[:40], data.labels[:40], 10) for images in (data.images, mixed))
+    logits = [model(vl.normalize(images[40:])) for model, images in ((plain, data.images), (shuffled, mixed))]
+    torch.testing.assert_close(*logits, rtol=1e-3, atol=1e-3)
+    assert vl.evaluate(plain, data.images[:40], data.labels[:40])["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_features_are_what_the_head_reads(data, family):
+    model = vl.build_model(recipe(families.BASE, **FAMILIES[family], **TINY[family]).model).eval()
+    features = embed(model, data.images, batch_size=25)
+    torch.testing.assert_close(model.head(features), model(vl.normalize(data.images)), rtol=1e-4, atol=1e-5)
+
+
+# ------------------------------------------------------------------------------------------------- data size
+
+
+class Oracle(nn.Module):
+    """Features that are the label, in noise: what the picture's first pixel says."""
+
+    def __init__(self, noise: float) -> None:
+        super().__init__()
+        self.noise = nn.Parameter(torch.tensor(noise))
+
+    def forward_features(self, images):
+        return images
+
+    def pool(self, images):
+        hot = nn.functional.one_hot(((images[:, 0, 0, 0] + 1) * 127.5).round().long(), 10)
+        return hot + self.noise * torch.randn(len(hot), 10)
+
+
+@pytest.mark.parametrize(("noise", "low", "high"), [(0.0, 1.0, 1.0), (100.0, 0.05, 0.15)])
+def test_few_shots_read_the_features(monkeypatch, noise, low, high):
+    asked = []
+
+    def load(split, n, seed):
+        asked.append((split, n, seed))
+        labels = torch.arange(n) % 10
+        images = labels[:, None, None, None].expand(n, 3, 2, 2).to(torch.uint8)
+        return images, labels
+
+    monkeypatch.setattr(data_size, "load_drawn10", load)
+    torch.manual_seed(0)
+    assert low <= data_size.few_shot(Oracle(noise))["few_shot_accuracy"] <= high
+    assert asked == [("train", 3000, 1)]  # not the data set that anything is trained on or judged by
+
+
+def test_sizes_are_of_one_set_in_equal_steps():
+    study = data_size.STUDY
+    assert {own["n_train"] for own in study.variants.values()} == set(data_size.SIZES)
+    assert not any("epochs" in own or "batch_size" in own for own in study.variants.values())
+    for claim in study.claims:
+        assert len(claim.first) == len(claim.second) == 2  # each at its better rate
+
+
+def test_the_study_of_sizes_runs(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(data_size, "_DRAWS", 1)
+    monkeypatch.setattr(data_size, "_JUDGED", 50)
+    sizes = {500: 10, 45_000: 40}
+    variants = {
+        name: {**own, "n_train": sizes[own["n_train"]], **TINY.get(name.partition(",")[0], {})}
+        for name, own in data_size.STUDY.variants.items()
+        if own["n_train"] in sizes and own.get("lr") != 0.003
+    }
+    base = recipe(families.BASE, epochs=1, batch_size=16)
+    monkeypatch.setitem(STUDIES, "data-size", replace(data_size.STUDY, variants=variants, base=base))
+    result = run_study("data-size", data, n_val=20, seeds=(0,), out=tmp_path, device="cpu", progress=False)
+    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(variants)
+    for row in result["runs"]:
+        assert {"val_accuracy", "val_loss", "few_shot_accuracy"} <= row["final"].keys()
+        assert row["changes"]["n_train"] in (10, 40)
+    assert {found["verdict"] for found in result["verdicts"].values()} == {"open"}
+    again = run_study("data-size", data, n_val=20, seeds=(0,), out=tmp_path, device="cpu", progress=False)
+    assert again["runs"] == result["runs"]  # not run again
+    other = run_family(
+        STUDIES["data-size"],
+        "pixels, 500 images",
+        1,
+        Job(data, None, tmp_path, "quick", {}, "cpu", None, False),
+    )
+    assert other[0]["changes"] == {"n_train": 10}
+
+
+@pytest.mark.errors
+def test_a_data_set_that_is_too_small_is_refused(data, tmp_path):
+    with pytest.raises(ValueError, match="expected n_train from 1 to 40 training images, got 500"):
+        run_study("data-size", data, n_val=20, seeds=(0,), out=tmp_path, device="cpu", progress=False)
+
+
+def test_features_are_read_five_hundred_images_at_a_time():
+    model = vl.VisionTransformer(
+        vl.ViTConfig(img_size=4, patch_size=4, embed_dim=8, depth=1, num_heads=1)
+    ).eval()
+    sizes = []
+    model.patch_embed.register_forward_pre_hook(lambda module, args: sizes.append(len(args[0])))
+    embed(model, torch.zeros(1001, 3, 4, 4, dtype=torch.uint8))
+    assert sizes == [500, 500, 1]

@@ -1,0 +1,178 @@
+"""The study of masked pre-training: who is trained on what, from which weights, how long, and what a row says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib.evidence import read_json
+from vitlib.train import loop
+from vitworkshop.studies import masked
+from vitworkshop.studies.runner import STUDIES, report, run_study
+from vitworkshop.studies.study import Job
+
+TINY = {
+    "batch_size": 4,
+    "model.embed_dim": 12,
+    "model.depth": 1,
+    "model.num_heads": 3,
+    "epochs": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def data() -> vl.Dataset:
+    return vl.load_dataset("drawn10", n=90)
+
+
+@pytest.fixture(autouse=True)
+def no_measuring(monkeypatch):
+    monkeypatch.setattr(loop, "matmul_peak", lambda *_: 1e12)  # a quarter of a second for each run
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[dict]:
+    """What the study asks of the training loop, with the results."""
+    found, train = [], masked.train_model
+
+    def spy(recipe, data, val, **options):
+        log = train(recipe, data, val, **options)
+        found.append({"recipe": recipe, "data": data, "log": log, **options})
+        return log
+
+    monkeypatch.setattr(masked, "train_model", spy)
+    return found
+
+
+def run(data, out, **more):
+    return run_study("masked", data, n_val=9, out=out, device="cpu", progress=False, **{**TINY, **more})
+
+
+def few(monkeypatch, *names):
+    study = replace(masked.STUDY, variants={name: masked.STUDY.variants[name] for name in names})
+    monkeypatch.setitem(STUDIES, "masked", study)
+
+
+def test_every_variant_runs_and_its_row_holds_what_the_claims_read(data, tmp_path, calls):
+    result = run(data, tmp_path, seeds=(0,), epochs=1, batch_size=24)
+    assert result["finished"] and list(result["summary"]) == list(masked.STUDY.variants)
+    assert result == read_json(tmp_path / "masked.json", "")
+    for row in result["runs"]:
+        final, rates = row["final"], [f"val_accuracy lr={rate:g}" for rate in masked.RATES]
+        assert final["val_accuracy"] == max(final[name] for name in rates)
+        assert final[f"val_accuracy lr={row['changes']['lr']:g}"] == final["val_accuracy"]
+        assert row["epochs"][-1]["val_accuracy"] == final["val_accuracy"]
+        told = row["changes"].get("before", {}).get("objective", "none")
+        assert bool(row["before"]) == (told != "none")
+        assert (final["above_guess"] != 0) == told.startswith("masked")
+    pixels = next(row for row in result["runs"] if row["variant"] == "pixels")
+    last = pixels["before"][-1]
+    expected = last["val_r2"] - max(last["val_constant"], last["val_neighbours"])
+    assert pixels["final"]["above_guess"] == pytest.approx(expected, abs=2e-5)
+    assert "| mean colour, 15 % |" in report("masked", tmp_path)
+    seconds = sum(call["log"]["seconds"] for call in calls)
+    assert result["seconds"] == pytest.approx(seconds, abs=0.5)
+
+
+def test_who_learns_what_from_whom(data, tmp_path, calls, monkeypatch):
+    few(monkeypatch, "from scratch", "from scratch, whole budget", "mean colour, 15 %", "labels")
+    run(data, tmp_path, seeds=(0,))
+    by_name = {call["recipe"].name: call for call in calls}
+    before, supervised = by_name["mean colour, 15 %, before-s0"], by_name["labels, before-s0"]
+    fine = [call for name, call in by_name.items() if "lr=" in name]
+    assert len(fine) == 8 and len(calls) == 10
+    # 81 images are left to train on: nine with labels, seventy-two others, none of them held out
+    pictures = [{x.numpy().tobytes() for x in call["data"].images} for call in (before, fine[0])]
+    assert [len(before["data"]), len(fine[0]["data"])] == [72, 9] and not pictures[0] & pictures[1]
+    assert all(torch.equal(call["data"].images, fine[0]["data"].images) for call in fine)
+    assert torch.equal(before["data"].images, supervised["data"].images)
+    assert before["recipe"].objective == "masked-mean" and before["recipe"].mask_ratio == 0.15
+    assert supervised["recipe"].objective == "classification"
+
+    def steps(call) -> int:
+        return call["recipe"].epochs * (len(call["data"]) // 4)
+
+    whole = by_name["from scratch, whole budget, lr=0.0005-s0"]
+    assert steps(before) == steps(supervised) == 18 and steps(fine[0]) == 4 and steps(whole) == 5 * 4
+    assert {call["recipe"].lr for call in fine} == set(masked.RATES)
+    # from scratch nothing is given; else the encoder that was trained, below a head of zeros
+    for call in fine:
+        scratch = call["recipe"].name.startswith("from scratch")
+        assert (call["start"] is None) == scratch and call["recipe"].objective == "classification"
+    start = by_name["mean colour, 15 %, lr=0.002-s0"]["start"]
+    assert not start.head.weight.any() and not start.head.bias.any()
+    for name, value in before["log"]["model"].encoder.state_dict().items():
+        assert torch.equal(start.state_dict()[name], value)
+    start = by_name["labels, lr=0.002-s0"]["start"]
+    assert not start.head.weight.any()
+    assert torch.equal(start.blocks[0].attn.qkv.weight, supervised["log"]["model"].blocks[0].attn.qkv.weight)
+
+
+@pytest.mark.parametrize("better", masked.RATES)
+def test_a_run_is_read_at_its_better_rate(data, tmp_path, monkeypatch, better):
+    def pretend(recipe, data, val, **options):
+        score = 0.5 if recipe.lr == better else 0.4
+        rows = [{"val_accuracy": 0.1, "val_loss": 2.0}, {"val_accuracy": score, "val_loss": 1.0}]
+        known = {"seconds": 2.0, "hardware": "", "precision": "fp32", "parameters": 1, "finished": True}
+        return {"epochs": rows, "model": vl.VisionTransformer(recipe.model), **known}
+
+    monkeypatch.setattr(masked, "train_model", pretend)
+    job = Job(*data.hold_out(9), tmp_path, "quick", TINY, "cpu", None, False)
+    for variant, runs in (("from scratch", 2), ("labels", 3)):
+        (row,) = masked.STUDY.run(masked.STUDY, variant, 0, job)
+        assert row["changes"]["lr"] == better and row["seconds"] == 2.0 * runs
+        assert row["final"]["val_accuracy"] == row["epochs"][-1]["val_accuracy"] == 0.5
+
+
+def test_each_part_of_a_run_gets_the_minutes_that_are_left(data, tmp_path, monkeypatch):
+    now, told = [5000.0], []
+
+    def pretend(recipe, data, val, *, budget_minutes, **options):
+        told.append(budget_minutes)
+        now[0] += 90.0
+        rows = [{"val_accuracy": 0.1, "val_loss": 2.0}]
+        known = {
+            "seconds": 2.0,
+            "hardware": "",
+            "precision": "fp32",
+            "parameters": 1,
+            "finished": len(told) < 3,
+        }
+        return {"epochs": rows, "model": vl.VisionTransformer(recipe.model), **known}
+
+    monkeypatch.setattr(masked, "train_model", pretend)
+    monkeypatch.setattr(masked, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    job = Job(*data.hold_out(9), tmp_path, "quick", TINY, "cpu", 10.0, False)
+    assert masked.STUDY.run(masked.STUDY, "labels", 0, job) is None
+    assert told == [10.0, 8.5, 7.0]
+
+
+def test_a_stopped_run_goes_on_to_the_same_row(data, tmp_path):
+    train, val = data.hold_out(9)
+    shared = {**TINY, "batch_size": 24}
+    job = Job(train, val, tmp_path / "a", "quick", shared, "cpu", 0.0, False)  # a step at a time
+    rounds = 0
+    while (rows := masked.STUDY.run(masked.STUDY, "mean colour", 0, job)) is None:
+        rounds += 1
+    whole = replace(job, out=tmp_path / "b", left=None)
+    assert rounds > 3 and len(rows) == 1
+    assert rows[0]["final"] == masked.STUDY.run(masked.STUDY, "mean colour", 0, whole)[0]["final"]
+
+
+def test_scales_are_recipes_that_can_be_built():
+    study = masked.STUDY
+    for changes in ({}, study.full):
+        base = vl.recipe(study.base, **changes)
+        for own in study.variants.values():
+            one = vl.recipe(base, **own.get("before", {}))
+            assert masked.OBJECTIVES[one.objective](one).build() is not None
+        assert base.epochs % 2 == 0 and base.precision != "auto"
+
+
+def test_rules_are_about_variants_and_margins_there_are():
+    assert [claim.kind for claim in masked.STUDY.claims] == ["ahead"] * 3 + ["equal"] + ["ahead"] * 3
+    assert {claim.margin for claim in masked.STUDY.claims} == {0.01} and len(masked.STUDY.seeds) == 3

@@ -1,0 +1,71 @@
+"""The ladder of a recipe's ingredients: each step adds one, and each is left out once."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from toys import DATA
+
+from vitlib.train.recipe import Recipe, recipe
+from vitworkshop.studies.recipe_ladder import INGREDIENTS, STUDY
+from vitworkshop.studies.study import Job
+
+
+def differ(a: Recipe, b: Recipe) -> set[str]:
+    """Fields in which two recipes differ, the model's as "model.FIELD"."""
+    one, two = asdict(a), asdict(b)
+    models = {f"model.{name}" for name in one["model"] if one["model"][name] != two["model"][name]}
+    return models | {name for name in one if name != "model" and one[name] != two[name]}
+
+
+LONGER = {name: changes for name, changes in STUDY.variants.items() if "times" in changes}
+VARIANTS = {
+    name: recipe(STUDY.base, **changes) for name, changes in STUDY.variants.items() if name not in LONGER
+}
+LADDER = list(VARIANTS)[: len(INGREDIENTS) + 1]
+
+
+def test_each_step_of_the_ladder_adds_one_ingredient():
+    steps = zip(LADDER, LADDER[1:], INGREDIENTS.items(), strict=False)
+    for before, after, (name, changes) in steps:
+        assert after == f"up to {name}" and differ(VARIANTS[before], VARIANTS[after]) == set(changes)
+
+
+@pytest.mark.parametrize("name", INGREDIENTS)
+def test_each_ingredient_is_left_out_once(name):
+    all_of_them = VARIANTS[LADDER[-1]]
+    claims = [
+        claim
+        for claim in STUDY.claims
+        if LADDER[-1] in claim.first and claim.says.startswith(("leav", "add"))
+    ]
+    (without,) = [
+        c.second[0] for c in claims if differ(all_of_them, VARIANTS[c.second[0]]) == set(INGREDIENTS[name])
+    ]
+    plain = VARIANTS["plain"]
+    kept = differ(plain, VARIANTS[without])
+    assert kept == {field for other, changes in INGREDIENTS.items() if other != name for field in changes}
+
+
+def test_every_variant_is_judged():
+    judged = {name for claim in STUDY.claims for name in claim.first + claim.second}
+    assert judged == set(STUDY.variants) and len(VARIANTS) == 2 * len(INGREDIENTS)
+
+
+def test_what_is_trained_longer_is_a_step_of_the_ladder_and_nothing_else():
+    assert len(LONGER) == 4
+    for name, changes in LONGER.items():
+        step = name.removesuffix(", four times as long")
+        assert step in LADDER and changes == {**STUDY.variants[step], "times": 4}
+
+
+def test_longer_is_longer_at_both_scales(monkeypatch):
+    name = next(iter(LONGER))
+    seen = []
+    monkeypatch.setattr("vitworkshop.studies.study.train_variant", lambda study, *_: seen.append(study))
+    for epochs in (12, 60):
+        job = Job(DATA, None, Path(), "quick", {"epochs": epochs}, "cpu", None, False)
+        STUDY.run(STUDY, name, 0, job)
+    assert [study.variants[name]["epochs"] for study in seen] == [48, 240]

@@ -1,0 +1,199 @@
+"""The resolution study: every method beside a slow one, patches sampled as they should be, results in the format."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+import vitlib as vl
+from vitlib.data.dataset import Dataset
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.evidence import read_json
+from vitworkshop.studies import resolution
+from vitworkshop.studies.resampling import METHODS, read_at, resize_images, sample_patches, with_table
+from vitworkshop.studies.runner import STUDIES, run_study
+
+OLD = (4, 4)
+
+
+@pytest.fixture(scope="module")
+def model() -> vl.VisionTransformer:
+    torch.manual_seed(0)
+    cfg = vl.ViTConfig(img_size=16, patch_size=4, embed_dim=12, depth=1, num_heads=3)
+    model = vl.VisionTransformer(cfg).eval()
+    with torch.no_grad():
+        model.pos_embed.weight.mul_(50)
+        model.head.weight.mul_(50)
+    return model
+
+
+@pytest.fixture(scope="module")
+def pictures() -> tuple[torch.Tensor, torch.Tensor]:
+    images, labels = load_drawn10("test", n=30)
+    return resize_images(images, (16, 16)), labels
+
+
+def address(rows: int, cols: int) -> torch.Tensor:
+    """Each place holds its row and its column, CLS -1 twice."""
+    places = torch.cartesian_prod(torch.arange(rows), torch.arange(cols))
+    return torch.cat([torch.full((1, 2), -1), places])[None].float()
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("new", [(3, 3), (6, 6), (3, 5), (8, 2)])
+def test_every_method_makes_a_table_and_keeps_cls(name, new):
+    table = torch.randn(1, 17, 8)
+    before = table.clone()
+    result = METHODS[name](table, new, OLD)
+    assert result.shape == (1, 1 + math.prod(new), 8)
+    assert torch.equal(result[:, 0], table[:, 0]) and torch.equal(table, before)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_know_their_places_or_not(name):
+    got = METHODS[name](address(8, 8), (6, 10), (8, 8))[0, 1:]
+    true = torch.cartesian_prod(*((torch.arange(m) + 0.5) * 8 / m - 0.5 for m in (6, 10)))
+    near = (got - true).abs().max() <= 0.5 + 1e-5
+    assert near == (name in ("bicubic", "plain bicubic", "bilinear", "ends aligned", "nearest"))
+
+
+def test_one_line_swapped_first_and_mean_beside_slow_ones():
+    table, new = torch.randn(1, 17, 8), (3, 5)
+    line = F.interpolate(table[:, 1:].mT[:, :, None], size=(1, 15), mode="bicubic", antialias=True)[
+        :, :, 0
+    ].mT
+    torch.testing.assert_close(METHODS["one line"](table, new, OLD)[:, 1:], line)
+    assert torch.equal(METHODS["swapped"](table, new, OLD), vl.resample_pos_embed(table, (5, 3), OLD))
+    assert torch.equal(METHODS["swapped"](table, (6, 6), OLD), METHODS["bicubic"](table, (6, 6), OLD))
+    assert torch.equal(METHODS["first N"](table, new, OLD), table[:, :16])
+    many = METHODS["first N"](table, (5, 5), OLD)
+    assert torch.equal(many[:, 1:17], table[:, 1:]) and torch.equal(many[:, 17:], table[:, 1:10])
+    assert (METHODS["mean"](table, new, OLD)[0, 1:] - table[0, 1:].mean(0)).abs().max() < 1e-6
+
+
+def test_resize_keeps_type_range_and_size(pictures):
+    images, _ = pictures
+    assert resize_images(images, (16, 16)) is images
+    big = resize_images(images, (24, 12))
+    assert big.shape == (30, 3, 24, 12) and big.dtype == torch.uint8
+    white = resize_images(torch.full((1, 3, 16, 16), 255, dtype=torch.uint8), (24, 24))
+    assert (white == 255).all()
+
+
+@pytest.mark.parametrize("grid", [(3, 3), (4, 4), (6, 6), (6, 2)])
+def test_sampled_patches_are_patches_of_the_image(pictures, grid):
+    images, _ = pictures
+    sampled = sample_patches(images, grid, 4)
+    assert sampled.shape == (30, 3, 4 * grid[0], 4 * grid[1])
+    rows, cols = ([min(max(round((i + 0.5) * 16 / n - 2), 0), 12) for i in range(n)] for n in grid)
+    for i, row in enumerate(rows):
+        for j, col in enumerate(cols):
+            assert torch.equal(
+                sampled[..., 4 * i : 4 * i + 4, 4 * j : 4 * j + 4], images[..., row : row + 4, col : col + 4]
+            )
+    assert grid != (4, 4) or torch.equal(sampled, images)
+
+
+def test_reading_at_the_trained_size_changes_nothing(model, pictures):
+    images, labels = pictures
+    expected = vl.evaluate(model, images, labels)["predictions"] == labels
+    for method in ("bicubic", "first N", lambda table, new, old: table):
+        assert torch.equal(read_at(model, images, labels, method), expected)
+
+
+def test_reading_at_another_size_takes_the_methods_table(model, pictures):
+    images, labels = pictures
+    wide = resize_images(images, (12, 20))
+    found = read_at(model, wide, labels)
+    expected = vl.evaluate(model.with_img_size((12, 20)), wide, labels)["predictions"] == labels
+    assert found.dtype == torch.bool and torch.equal(found, expected)
+    table = METHODS["mean"](model.pos_embed.table(), (3, 5), OLD)
+    copy = with_table(model, (12, 20), table)
+    assert torch.equal(copy.pos_embed.table(), table) and model.cfg.grid == OLD
+    right = vl.evaluate(copy, wide, labels)["predictions"] == labels
+    assert torch.equal(read_at(model, wide, labels, "mean"), right)
+
+
+@pytest.fixture
+def tiny(model, pictures, monkeypatch) -> Dataset:
+    """The study on one small model with two seeds; its 30 test images."""
+    images, labels = pictures
+    data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
+    cards = {"tiny": 0, "tiny-s1": 1}
+    for name, value in {
+        "list_pretrained": lambda: list(cards),
+        "load_pretrained": lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": cards[name]}),
+        "load_dataset": lambda name, split, n: Dataset(images[:n], labels[:n], label="Drawn-10"),
+        "SIZES": ((12, 12), (12, 20)),
+        "MORE_SIZES": ((20, 20),),
+        "_QUICK": 20,
+    }.items():
+        monkeypatch.setattr(resolution, name, value)
+    monkeypatch.setitem(STUDIES, "resolution", replace(resolution.STUDY, variants={"tiny": {}, "absent": {}}))
+    return data
+
+
+def test_run_has_the_format(tiny, tmp_path):
+    result = run_study("resolution", tiny, scale="full", out=tmp_path, device="cpu", progress=False)
+    assert read_json(tmp_path / "resolution.json", "") == json.loads(json.dumps(result))
+    assert result["question"].endswith("?") and result["finished"] and result["dataset"] == "Drawn-10"
+    assert (result["n_train"], result["n_val"]) == (0, 0) and "read again" in result["measure"]
+    variants = [run["variant"] for run in result["runs"] if run["seed"] == 0]
+    assert len(variants) == len(set(variants)) == 1 + 2 * len(METHODS) + 1 + 2 * 2
+    assert {run["seed"] for run in result["runs"]} == {0, 1}
+    for run in result["runs"]:
+        final = run["final"]
+        assert run["variant"].startswith("tiny: ") and final["n"] == 30
+        p = final["accuracy"]
+        assert final["se"] == pytest.approx((p * (1 - p) / 30) ** 0.5, abs=1e-5)
+    one = {run["variant"]: run["final"] for run in result["runs"]}
+    assert one["tiny: swapped 12x12"] == one["tiny: bicubic 12x12"]
+    assert one["tiny: first N 12x20"]["change"] == pytest.approx(
+        one["tiny: first N 12x20"]["accuracy"] - one["tiny: bicubic 12x20"]["accuracy"], abs=1e-5
+    )
+    assert result["summary"]["tiny: mean 12x20"] == {
+        "mean": pytest.approx(one["tiny: mean 12x20"]["accuracy"], abs=1e-5),
+        "sd": 0.0,
+        "n": 2,
+    }
+
+
+def test_quick_reads_fewer_images_than_full(tiny, tmp_path):
+    for scale, n in (("quick", 20), ("full", 30)):
+        out = tmp_path / scale
+        result = run_study("resolution", tiny, scale=scale, out=out, device="cpu", progress=False)
+        assert {run["final"]["n"] for run in result["runs"]} == {n}
+
+
+def test_committed_result_is_what_the_study_asks():
+    result = vl.load_results("resolution")
+    for rows, cols in resolution.SIZES:
+        for method in METHODS:
+            assert result["summary"][f"drawn10-token: {method} {rows}x{cols}"]["n"] == 3
+
+
+@pytest.mark.errors
+def test_refusals(model, pictures):
+    images, labels = pictures
+    with pytest.raises(
+        ValueError, match="unknown method 'cubic'; choose one of bicubic, plain bicubic, bilinear"
+    ):
+        read_at(model, images, labels, "cubic")
+    with pytest.raises(ValueError, match="14"):
+        read_at(model, resize_images(images, (14, 16)), labels)
+    with pytest.raises(
+        ValueError,
+        match=r"expected a table of shape \(1, 16, 12\) for images of 12 x 20, "
+        r"got \(1, 17, 12\)",
+    ):
+        with_table(model, (12, 20), model.pos_embed.table())
+    bag = vl.VisionTransformer(vl.ViTConfig(img_size=16, embed_dim=12, depth=1, pos_embed="none"))
+    with pytest.raises(ValueError, match='expected a model with pos_embed="learned", got "none"'):
+        with_table(bag, (12, 12), torch.zeros(1, 10, 12))
+    with pytest.raises(ValueError, match=r"patch_size 20 is larger than the images, \(16, 16\)"):
+        sample_patches(images, (2, 2), 20)

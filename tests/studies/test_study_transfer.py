@@ -1,0 +1,117 @@
+"""The study of transfer: one pre-training a seed, shared by what begins with it; stopped, it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from vitlib.data.dataset import Dataset
+from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitworkshop.studies import transfer
+from vitworkshop.studies.runner import STUDIES, report, run_study
+from vitworkshop.studies.study import Job
+
+SMALL = {"epochs": 1, "batch_size": 64, "model.embed_dim": 12, "model.depth": 1}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch, one_thread):
+    for name, value in (("PICTURES", 24), ("DRAWS", 2), ("PASSES", {"quick": 2}), ("SOURCE", 40)):
+        monkeypatch.setattr(transfer, name, value)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    images, labels = load_drawn10("train", n=120)
+    return Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
+
+
+def test_every_row_that_a_claim_names_is_run(data, tmp_path):
+    result = run_study(
+        "transfer", data, n_val=40, seeds=(0,), out=tmp_path, progress=False, device="cpu", **SMALL
+    )
+    assert result["finished"]
+    runs = {run["variant"]: run for run in result["runs"]}
+    assert len(runs) == len(result["runs"])
+    for claim in STUDIES["transfer"].claims:
+        assert (
+            {*claim.first, *claim.second} <= runs.keys() and claim.margin > 0 and claim.metric == "accuracy"
+        )
+    assert all(0 <= run["final"]["accuracy"] <= 1 for run in runs.values())
+    assert "| pixels: 5-shot |" in report("transfer", tmp_path)
+
+    def of(name: str) -> dict:
+        folder = f"{name.replace(':', '').replace(' ', '-').replace(',', '')}-s0"
+        return torch.load(tmp_path / folder / "checkpoint.pt")["identity"]
+
+    starts = {name: of(name).get("start") for name in runs if "lr=" in name}
+    zero = {
+        starts[f"six classes: zero head{more}, lr={lr}"]
+        for more in ("", ", all pictures")
+        for lr in (0.01, 0.03)
+    }
+    assert len(zero) == 1  # one pre-training, one head
+    random, far = starts["six classes: random head, lr=0.01"], starts["Drawn-10: zero head, lr=0.01"]
+    assert len({*zero, random, far, starts["six classes: zero head, 48 px, lr=0.01"]}) == 4
+    assert all((start is None) == name.startswith("scratch") for name, start in starts.items())
+
+    sizes = {name: of(name)["data"]["n"] for name in starts} | {
+        "source": of("six classes: pre-training")["data"]["n"]
+    }
+    assert sizes["scratch: all pictures, lr=0.001"] == 32 and sizes["scratch: 32 px, lr=0.001"] == 24
+    assert sizes["source"] == of("Drawn-10: pre-training")["data"]["n"] == 40
+    tuned, fresh = (
+        of(f"{name}, lr={lr}")["recipe"]
+        for name, lr in (("six classes: zero head", 0.03), ("scratch: 32 px", 0.001))
+    )
+    for key in (
+        "epochs",
+        "batch_size",
+        "crop",
+        "flip",
+        "randaugment",
+        "mixup",
+        "ema_decay",
+        "precision",
+        "seed",
+        "model",
+    ):
+        assert tuned[key] == fresh[key], key  # what is to be equal
+    assert (tuned["optimizer"], fresh["optimizer"]) == ("sgd", "adamw")
+    assert [of(f"scratch: {size} px, lr=0.001")["recipe"]["crop"] for size in (32, 48)] == [4, 6]  # an eighth
+    # as many pictures as the source's one pass over 40 and the task's two passes over 24, in all
+    assert of("scratch: long, lr=0.001")["recipe"]["epochs"] == round(1 * 40 / 24) + 2
+    assert of("scratch: all pictures, lr=0.001")["recipe"]["epochs"] == round(2 * 24 / 32)
+
+
+def test_stopped_in_the_middle_it_goes_on_to_the_same_rows(data, tmp_path):
+    train, val = data.hold_out(40)
+    job = Job(train, val, tmp_path / "a", "quick", {"data": "drawn10", **SMALL}, "cpu", None, False)
+    study = STUDIES["transfer"]
+    whole = transfer._run(study, "Drawn-10", 0, job)
+    calls = 0
+    while (rows := transfer._run(study, "Drawn-10", 0, replace(job, out=tmp_path / "b", left=0.0))) is None:
+        calls += 1
+        assert calls < 20
+    assert calls == 2 and [(r["variant"], r["final"]) for r in rows] == [
+        (r["variant"], r["final"]) for r in whole
+    ]
+
+
+def test_classes_are_taken_out_and_counted_from_0(data):
+    known, task = transfer.of_classes(data, 0, 6), transfer.of_classes(data, 6)
+    assert known.classes + task.classes == DRAWN10_CLASSES and len(known) + len(task) == len(data)
+    assert sorted(task.labels.unique().tolist()) == [0, 1, 2, 3]
+    assert torch.equal(task.images, data.images[data.labels >= 6])
+    assert torch.equal(task.labels, data.labels[data.labels >= 6] - 6)
+
+
+def test_a_probe_is_the_mean_of_several_draws():
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(40) % 4
+    x = torch.eye(4)[y] + 0.3 * torch.randn(40, 4, generator=generator)
+    found = transfer.probe(x, y, x, y, seed=0)
+    assert found.keys() == {"5-shot", "probe"} and 0.5 < found["5-shot"] < 1 and found["probe"] > 0.85
+    assert found["5-shot"] != transfer.probe(x, y, x, y, seed=1)["5-shot"]

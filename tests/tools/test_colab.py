@@ -1,0 +1,291 @@
+"""Colab and Kaggle: the zip that `make colab` writes, and the chapters' first cell, which installs from it."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from importlib.metadata import requires, version
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tools import colab
+from tools.site.address import chapters, colab_cell
+
+ROOT = Path(__file__).resolve().parents[2]
+URL = "https://github.com/org/repo"
+PIP = '%pip install -q --no-deps "{source}" jaxtyping wadler-lindig'
+NAMED = {"jaxtyping", "wadler-lindig"}
+# What Colab has without being asked (its list of February 2026); Kaggle's image is made from Colab's.
+HOSTS_HAVE = {"torch", "numpy", "einops", "safetensors", "tqdm", "matplotlib", "opencv-python-headless"}
+HOSTS_HAVE |= {"scikit-image", "scipy", "filelock"}
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    """The packages that these requirements name, without versions and without what only an extra needs."""
+    return {re.match(r"[\w-]+", line)[0].lower() for line in requirements if "extra ==" not in line}
+
+
+# The zip
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small project with what belongs into the zip and what does not."""
+    for name in ("pyproject.toml", "README.md", "LICENSE", "Makefile", "requirements.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in (
+        "vitlib/__init__.py",
+        "vitlib/data/x.py",
+        "vitlib/results/x.json",
+        "data/x.bin",
+        ".git/x",
+        "book/x.md",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/__init__.py", tmp_path / "tools")
+    shutil.copy(ROOT / "tools/colab.py", tmp_path / "tools")
+    return tmp_path
+
+
+def names(path: Path) -> list[str]:
+    """The names in a zip, without the folder that holds all of them."""
+    with zipfile.ZipFile(path) as archive:
+        assert all(name.startswith("patch-by-patch/") for name in archive.namelist())
+        return [name.removeprefix("patch-by-patch/") for name in archive.namelist()]
+
+
+def test_the_zip_has_what_pip_needs_and_nothing_else(tmp_path):
+    colab.write(tmp_path / "a.zip")
+    package = {
+        path.relative_to(ROOT).as_posix()
+        for name in ("vitlib", "vitworkshop")
+        for path in (ROOT / name).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.name[0] != "."
+    }
+    assert set(names(tmp_path / "a.zip")) == {"pyproject.toml", "README.md", "LICENSE", *package}
+    assert {"vitlib/results/cifar10-muon.safetensors", "vitworkshop/web/vit.js"} <= package
+    size = f"some {(tmp_path / 'a.zip').stat().st_size / 1e6:.0f} MB"
+    assert size in (ROOT / "book/how-to-run.md").read_text(encoding="utf-8")
+
+
+def test_the_same_files_give_the_same_bytes(project):
+    first, second = project / "first.zip", project / "second.zip"
+    colab.write(first, project)
+    assert names(first) == sorted(names(first))
+    for path in project.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    (project / "README.md").chmod(0o600)
+    colab.write(second, project)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_write_that_breaks_off_leaves_the_old_zip(project):
+    colab.write(project / "a.zip", project)
+    before = (project / "a.zip").read_bytes()
+    (project / "README.md").unlink()
+    with pytest.raises(FileNotFoundError):
+        colab.write(project / "a.zip", project)
+    assert (project / "a.zip").read_bytes() == before
+
+
+def test_make_colab_needs_no_package_and_says_what_to_do(project):
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    # make wants a path without spaces; -S: no installed package is found
+    command = ["make", "colab", f"PYTHON={Path(sys.executable).resolve()} -S"]
+    said = subprocess.run(command, cwd=project, env=plain, capture_output=True, text=True, check=True).stdout
+    made = project / "_build/patch-by-patch.zip"
+    wanted = [
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "vitlib/__init__.py",
+        "vitlib/data/x.py",
+        "vitlib/results/x.json",
+    ]
+    assert names(made) == wanted
+    assert said.startswith(f"Wrote {made} (0.0 MB).\nColab: ") and "Kaggle: " in said
+
+
+# The first cell
+
+
+@pytest.fixture
+def run_cell(tmp_path, monkeypatch):
+    """Runs the first cell in an empty folder; returns what it would install and what it says."""
+    monkeypatch.chdir(tmp_path)
+    inputs = tmp_path / "kaggle-input"
+
+    def run(host: str, url: str = "", has_vitlib: bool = False) -> tuple[list[str], list[str]]:
+        monkeypatch.delenv("KAGGLE_KERNEL_RUN_TYPE", raising=False)
+        monkeypatch.delitem(sys.modules, "google.colab", raising=False)
+        if host == "kaggle":
+            monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+        elif host == "colab":
+            monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
+        source = colab_cell(url)
+        assert source.count(PIP) == 1 and source.count("%") == 1 and len(source.splitlines()) <= 20
+        source = source.replace(PIP, "installed.append(str(source))").replace("/kaggle/input", str(inputs))
+        installed, said = [], []
+        with monkeypatch.context() as patch:
+            patch.setattr(importlib.util, "find_spec", lambda name: has_vitlib or None)
+            patch.setattr(builtins, "print", said.append)
+            exec(source, {"installed": installed})
+        return installed, said
+
+    return run
+
+
+@pytest.mark.parametrize("host", ["colab", "kaggle"])
+def test_with_nothing_there_two_lines_say_both_ways(run_cell, host):
+    installed, said = run_cell(host)
+    assert not installed and len(said) == 2
+    assert "patch-by-patch.zip" in said[0] and "`make colab`" in said[0]
+    assert "make set-url URL=" in said[1]
+
+
+def test_on_an_own_computer_the_cell_does_nothing(run_cell, tmp_path):
+    (tmp_path / "patch-by-patch.zip").touch()
+    assert run_cell("own", URL) == ([], [])
+
+
+@pytest.mark.parametrize("host", ["colab", "kaggle"])
+def test_what_is_installed_is_not_installed_again(run_cell, tmp_path, host):
+    (tmp_path / "patch-by-patch.zip").touch()
+    assert run_cell(host, URL, has_vitlib=True) == ([], [])
+
+
+@pytest.mark.parametrize("host", ["colab", "kaggle"])
+def test_the_uploaded_zip_goes_before_the_address(run_cell, tmp_path, host):
+    assert run_cell(host, URL) == ([f"git+{URL}"], [])
+    (tmp_path / "patch-by-patch.zip").touch()
+    assert run_cell(host, URL) == (["patch-by-patch.zip"], [])
+
+
+@pytest.mark.parametrize("place", ["book", "datasets/me/book", "datasets/me/book/patch-by-patch"])
+def test_what_kaggle_has_unpacked_is_packed_again(run_cell, tmp_path, place):
+    """Where its inputs lie pip could not build: nothing can be written there."""
+    package = tmp_path / "kaggle-input" / place / "vitlib"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package.parent / "pyproject.toml").touch()
+    assert run_cell("kaggle") == (["patch-by-patch.zip"], [])
+    with zipfile.ZipFile(tmp_path / "patch-by-patch.zip") as archive:
+        assert {"pyproject.toml", "vitlib/__init__.py"} <= set(archive.namelist())
+
+
+def test_a_zip_that_kaggle_has_left_whole_is_found(run_cell, tmp_path):
+    left = tmp_path / "kaggle-input/datasets/me/book/patch-by-patch.zip"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    assert run_cell("kaggle") == ([str(left)], [])
+
+
+def test_what_the_hosts_lack_is_named_in_the_cell_and_in_the_workflow():
+    """pip looks for no dependency, so that it never replaces the host's torch."""
+    needed = names_of(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
+    needed |= names_of(requires("jaxtyping"))
+    assert needed - HOSTS_HAVE == NAMED
+    workflow = (ROOT / ".github/workflows/colab.yml").read_text()
+    flags, named = re.fullmatch(r'%pip install -q (.+) "\{source\}" (.+)', PIP).groups()
+    assert f"{flags} _build/patch-by-patch.zip {named}\n" in workflow
+
+
+# In a bare environment
+
+
+@pytest.fixture(params=["colab"])
+def bare(request, tmp_path, monkeypatch):
+    """Runs cells as a host does: with its packages but without vitlib, beside the zip; no index is asked."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    if os.name == "nt":
+        pytest.skip("links need an administrator on Windows")
+    if int(version("setuptools").split(".")[0]) < 77:
+        pytest.skip("building the package without a network needs setuptools 77 or newer")
+    venv.create(tmp_path / "env")
+    python = tmp_path / "env/bin/python"
+    ask = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
+    given = tmp_path / "given"  # outside the environment, so that pip touches nothing that is linked there
+    given.mkdir()
+    for entry in Path(importlib.util.find_spec("torch").origin).parents[1].iterdir():
+        if "vitlib" not in entry.name:
+            (given / entry.name).symlink_to(entry)
+    fake = "import sys; sys.modules['google.colab'] = sys" if request.param == "colab" else ""
+    (site / "host.pth").write_text(f"{given}\n{fake}\n")
+    kernel = tmp_path / "jupyter/kernels/bare/kernel.json"
+    kernel.parent.mkdir(parents=True)
+    start = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    kernel.write_text(json.dumps({"argv": start, "display_name": "bare", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"VITLIB_DATA": str(tmp_path / "no-data"), "TQDM_DISABLE": "1"}
+    environment |= {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}  # pip reads this 0 as: no isolation
+    environment["PIP_NO_CACHE_DIR"] = "1"  # a home that cannot be written has none
+    if request.param == "kaggle":
+        environment["KAGGLE_KERNEL_RUN_TYPE"] = "Interactive"
+    folder = tmp_path / "content"
+    folder.mkdir()
+    colab.write(folder / "patch-by-patch.zip")
+
+    def run(number: str, cells: int | None = None) -> list:
+        """Runs the first ``cells`` code cells of a chapter (None: all); returns them as they are after it."""
+        notebook = nbformat.read(next(p for p in chapters() if p.name.startswith(number)), 4)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"][:cells]
+        code[0].source = code[0].source.replace("/kaggle/input", str(tmp_path / "input"))
+        code.append(nbformat.v4.new_code_cell("vl.__file__"))
+        notebook.cells = code
+        where = {"metadata": {"path": str(folder)}}
+        client = nbclient.NotebookClient(notebook, timeout=300, kernel_name="bare", resources=where)
+        client.execute(env=environment)
+        return code
+
+    absent = subprocess.run(
+        [python, "-c", "import vitlib"], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert "No module named 'vitlib'" in absent.stderr
+    return SimpleNamespace(run=run, folder=folder, site=site)
+
+
+def found(cells: list) -> str:
+    """Where the last cell says that vitlib lies."""
+    return cells[-1].outputs[0].data["text/plain"].strip("'")
+
+
+@pytest.mark.slow
+def test_the_first_cell_installs_the_package_and_chapters_begin(bare):
+    assert found(bare.run("01", 2)) == str(bare.site / "vitlib/__init__.py")
+    (bare.folder / "patch-by-patch.zip").unlink()
+    for number in ("09", "16"):
+        cells = bare.run(number, 2)
+        assert found(cells) == str(bare.site / "vitlib/__init__.py")
+        assert not cells[0].outputs, "it is installed already"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bare", ["kaggle"], indirect=True)
+def test_the_first_cell_installs_what_kaggle_has_unpacked(bare):
+    shutil.unpack_archive(bare.folder / "patch-by-patch.zip", bare.folder.parent / "input/datasets/me/book")
+    (bare.folder / "patch-by-patch.zip").unlink()
+    assert found(bare.run("01", 2)) == str(bare.site / "vitlib/__init__.py")
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("number", ["01", "09", "16"])
+def test_a_whole_chapter_runs_after_its_first_cell(bare, number):
+    assert found(bare.run(number)) == str(bare.site / "vitlib/__init__.py")

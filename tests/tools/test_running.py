@@ -1,0 +1,216 @@
+"""What a chapter depends on, when it runs again, and nbval on what the build saw."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import build, refresh
+from tools.depends import depends_on
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = {
+    "vitlib/__init__.py": """
+from vitlib.a import f
+if TYPE_CHECKING:
+    import vitlib.other
+_LATE = {
+    "late": "vitlib.late",
+}
+""",
+    "vitlib/__main__.py": "import vitworkshop.cli",
+    "vitlib/a.py": "def f():\n    import vitlib.room.b",
+    "vitlib/late.py": "",
+    "vitlib/other.py": "",
+    "vitlib/room/__init__.py": "NAME = 'inside'",
+    "vitlib/room/b.py": "",
+    "vitlib/room/other.py": "",
+    "vitlib/viz/look.mplstyle": "",
+    "vitworkshop/cli.py": "",
+    "vitworkshop/studies/registry.py": "from vitworkshop.studies import named_one, other",
+    "vitworkshop/studies/named_one.py": "import vitlib.other",
+    "vitworkshop/studies/other.py": "",
+    **{f"vitlib/results/{name}.json": "{}" for name in ("named-one", "run-s1", "other", "inside")},
+}
+ALWAYS = {
+    *(f"vitlib/{name}.py" for name in ("__init__", "a", "room/__init__", "room/b")),
+    *("vitlib/results/inside.json", "vitlib/viz/look.mplstyle"),
+}
+
+
+def notebook(*codes: str, output: str | None = None, tags: tuple[str, ...] = ()) -> str:
+    """A notebook of these code cells, which printed `output`; or did not run."""
+    printed = [] if output is None else [{"output_type": "stream", "name": "stdout", "text": output}]
+    ran = {
+        "execution_count": None if output is None else 1,
+        "outputs": printed,
+        "metadata": {"tags": [*tags]},
+    }
+    cells = [{"cell_type": "code", "id": f"c{i}", "source": code, **ran} for i, code in enumerate(codes)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
+
+
+class InThisProcess:
+    """Runs jobs at once and in this process, so that a test's settings hold for them."""
+
+    def __init__(self, *arguments, **options):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def submit(self, function, *arguments):
+        from concurrent.futures import Future
+
+        future = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch) -> Path:
+    """An empty book beside small packages, which `tools.build` builds in this process."""
+    names = {"ROOT": "", "BUILD": "_build", "CACHE": "_build/.jupyter_cache", "KEYS": "_build/keys.json"}
+    for name, path in names.items():
+        monkeypatch.setattr(build, name, tmp_path / path)
+    for file, code in PACKAGE.items():
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+    for name in ("book", "_build"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(build, "ProcessPoolExecutor", InThisProcess)
+    monkeypatch.setattr(refresh, "CACHE", build.CACHE)
+    for name, value in build.kernel_environment(1).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path / "book"
+
+
+@pytest.mark.parametrize(
+    ("code", "more"),
+    [
+        ("import vitlib as vl", set()),
+        ("import vitlib as vl\nvl.late()", {"vitlib/late.py"}),
+        ("%pip install x\nfrom vitlib.room import other", {"vitlib/room/other.py"}),
+        (
+            "from vitworkshop.studies.registry import STUDIES\nSTUDIES['named-one']\nimport vitlib",
+            {
+                *("vitworkshop/studies/registry.py", "vitworkshop/studies/named_one.py"),
+                *("vitlib/other.py", "vitlib/results/named-one.json"),
+            },
+        ),
+        ("import vitlib\nf'run-s{vitlib}'", {"vitlib/results/run-s1.json"}),
+        ("import vitlib, subprocess", {"vitlib/__main__.py", "vitworkshop/cli.py"}),
+        ("files = !ls", set(PACKAGE)),
+        (
+            "import vitlib\nvitlib.list_pretrained()",
+            {f"vitlib/results/{n}.json" for n in ("named-one", "run-s1", "other")},
+        ),
+    ],
+)
+def test_a_chapter_depends_on_what_it_can_import_and_names(book, code, more):
+    (book / "01.ipynb").write_text(notebook(code))
+    found = {path.relative_to(book.parent).as_posix() for path in depends_on(book / "01.ipynb", book.parent)}
+    assert found == ALWAYS | more
+
+
+def test_no_chapter_depends_on_the_command_line_or_on_all_studies():
+    for path in sorted((ROOT / "book").glob("*.ipynb")):
+        found = {file.relative_to(ROOT).as_posix() for file in depends_on(path, ROOT)}
+        assert {"vitlib/__init__.py", "vitlib/model/vit.py", "vitlib/viz/__init__.py"} <= found
+        assert path.stem[:2] in ("12", "16") or "vitworkshop/cli/train.py" not in found
+        assert sum(file.startswith("vitworkshop/studies/") for file in found) < 16
+
+
+@pytest.mark.slow
+def test_a_chapter_runs_again_when_what_it_depends_on_changed(book, monkeypatch):
+    ran = []
+
+    def run_all() -> list[str]:
+        ran.clear()
+        assert build.run_notebooks()
+        return ran.copy()
+
+    def run(path: str) -> tuple[float, str, str]:
+        ran.append(Path(path).name)
+        return run_notebook(path)
+
+    run_notebook = build.run_notebook
+    monkeypatch.setattr(build, "run_notebook", run)
+    package = book.parent / "vitlib"
+    first = notebook("name = 'import vitlib.room.other'\nprint('as it was')")
+    (book / "01.ipynb").write_text(first)
+    (book / "02.ipynb").write_text(notebook("if False:\n    import vitlib\nprint(2)"))
+    assert run_all() == ["01.ipynb", "02.ipynb"] and run_all() == []
+    (package / "other.py").write_text("# nobody's")
+    assert run_all() == []
+    (package / "room/b.py").write_text("# changed")
+    assert run_all() == ["02.ipynb"]
+    (book / "01.ipynb").write_text(notebook("if False:\n    import vitlib\nprint(1)"))
+    assert run_all() == ["01.ipynb"]
+    (package / "a.py").write_text("import vitlib.other")
+    assert run_all() == ["01.ipynb", "02.ipynb"]
+
+
+@pytest.mark.slow
+def test_notebooks_run_once_and_are_refreshed(book, capsys):
+    path = book / "01-good.ipynb"
+    source = "import sys\nprint(6 * 7)\nprint('progress', file=sys.stderr)"
+    path.write_text(notebook(source))
+    assert build.run_notebooks() and "01-good.ipynb" in capsys.readouterr().out
+    assert build.run_notebooks() and "in the cache" in capsys.readouterr().out
+    assert refresh.refresh(path)
+    cell = json.loads(path.read_text())["cells"][0]
+    assert cell["execution_count"] == 1
+    assert [output["text"] for output in cell["outputs"]] == ["42\n"]
+    path.write_text(notebook("print(7)"))
+    assert not refresh.refresh(path), "a notebook that changed since it ran is not refreshed"
+
+
+@pytest.mark.slow
+def test_a_failing_cell_is_named(book, capsys):
+    (book / "02-bad.ipynb").write_text(notebook("x = 1", "raise KeyError('where')"))
+    assert not build.run_notebooks()
+    said = capsys.readouterr().out
+    assert "FAILED  book/02-bad.ipynb" in said.replace("\\", "/")
+    assert "cell 2:" in said and "raise KeyError('where')" in said and "KeyError: 'where'" in said
+
+
+CHECKED = ("nbval-check-output",)
+NBVAL = """import sys, pathlib, pytest
+from tools import build
+build.CACHE = pathlib.Path(sys.argv[1])
+pytest.main(["-q", "-p", "tools.recorded", "-p", "no:cacheprovider", "--nbval-lax", sys.argv[2]])
+"""
+
+
+def judged(path: Path) -> str:
+    """What nbval says of a notebook's last run."""
+    command = [sys.executable, "-c", NBVAL, str(build.CACHE), str(path)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
+
+
+@pytest.mark.slow
+def test_nbval_judges_what_the_build_saw(book, tmp_path):
+    """It fails where the stored text is not what the run printed, and where the build has not run what there is."""
+    path, beside = book / "01.ipynb", tmp_path / "ran"
+    code = f"from pathlib import Path\nPath({str(beside)!r}).open('a').write('once ')\nprint(6 * 7)"
+    path.write_text(notebook(code, output="42\n", tags=CHECKED))
+    assert build.run_notebooks()
+    assert "1 passed" in judged(path)
+    path.write_text(notebook(code, output="43\n", tags=CHECKED))
+    said = judged(path)
+    assert "1 failed" in said and "Cell outputs differ" in said
+    path.write_text(notebook(code, output="43\n"))
+    assert build.run_notebooks() and "1 passed" in judged(path)
+    path.write_text(notebook(code + "  # changed", output="42\n", tags=CHECKED))
+    assert "the build has not run 01.ipynb as it is now" in judged(path)
+    assert beside.read_text() == "once once "  # tags are a part of what the cache knows a notebook by

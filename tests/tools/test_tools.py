@@ -1,0 +1,497 @@
+"""The tools around the book: the public address, the lock, the build's hashes and reports, make, the workflows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+
+from tools import build, refresh
+from tools.site import address
+from tools.site.fonts import DRAWN
+from tools.site.map import BY_NUMBER, PARTS, STATIC, drawing, on_the_wall
+from tools.site.map import source as map_source
+from vitlib import evidence
+
+yaml = pytest.importorskip("yaml")
+
+ROOT = Path(__file__).resolve().parents[2]
+URL = "https://github.com/org/repo"
+
+
+def notebook(*sources: str) -> dict:
+    """A small notebook: a title, the cell for Colab, then these code cells."""
+    code = [(address.colab_cell(""), ["colab-setup", "remove-cell"]), *((source, []) for source in sources)]
+    cells = [
+        {"cell_type": "markdown", "id": "m", "metadata": {}, "source": ["# 01 Toy\n", "\n", "A promise."]}
+    ]
+    for i, (source, tags) in enumerate(code):
+        cells.append(
+            {
+                "cell_type": "code",
+                "id": f"c{i}",
+                "metadata": {"tags": tags},
+                "source": source.splitlines(keepends=True),
+                "execution_count": None,
+                "outputs": [],
+            }
+        )
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small copy of the project: its settings, a README and one chapter."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    address.write_if_changed(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
+    (tmp_path / "README.md").write_text("# Book\n\n<!-- links -->\n<!-- /links -->\n\nEnd.\n")
+    (tmp_path / "book").mkdir()
+    text = json.dumps(notebook("print(1)"), indent=1, ensure_ascii=False) + "\n"
+    (tmp_path / "book/01-toy.ipynb").write_text(text)
+    address.set_url("", tmp_path)
+    return tmp_path
+
+
+# The public address
+
+
+def test_set_url_writes_the_setting_the_notebooks_and_the_readme(project):
+    changed = address.set_url(URL, project)
+    assert [path.name for path in changed] == ["pyproject.toml", "01-toy.ipynb", "README.md"]
+    assert address.read_url(project) == URL
+    cell = json.loads((project / "book/01-toy.ipynb").read_text())["cells"][1]
+    assert "".join(cell["source"]) == address.colab_cell(URL)
+    readme = (project / "README.md").read_text()
+    assert "[01 Toy](https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb)" in readme
+    assert "<https://org.github.io/repo/>" in readme
+    assert readme.endswith("End.\n")
+
+
+def test_set_url_is_idempotent_and_can_be_undone(project):
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    address.set_url(URL, project)
+    assert address.set_url(URL + "/", project) == []
+    assert address.set_url(URL + ".git", project) == []
+    address.set_url("", project)
+    assert before == {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "url", ["github.com/org/repo", "https://github.com/org", "https://example.org/a/b", "x"]
+)
+def test_set_url_refuses_what_is_no_repository(project, url):
+    with pytest.raises(ValueError, match=r"expected the address of a GitHub repository, got .* try https://"):
+        address.set_url(url, project)
+    assert address.read_url(project) == ""
+
+
+def test_set_url_needs_the_colab_cell(project):
+    path = project / "book/01-toy.ipynb"
+    without = json.loads(path.read_text())
+    del without["cells"][1]
+    path.write_text(json.dumps(without))
+    with pytest.raises(ValueError, match="01-toy.ipynb has no cell tagged colab-setup"):
+        address.set_url(URL, project)
+
+
+@pytest.mark.parametrize(
+    "url, pages",
+    [
+        (URL, "https://org.github.io/repo/"),
+        ("https://github.com/Org/org.github.io", "https://org.github.io/"),
+    ],
+)
+def test_pages_url(url, pages):
+    assert address.pages_url(url) == pages
+
+
+# The lock
+
+
+def test_the_lock_pins_everything_and_fits_pyproject():
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = [line.removeprefix("# --no-deps ") for line in lines if re.match(r"(# --no-deps )?[A-Za-z]", line)]
+    locked = {}
+    for pin in pins:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), (
+            f"not an exact pin that every index has: {pin}"
+        )
+        name, version = pin.split("==")
+        locked[canonicalize_name(name)] = version
+    assert not [name for name in locked if name.startswith(("nvidia", "torchvision", "triton", "vitlib"))]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for line in [*project["dependencies"], *extras["test"], *extras["book"]]:
+        wanted = Requirement(line)
+        found = locked.get(canonicalize_name(wanted.name))
+        assert found and wanted.specifier.contains(found), f"{line}: the lock has {found}; run make lock"
+
+
+def test_pre_commit_does_as_make_refresh_and_the_lock():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    hooks = {hook["id"]: (repo["rev"], hook) for repo in config["repos"] for hook in repo["hooks"]}
+    assert hooks["nbstripout"][1]["args"] == refresh.STRIP
+    lock = (ROOT / "requirements.txt").read_text()
+    assert f"\nnbstripout=={hooks['nbstripout'][0]}\n" in lock
+    assert f"\nruff=={hooks['ruff-check'][0].removeprefix('v')}\n" in lock
+
+
+# The build
+
+
+def test_digest_sees_names_and_contents(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.py").write_text("1")
+    first = build.digest([tmp_path / "a"])
+    assert build.digest([tmp_path / "a"]) == first
+    (tmp_path / "a/__pycache__").mkdir()
+    (tmp_path / "a/__pycache__/x.pyc").write_text("compiled")
+    assert build.digest([tmp_path / "a"]) == first
+    (tmp_path / "a/x.py").rename(tmp_path / "a/y.py")
+    second = build.digest([tmp_path / "a"])
+    (tmp_path / "a/y.py").write_text("2")
+    assert len({first, second, build.digest([tmp_path / "a"])}) == 3
+
+
+def test_kernels_are_this_installations(monkeypatch):
+    monkeypatch.setenv("JUPYTER_PATH", "/somewhere/else")
+    monkeypatch.setenv("PYTHONPATH", "/somewhere/else")
+    monkeypatch.setenv("VITLIB_DATA", "data")
+    environment = build.kernel_environment(2)
+    assert environment["VITLIB_DATA"] == str(Path("data").absolute())
+    assert "JUPYTER_PATH" not in environment and "PYTHONPATH" not in environment
+    assert environment["JUPYTER_PREFER_ENV_PATH"] == "1"
+    assert environment["PATH"].startswith(str(Path(sys.executable).parent))
+
+
+@pytest.mark.slow
+def test_buttons_follow_the_address(project):
+    """A page built by Jupyter Book offers Colab and the repository; without an address, `test_book` sees none."""
+    pytest.importorskip("jupyter_book")
+    address.set_url(URL, project)
+    for name in ("tools", "book/_ext", "book/_static"):
+        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "figures"))
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    config["execute"]["execute_notebooks"] = "off"
+    (project / "_config.yml").write_text(yaml.safe_dump(config))
+    (project / "_toc.yml").write_text("format: jb-book\nroot: book/01-toy\n")
+    (project / "book/references.bib").write_text("")
+    jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
+    done = subprocess.run(
+        [jupyter_book, "build", str(project), "-W"], capture_output=True, text=True, cwd=project
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    html = (project / "_build/html/book/01-toy.html").read_text()
+    colab = "https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb"
+    for expected in (colab, f'href="{URL}"', 'property="og:url"'):
+        assert expected in html, expected
+    assert (project / "_build/html/sitemap.xml").exists() and "thebe" not in html.lower()
+
+
+# make and the workflows
+
+
+def make(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    fresh = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(["make", *arguments], cwd=cwd, env=fresh, capture_output=True, text=True)
+
+
+def test_help_is_what_make_says_first():
+    said = make().stdout
+    assert said == make("help").stdout
+    for target in ("book", "test", "serve", "clean", "set-url", "colab", "lock"):
+        assert f"make {target} " in said
+    assert "TORCH=cpu" in said
+
+
+def test_make_says_when_there_is_no_python(tmp_path):
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    done = make("venv", "PYTHON=none", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "The book needs Python 3.11, 3.12 or 3.13" in done.stdout
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_a_new_lock_makes_a_new_environment_and_a_new_address_does_not(tmp_path):
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "book").mkdir()
+
+    def stamp():
+        return re.search(r"^venv: (\S+)", make("-np", "help", cwd=tmp_path).stdout, re.M)[1]
+
+    first = stamp()
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / first).touch()
+    address.set_url("", tmp_path)
+    address.set_url(URL, tmp_path)
+    assert "is at .venv" in make("venv", cwd=tmp_path).stdout.splitlines()[0], "nothing to do"
+    with open(tmp_path / "requirements.txt", "a") as lock:
+        lock.write("# changed\n")
+    assert stamp() != first
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name
+)
+def test_workflows_can_be_read(path):
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["name"] and workflow["jobs"]
+    for job in workflow["jobs"].values():
+        assert job["steps"] and "runs-on" in job
+
+
+def test_ci_covers_the_pythons_and_the_oldest_torch():
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    assert jobs["all"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    oldest = next(line for line in dependencies if line.startswith("torch>=")).removeprefix("torch>=")
+    assert f"torch=={oldest}.*" in [each["torch"] for each in jobs["torch"]["strategy"]["matrix"]["include"]]
+
+
+# The map of the ViT
+
+
+def parsed(lit: str = "", shape: str = "wide", address=lambda part: f"{part.page}.html"):
+    """A drawing of the map, parsed: a chapter's strip, or the whole map for ""."""
+    return ElementTree.fromstring(drawing("strip" if lit else "whole", shape, address, lit))
+
+
+def with_class(svg, name: str) -> list:
+    return [element for element in svg.iter() if name in element.get("class", "").split()]
+
+
+def variables(theme: str) -> dict[str, str]:
+    """The map's colours in the style sheet."""
+    css = (STATIC / "map.css").read_text(encoding="utf-8")
+    block = css.split('html[data-theme="dark"] ' if theme == "dark" else "*/", 1)[1].split("}")[0]
+    return dict(re.findall(r"--map-([\w-]+): (#[0-9a-f]{6});", block))
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio that WCAG 2 defines."""
+    light = []
+    for colour in (one, other):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in channels]
+        light.append(sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True)))
+    return (max(light) + 0.05) / (min(light) + 0.05)
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("lit", ["", *BY_NUMBER])
+def test_every_drawing_of_the_map_has_every_part_once(lit, shape):
+    svg = parsed(lit, shape)
+    parts = with_class(svg, "part")
+    assert sorted(part.get("data-part") for part in parts) == list(BY_NUMBER)
+    assert all(
+        part.tag.endswith("}a") and part.get("href").startswith(part.get("data-part")) for part in parts
+    )
+    assert [part.get("data-part") for part in with_class(svg, "lit")] == [lit] * bool(lit)
+    assert len(with_class(svg, "pill-text")) == bool(lit), "the words say it too, not the colour alone"
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("lit", ["", *BY_NUMBER])
+def test_nothing_on_the_map_leaves_its_edges(lit, shape):
+    svg = parsed(lit, shape)
+    _, _, width, height = map(float, svg.get("viewBox").split())
+    boxes = [e for e in [*svg.findall("*"), *svg.findall("*[@data-part]/*")] if e.get("width")]
+    assert len(boxes) > len(PARTS) + bool(lit)
+    for box in boxes:  # what is drawn there, parts and what is in them, and the words "you are here"
+        x, y, w, h = (float(box.get(name, 0)) for name in ("x", "y", "width", "height"))
+        assert x >= 0 and y >= 0 and x + w <= width and y + h <= height, box.attrib
+
+
+def test_no_id_is_used_by_two_drawings_of_one_page():
+    ids = [
+        element.get("id")
+        for shape in ("wide", "tall")
+        for svg in (parsed("05", shape), parsed("", shape))
+        for element in svg.iter()
+        if element.get("id")
+    ]
+    assert len(ids) == len(set(ids)) >= 8
+
+
+def test_a_part_without_a_page_is_no_link():
+    svg = parsed("05", address=lambda part: None if part.number == "06" else f"{part.page}.html")
+    tags = {part.get("data-part"): part.tag.split("}")[1] for part in with_class(svg, "part")}
+    assert tags["06"] == "g" and tags["05"] == "a"
+
+
+@pytest.mark.errors
+def test_the_map_knows_its_parts():
+    with pytest.raises(ValueError, match="no part '19' on the map; expected one of 01, 02"):
+        drawing("strip", "wide", lit="19")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_maps_colours_stand_out(theme):
+    """4.5 : 1 for what is read, 3 : 1 for edges and arrows; a lit part differs by more than its hue."""
+    colour = variables(theme)
+    grounds = [
+        colour[f"{kind}-back"] for kind in ("token", "encoder", "read", "whole", "train", "look", "further")
+    ]
+    for ground in [*grounds, colour["paper"]]:
+        assert contrast(colour["ink"], ground) >= 7
+        assert contrast(colour["soft"], ground) >= 4.5
+        assert contrast(colour["line"], ground) >= 3
+    for kind in ("token", "encoder", "read", "whole", "train", "look", "further"):
+        assert contrast(colour[kind], colour[f"{kind}-back"]) >= 4.5, kind
+        assert contrast(colour[kind], colour["lit-ink"]) >= 4.5, kind
+        assert contrast(colour[kind], colour["whole-back"]) >= 3, kind
+        assert contrast(colour[kind], colour[f"{kind}-back"]) >= 3, "lit and unlit differ in lightness"
+    assert contrast(colour["ink"], colour["paper"]) >= 7  # the words "you are here"
+
+
+def test_the_stand_alone_map_is_the_same_drawing():
+    text = (STATIC / "figures" / "map.svg").read_text(encoding="utf-8")
+    assert text == on_the_wall(), "run: python -m tools.site.map"
+    style = ElementTree.fromstring(text).findtext("{*}style")
+    assert "svg.vit-map { --map-ink: #14171c;" in style and style.count("{") == style.count("}")
+    assert style.count('font-family: "Patch by Patch Sans"; font-style: normal;') == 2  # its letters
+    assert "nav." not in style
+
+
+@pytest.mark.parametrize("name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"])
+def test_the_font_of_drawings_has_the_maps_letters(name):
+    words = "".join("".join(text.itertext()) for text in map_source()[name].findall(".//{*}text"))
+    assert len(words) > 100 and not {c for c in words if ord(c) not in DRAWN}
+
+
+@pytest.mark.parametrize("name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"])
+def test_the_drawings_say_what_the_list_of_parts_says(name):
+    for part in PARTS:
+        drawn = map_source()[name].find(f"*[@data-part='{part.number}']")
+        assert part.kind in drawn.get("class").split()
+        words = " ".join("".join(text.itertext()) for text in drawn.findall("{*}text"))
+        bare = name.startswith("strip") and part.number > "09"  # there only numbers fit
+        assert words == part.number if bare else words.startswith(f"{part.number} {part.name}")
+
+
+def test_every_class_on_the_map_has_a_rule_and_every_rule_is_used():
+    css = re.sub(r"/\*.*?\*/|\{.*?\}", " ", (STATIC / "map.css").read_text(encoding="utf-8"), flags=re.S)
+    found = " ".join(
+        re.findall(r'class="([^"]+)"', drawing("strip", "wide", lit="05") + drawing("whole", "wide"))
+    )
+    unstyled, ruled = {"here", "wide"}, set(re.findall(r"\.([a-z-]+)", css))
+    assert set(found.split()) - unstyled == ruled
+
+
+# Numbers and tables on pages
+
+
+@pytest.fixture
+def computed(tmp_path, monkeypatch):
+    """The extension, with one result of our own."""
+    module = pytest.importorskip("book._ext.computed")
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    monkeypatch.setattr(evidence, "RESULTS", tmp_path)
+    summary = {
+        "token lr=0.001": {"mean": 0.5, "sd": 0.0123, "n": 2},
+        "one": {"mean": 0.4, "sd": None, "n": 1},
+        "model: as trained": {"mean": 0.3, "sd": 0.1, "n": 3},
+        "B/16": {"mean": 0.98127, "sd": 0.1, "n": 3},
+    }
+    study = {"name": "toy", "final": {"test_accuracy": 0.98765}, "parameters": 1234567, "seconds": 5530.0}
+    (tmp_path / "toy.json").write_text(json.dumps(study | {"epochs": [{"loss": 2.5}], "summary": summary}))
+    return module
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("toy: final/test_accuracy", "98.8 %"),
+        ("toy: parameters", "1,234,567"),
+        ("toy: seconds as duration", "1 h 32 min"),
+        ("toy: seconds", "5.53e+03"),
+        ("toy: seconds as ,.0f", "5,530"),
+        ("toy: epochs/-1/loss as .2f", "2.50"),
+        ("toy: name", "toy"),
+        ("toy: summary/token lr=0.001 as spread", "50.0 ± 1.2 %"),
+        ("toy: summary/one as spread", "40.0 %"),
+        ("toy: summary/model: as trained/mean as .1f", "0.3"),
+        ("toy: summary/model: as trained/n", "3"),
+        ("toy: summary/B/16/mean as .2%", "98.13 %"),
+        ("toy: final/test_accuracy - toy: summary/one/mean as points", "58.8"),
+    ],
+)
+def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
+    assert computed.result(text).replace("\u00a0", " ") == wanted
+
+
+def test_equations_figures_and_exercises_are_counted_within_their_chapter():
+    module = pytest.importorskip("book._ext.numbering")
+    first, second = {"eq-a": (7,), "eq-b": (8,)}, {"ex-a": (3,)}
+    env = SimpleNamespace(toc_fignumbers={"book/04-resolution": {"displaymath": first, "exercise": second}})
+    env.toc_fignumbers["book/notation"] = {"displaymath": {"eq-vit": (60,)}}
+    module.number_by_chapter(None, env)
+    assert env.toc_fignumbers["book/04-resolution"] == {
+        "displaymath": {"eq-a": (4, 1), "eq-b": (4, 2)},
+        "exercise": {"ex-a": (4, 1)},
+    }
+    assert env.toc_fignumbers["book/notation"] == {"displaymath": {"eq-vit": (1,)}}
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("toy", "expected `file: key/key`, got 'toy'"),
+        ("tay: seconds", "no results called 'tay'; there are: toy"),
+        ("toy: final/accuracy", "has no 'accuracy' on the way 'final/accuracy'; there is: test_accuracy"),
+        ("toy: epochs/3/loss", "has no '3' on the way 'epochs/3/loss'; there is: a list"),
+        ("toy: final", "expected a number or a word at 'toy: final'"),
+        ("toy: seconds as hours", "unknown form 'hours'; there are percent"),
+        ("toy: name as percent", "expected a number or a word"),
+    ],
+)
+def test_a_wrong_result_is_refused(computed, text, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        computed.result(text)
+
+
+def test_a_models_numbers(computed):
+    assert computed.model("vit-b/16 tokens") == "196"
+    assert computed.model("vit-b/16 img_size=[480,640] grid").replace("\u00a0", " ") == "30 × 40"
+    assert computed.model("vit-b/16 img_size=384 parameters") == "86,859,496"
+    assert computed.model("vit-l/16 gmacs") == "61.6"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("vit-b/16 weight", "unknown quantity 'weight'; there are tokens"),
+        ("vit-x/16 tokens", "preset must be one of"),
+        ("vit-b/16 img_size tokens", "expected changes such as img_size=384, got 'img_size'"),
+        ("vit-b/16 img_size=225 tokens", "225"),
+    ],
+)
+def test_a_wrong_model_is_refused(computed, text, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        computed.model(text)
+
+
+@pytest.mark.errors
+def test_a_wrong_table_is_refused(computed):
+    with pytest.raises(ValueError, match="no computed table 'sizes'; there are model-sizes"):
+        computed.make_table("sizes")

@@ -1,0 +1,218 @@
+"""<vit-patches>: the cut, the pixel in its four places and what it costs, as vitlib has them."""
+
+from __future__ import annotations
+
+import base64
+
+import cv2
+import pytest
+import torch
+from browsing import needs_browser
+from web_pages import explorer, page, photos
+
+import vitlib as vl
+from vitworkshop.web.export import PHOTOS
+
+pytestmark = needs_browser
+NAME = "vit-patches"
+SIDES = [P for P in range(1, 225) if 224 % P == 0]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    return page(tmp_path_factory.mktemp("patches"), f"<{NAME}><p>The figure</p></{NAME}>")
+
+
+@pytest.fixture(scope="module")
+def tab(browser, address):
+    """The explorer, opened once; each test says from where it starts."""
+    with explorer(browser, address, NAME) as tab:
+        yield tab
+
+
+def run(tab, code, *arguments):
+    return tab.evaluate(
+        f"([...a]) => {{ const e = document.querySelector('{NAME}'); return {code}; }}", arguments
+    )
+
+
+def pixels(tab) -> torch.Tensor:
+    """The explorer's picture, uint8 (3, 224, 224)."""
+    text = tab.evaluate(
+        f"() => btoa([...document.querySelector('{NAME}').bytes].map((one) => String.fromCharCode(one)).join(''))"
+    )
+    return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8).reshape(3, 224, 224)
+
+
+def address_of(tab) -> dict:
+    texts = tab.locator(f"{NAME} .address > *").all_text_contents()
+    return dict(zip(texts[::2], texts[1::2], strict=True))
+
+
+def begin(tab, P=16, row=100, col=120, c=0):
+    run(tab, "(e.cut(a[0]), e.look(...a.slice(1)), null)", P, row, col, c)
+
+
+def test_the_photographs_are_the_package_s_and_the_chapter_s_keeps_every_bit(tab):
+    text = photos()
+    assert len(text) < 150_000
+    for name in PHOTOS:
+        tab.get_by_role("button", name=name, exact=True).click()
+        seen, photo = pixels(tab), vl.sample_image(name, 224)
+        assert torch.equal(seen, photo) == (name == "astronaut")
+        assert (seen.float() - photo.float()).abs().mean() < 4
+    tab.get_by_role("button", name="astronaut", exact=True).click()
+
+
+@pytest.mark.parametrize("P", [1, 4, 16, 56, 224])
+def test_a_number_stands_where_patchify_puts_it(tab, P):
+    begin(tab, P)
+    numbered = torch.arange(3 * 224 * 224).reshape(1, 3, 224, 224)
+    places, tokens = (vl.patchify(x, P)[0] for x in (numbered, vl.sample_image("astronaut", 224)[None]))
+    picks = torch.randint(224, (20, 2), generator=torch.Generator().manual_seed(P)).tolist()
+    asked = [[row, col, c] for row, col in [*picks, [0, 0], [223, 223]] for c in range(3)]
+    found = run(tab, "a.map((one) => (e.look(...one), [e.token, e.k, e.value(e.k)]))", *asked)
+    for (row, col, c), (n, k, value) in zip(asked, found, strict=True):
+        assert places[n, k] == (c * 224 + row) * 224 + col
+        assert value == tokens[n, k]
+
+
+def test_what_is_written_about_a_pixel(tab):
+    begin(tab, 16, 100, 120)
+    red, green, blue = vl.sample_image("astronaut", 224)[:, 100, 120].tolist()
+    assert address_of(tab) == {
+        "pixel": "row 100, column 120",
+        "patch": "i = 6, j = 7",
+        "token": "n = 6 · 14 + 7 = 91",
+        "in the patch": "p₁ = 4, p₂ = 8",
+        "places": "k = (4 · 16 + 8) · 3 + c = 216 to 218",
+        "numbers": f"red {red}, green {green}, blue {blue}",
+    }
+    assert tab.locator(f"{NAME} .near .now").inner_text().strip() == "91"
+    assert tab.locator(f"{NAME} .numbers .now").inner_text().split() == ["216", str(red)]
+
+
+@pytest.mark.parametrize("model", ["ViT-Ti", "ViT-B", "ViT-H"])
+def test_costs_are_those_of_the_package(tab, model):
+    tab.get_by_label("Cost for which model").select_option(model)
+    size = {"ViT-Ti": "vit-ti/16", "ViT-B": "vit-b/16", "ViT-H": "vit-h/14"}[model]
+    for P, cost in zip(SIDES, run(tab, "a.map((P) => (e.cut(P), e.cost))", *SIDES), strict=True):
+        cfg = vl.ViTConfig.preset(size, patch_size=P)
+        D, T = cfg.embed_dim, cfg.num_patches + 1
+        one, two = (vl.count_macs(vl.ViTConfig.preset(size, patch_size=P, depth=depth)) for depth in (1, 2))
+        assert (cost["N"], cost["T"]) == (cfg.num_patches, T)
+        assert (cost["entries"], cost["bytes"]) == (T**2, 4 * T**2)
+        assert cost["model"] == vl.count_macs(cfg)
+        assert cost["embedding"] == one - (two - one) - 1000 * D
+        assert cost["attention"] == (two - one) - T * 2 * D * cfg.hidden_dim
+        assert cost["share"] == pytest.approx(T / (T + 6 * D))
+    tab.get_by_label("Cost for which model").select_option("ViT-B")
+
+
+def test_the_chapter_s_numbers_are_on_the_page(tab):
+    for P, tokens, gmacs, share in [
+        (32, "50", "4.4", "1.1 %"),
+        (16, "197", "17.6", "4.1 %"),
+        (8, "785", "78.1", "15 %"),
+    ]:
+        begin(tab, P)
+        text = tab.locator(f"{NAME} .costs").inner_text()
+        assert f"N + 1 = {tokens}\n" in text and f"{gmacs} billion" in text and share in text
+    assert "785" in text and "616,225 entries, 2.35 MiB in float32" in text
+
+
+def test_mouse(tab):
+    begin(tab)
+    box = tab.locator(f"{NAME} .picture").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] * 30.5 / 224, box["y"] + box["height"] * 50.5 / 224)
+    assert address_of(tab)["pixel"] == "row 50, column 30"
+    box = tab.locator(f"{NAME} .patch").bounding_box()  # of P = 16: one more to the left, in row 15
+    tab.mouse.move(box["x"] + box["width"] * 13.5 / 16, box["y"] + box["height"] * 15.5 / 16)
+    assert address_of(tab)["pixel"] == "row 63, column 29"
+    tab.locator(f"{NAME} .line").first.hover(position={"x": 1, "y": 5})
+    assert address_of(tab)["token"].endswith("= 0")
+    tab.locator(f"{NAME} .line").last.hover(position={"x": 1, "y": 5})
+    assert address_of(tab)["pixel"] == "row 0, column 0"
+
+
+def test_keyboard(tab):
+    begin(tab)
+    tab.locator(f"{NAME} .picture").focus()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowUp")
+    tab.keyboard.press("Shift+ArrowDown")
+    assert address_of(tab)["pixel"] == "row 115, column 121"
+    tokens, numbers = (
+        tab.get_by_role("slider", name="Token", exact=True),
+        tab.get_by_role("slider", name="Place in the token"),
+    )
+    tokens.press("End")
+    assert tokens.get_attribute("aria-valuetext") == "token 195 of 196"
+    tokens.press("ArrowRight")
+    assert tokens.get_attribute("aria-valuenow") == "195"
+    numbers.press("Home")
+    numbers.press("ArrowRight")
+    assert numbers.get_attribute("aria-valuenow") == "1"
+    assert numbers.get_attribute("aria-valuetext").startswith("place 1 of 768: green ")
+    side = tab.get_by_role("slider", name="Patch size")
+    side.press("ArrowRight")
+    assert side.get_attribute("aria-valuetext") == "28 pixels"
+    assert tab.locator(f"{NAME} .verdict").inner_text() == "64 tokens of 2,352 numbers."
+
+
+def test_an_own_picture_is_cut_as_load_image_reads_it(tab, tmp_path):
+    picture = vl.sample_image("cat").permute(1, 2, 0).numpy()[:, :, ::-1]
+    cv2.imwrite(str(tmp_path / "mine.png"), picture)
+    tab.locator(f"{NAME} input[type=file]").set_input_files(tmp_path / "mine.png")
+    tab.wait_for_function(
+        f"document.querySelector('{NAME}').bytes[0] !== {vl.sample_image('astronaut', 224)[0, 0, 0]}"
+    )
+    assert (pixels(tab).int() - vl.load_image(tmp_path / "mine.png", 224).int()).abs().max() <= 1
+    tab.get_by_role("button", name="astronaut", exact=True).click()
+
+
+def sequence(tab) -> str:
+    return run(tab, "e.tokens.canvas.toDataURL()")
+
+
+def test_patches_fly_and_land_where_they_stand_without_motion(browser, address, tab):
+    begin(tab, 32)
+    assert run(tab, "e.flying.width") == 0  # no motion is wanted here
+    landed = sequence(tab)
+    with explorer(browser, address, NAME, calm=False) as lively:
+        run(lively, "(e.cut(32), null)")
+        lively.wait_for_function(f"document.querySelector('{NAME}').flying.width > 0")
+        assert sequence(lively) != landed
+        lively.wait_for_function(f"document.querySelector('{NAME}').flying.width === 0")
+        assert sequence(lively) == landed
+
+
+def test_the_sequence_shows_each_token_in_its_place(tab):
+    begin(tab, 32)
+    data = base64.b64decode(sequence(tab).split(",")[1])
+    row = cv2.imdecode(torch.frombuffer(bytearray(data), dtype=torch.uint8).numpy(), cv2.IMREAD_COLOR)[
+        :, :, ::-1
+    ]
+    tokens = (
+        vl.patchify(vl.sample_image("astronaut", 224)[None], 32)[0].reshape(49, -1, 3).float().mean(dim=1)
+    )
+    slots = (
+        torch.from_numpy(row.copy())
+        .float()
+        .mean(dim=0)
+        .tensor_split([round(n * 1344 / 49) for n in range(1, 49)])
+    )
+    assert (torch.stack([slot.mean(dim=0) for slot in slots]) - tokens).abs().max() < 6
+
+
+def test_narrow_and_by_touch(browser, address):
+    context = browser.new_context(
+        viewport={"width": 360, "height": 800}, has_touch=True, reduced_motion="reduce"
+    )
+    tab = context.new_page()
+    tab.goto(address)
+    tab.wait_for_selector(f"{NAME}[data-ready=yes]")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    tab.locator(f"{NAME} .picture").tap(position={"x": 2, "y": 2})
+    assert address_of(tab)["token"].endswith("= 0")
+    context.close()

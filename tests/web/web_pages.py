@@ -1,0 +1,66 @@
+"""A page with explorers for the tests: the package's scripts beside it, opened from the disk without a server."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from browsing import opened
+
+import vitlib as vl
+from vitworkshop.web.export import SCRIPTS, export_web, photos_script, samples_script, scores_script
+
+photos = functools.cache(photos_script)
+samples = functools.cache(samples_script)
+
+
+def tiny_model(name: str, **changes) -> tuple[vl.VisionTransformer, dict]:
+    """A random model of a few thousand weights, and its card."""
+    cfg = vl.ViTConfig(**{"embed_dim": 12, "depth": 2, "num_heads": 2, "num_classes": 10, **changes})
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = vl.VisionTransformer(cfg).eval()
+    return model, {"name": name, "config": asdict(cfg), "recipe": {"data": "cifar10"}}
+
+
+def page(tmp_path: Path, body: str, models=()) -> str:
+    """Writes a page with this body, the package's scripts and the models beside it, and gives its address.
+
+    `models` are names, each of a `tiny_model` with a CLS token, or pairs (model, card).
+    """
+    for script in SCRIPTS.glob("*.js"):
+        shutil.copy(script, tmp_path)
+    (tmp_path / "samples.js").write_text(samples(), encoding="utf-8")
+    (tmp_path / "photos.js").write_text(photos(), encoding="utf-8")
+    (tmp_path / "lab-results.js").write_text("window.vitLab = { models: {} };", encoding="utf-8")
+    pairs = [tiny_model(one) if isinstance(one, str) else one for one in models]
+    for model, card in pairs:
+        export_web(model, card, tmp_path / f"{card['name']}.js")
+        scores = scores_script(card["name"], model, {"cat": vl.sample_image("cat", model.cfg.img_size)})
+        (tmp_path / f"scores-{card['name']}.js").write_text(scores, encoding="utf-8")
+    names = " ".join(card["name"] for _, card in pairs)
+    explorers = " ".join(sorted(path.stem for path in SCRIPTS.glob("vit-*.js")))
+    (tmp_path / "page.html").write_text(
+        f"""<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>A page</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<script defer src="boot.js" data-models="{names}" data-explorers="{explorers}"></script>
+<body style="margin: 0 auto; max-width: 688px; padding: 0 12px"><h1>A page</h1>{body}</body></html>""",
+        encoding="utf-8",
+    )
+    return (tmp_path / "page.html").as_uri()
+
+
+@contextlib.contextmanager
+def explorer(browser, address: str, name: str, width: int = 760, calm: bool = True):
+    """Opens the page and waits for the explorer; nothing may go wrong on it. `calm`: no motion is wanted."""
+    with opened(browser, "about:blank", width) as (tab, wrong):
+        tab.emulate_media(reduced_motion="reduce" if calm else "no-preference")
+        tab.goto(address)
+        tab.wait_for_selector(f"{name}[data-ready]", state="attached")
+        assert tab.get_attribute(name, "data-ready") == "yes", wrong
+        yield tab
+        assert wrong == []

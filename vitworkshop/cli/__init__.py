@@ -1,0 +1,67 @@
+"""The command line, `python -m vitlib COMMAND`, one file a command; --help lists them, and each has its own."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+
+from vitlib import __version__
+from vitlib.evidence import COMMAND
+from vitlib.train.parallel import launcher
+from vitworkshop.cli import data, export, predict, pretrained, study, train
+from vitworkshop.cli.options import Parser
+
+__all__ = ["main"]
+
+_MENDED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: The words after `python -m vitlib`; None takes them from the command line.
+
+    Returns:
+        The exit code: 0, 2 after an error the user can mend (one line on stderr), 130 after Ctrl-C.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    args = _parser().parse_args(argv)
+    token = COMMAND.set(f"{launcher()} -m vitlib {shlex.join(argv)}")
+    try:
+        return args.run(args) or 0
+    except KeyboardInterrupt as stop:
+        print(f"\n{stop}" if str(stop) else "\ninterrupted", file=sys.stderr)
+        return 130
+    except (*_MENDED, RuntimeError) as error:
+        if not isinstance(error, _MENDED) and "allocate" not in str(error):  # what too little memory says
+            raise
+        print(f"error: {_one_line(error)}", file=sys.stderr)
+        return 2
+    finally:
+        COMMAND.reset(token)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return " ".join(str(error).split())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="python -m vitlib",
+        description="Patch by Patch: Vision Transformers you can run.",
+        epilog="example: python -m vitlib train --preset laptop",
+    )
+    parser.add_argument("--version", action="version", version=f"vitlib {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    train.configure_train(commands)
+    train.configure_finetune(commands)
+    predict.configure(commands)
+    study.configure(commands)
+    data.configure(commands)
+    export.configure(commands)
+    pretrained.configure(commands)
+    return parser

@@ -1,0 +1,105 @@
+"""`python -m vitlib study`: run the book's experiments."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+from vitlib.data.dataset import load_dataset
+from vitlib.evidence import RESULTS, load_results
+from vitworkshop.cli.options import SETS, Formatter, add_runs, prepare, settings
+from vitworkshop.studies.runner import STUDIES, board, find, folders, make_plans, report, run_plans
+
+__all__ = ["configure"]
+
+_OPTIONS = ("data", "scale", "seeds", "out", "device", "budget_minutes", "jobs")
+_NO_FIELDS = ("name", "seed")  # nor options of that name
+
+
+def configure(commands) -> None:
+    """Add the command to the parser."""
+    p = commands.add_parser(
+        "study",
+        help="run the book's experiments",
+        description="Run the book's experiments. Each asks one question, runs every variant with several seeds and\n"
+        "judges them, most on held-out training images.",
+        epilog="example: python -m vitlib study run positions --budget-minutes 30",
+        formatter_class=Formatter,
+    )
+    actions = p.add_subparsers(required=True, metavar="action")
+    p = actions.add_parser("list", help="every study, what it asks, and how long the book's runs took")
+    p.set_defaults(run=_list)
+    p = actions.add_parser("report", help="what one study found")
+    p.add_argument("name", help="the study")
+    p.add_argument("--out", type=Path, help="its folder (default: runs/study-<name>, else the book's own)")
+    p.set_defaults(run=_report)
+    p = actions.add_parser("board", help="every claim, and what we got")
+    p.add_argument("--out", type=Path, help="the folder of all studies' runs (default: the book's own)")
+    p.set_defaults(run=_board)
+    _configure_run(actions)
+
+
+def _configure_run(actions) -> None:
+    p = actions.add_parser(
+        "run",
+        help="run one study, or all",
+        description="Run one study, or all. Stopped or killed, the same command goes on where it was and skips what\n"
+        "is finished.",
+        formatter_class=Formatter,
+    )
+    p.add_argument("name", nargs="?", help="the study")
+    p.add_argument("--all", action="store_true", help="run all: first every variant's first seed")
+    text = "the data set; auto takes CIFAR-10 if it is there (default: the study's)"
+    p.add_argument("--data", choices=SETS, help=text)
+    add_runs(p, out="runs/study-<name>; of --all, runs")
+    p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
+    p.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, also on one GPU")
+    text = "count what is finished in FOLDER/<name>.json; results means the book's own"
+    p.add_argument("--from", dest="start_from", metavar="FOLDER", help=text)
+    p.set_defaults(run=_run)
+
+
+def _list(_args: argparse.Namespace) -> None:
+    for name, study in STUDIES.items():
+        took = "not run yet"
+        if (RESULTS / f"{name}.json").is_file():
+            book = load_results(name)
+            took = f"the book's {len(book['runs'])} runs took {book['seconds'] / 60:.0f} minutes"
+        print(f"{name:18s} {study.question} ({study.source}; {took})")
+
+
+def _report(args: argparse.Namespace) -> None:
+    find(args.name)
+    print(report(args.name, args.out))
+
+
+def _board(args: argparse.Namespace) -> None:
+    print("\n".join(board(args.out)))
+
+
+def _run(args: argparse.Namespace) -> None:
+    if args.all == (args.name is not None):
+        raise ValueError("name one study, or give --all; python -m vitlib study list shows them")
+    prepare(args)
+    how = {"jobs": args.jobs, "budget_minutes": args.budget_minutes, "start_from": args.start_from}
+    if args.limit is not None and args.limit < 10:
+        raise ValueError(f"--limit must be 10 or more, as a tenth is held out, got {args.limit}")
+    run_plans([], **how)  # refuses what cannot be, before anything is loaded
+    if args.name and (study := find(args.name)).n_train == 0:
+        if args.limit or args.budget_minutes or not {*(args.seeds or ())} <= {*study.seeds}:
+            own = f"only --seeds of {study.seeds}, as it reads the book's models"
+            raise ValueError(f"{args.name} takes no --limit, no --budget-minutes and {own}; leave them out")
+    what = {
+        "scale": args.scale,
+        "seeds": args.seeds and tuple(args.seeds),
+        "device": args.device,
+        "changes": settings(args.set, _OPTIONS, _NO_FIELDS),
+    }
+    load = partial(load_dataset, split="train", n=args.limit)
+    where = folders(args.name, args.out)
+    plans = make_plans(where, load if args.data is None else lambda _: load(args.data), **what)
+    results = run_plans(plans, **how)
+    print("\n".join(board(args.out or "runs")) if args.all else report(args.name, args.out))
+    if not all(result["finished"] for result in results.values()):
+        print("the budget is used up; the same command goes on")

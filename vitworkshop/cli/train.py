@@ -1,0 +1,232 @@
+"""`python -m vitlib train` and `finetune`: one model, from its recipe to its card."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from vitlib.checks import check_name
+from vitlib.data.dataset import Dataset
+from vitlib.device import pick_device
+from vitlib.evidence import load_results
+from vitlib.train.evaluate import evaluate
+from vitlib.train.masked import OBJECTIVES
+from vitlib.train.parallel import Ranks
+from vitlib.train.recipe import Recipe, recipe
+from vitlib.train.run import train_model
+from vitlib.train.transfer import replace_head
+from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
+from vitworkshop.cli.options import SETS, Formatter, add_runs, prepare, settings
+from vitworkshop.cli.predict import MODEL, find_model
+from vitworkshop.cli.task import Task, load_task
+
+__all__ = ["configure_finetune", "configure_train"]
+
+_STEPS = 500  # at least, on a folder, unless told otherwise: the paper's on its smallest data sets (Table 4)
+_OF_THE_PRESET = {
+    "epochs": (int, "passes over the training images; on a folder at least 500 steps"),
+    "lr": (float, "peak learning rate"),
+    "batch-size": (int, "images per step"),
+    "seed": (int, "seed of everything random"),
+}
+
+
+def configure_train(commands) -> None:
+    """Add `train` to the parser."""
+    p = commands.add_parser(
+        "train",
+        help="train a model by one of the book's recipes",
+        formatter_class=Formatter,
+        description="Train a model by one of the book's recipes, on CIFAR-10, Drawn-10 or your own pictures. Stopped\n"
+        "or killed, the same command goes on where it was. At the end the run's folder holds log.json,\n"
+        "checkpoint.pt, and the model in float16 with its card (<name>.safetensors, <name>.json).",
+        epilog="presets: plain, paper and modern are compared in chapter 9; laptop takes ten minutes on\n"
+        "two cores; drawn10 takes two minutes and needs no download.\n"
+        "your own pictures: python -m vitlib train --data pets --img-size 96 --set model.patch_size=8",
+    )
+    presets = "plain, paper, modern, laptop or drawn10"
+    p.add_argument("--preset", default="laptop", metavar="NAME", help=presets)
+    text = "go on from the weights of a model of the recipe's shape, from the first step (with its --holdout, if any): "
+    p.add_argument("--start", metavar="MODEL", help=text + MODEL)
+    _add_training(p, "the preset's", "<data>-<preset>")
+    p.set_defaults(run=_train)
+
+
+def configure_finetune(commands) -> None:
+    """Add `finetune` to the parser."""
+    p = commands.add_parser(
+        "finetune",
+        help="go on with a trained model, on other classes",
+        formatter_class=Formatter,
+        description="Go on with a trained model on other classes: a new head that starts at zero, and the recipe of\n"
+        "the paper's fine-tuning (SGD with momentum, cosine, no weight decay). Stopped or killed, the same\n"
+        "command goes on where it was; its folder then holds what `train` leaves.",
+        epilog="example: python -m vitlib finetune cifar10-laptop --data pets --img-size 48",
+    )
+    p.add_argument("model", metavar="NAME", help=MODEL)
+    _add_training(p, "auto", "<data>-from-<model>")
+    p.set_defaults(run=_finetune)
+
+
+def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
+    """What both can be told."""
+    text = "cifar10, drawn10, auto (CIFAR-10 if it is there), or a folder with a folder of pictures for each class"
+    p.add_argument("--data", metavar="DATA", help=f"{text} (default: {data})")
+    text = "side of the images in pixels, a multiple of the model's patch size (default: the model's)"
+    p.add_argument("--img-size", type=int, metavar="N", help=text)
+    add_runs(p, out="runs/<name>")
+    for field, (kind, what) in _OF_THE_PRESET.items():
+        p.add_argument(f"--{field}", type=kind, metavar="N", help=f"{what} (default: the preset's)")
+    p.add_argument("--name", help=f"the run's name (default: {name})")
+    text = "hold out a tenth of the training images to choose by, and leave the test set unread"
+    p.add_argument("--validate", action="store_true", help=text)
+    text = "hold out N training images for the curves; the test set is still read once, at the end"
+    p.add_argument("--holdout", type=int, default=0, metavar="N", help=text)
+    p.add_argument("--no-resume", action="store_true", help="start anew, overwrite the folder's checkpoint")
+    p.add_argument("--compile", action="store_true", help="use torch.compile: slow to start, then faster")
+
+
+def _train(args: argparse.Namespace) -> int:
+    changes = _changes(args)
+    if args.img_size is not None:
+        changes["model.img_size"] = args.img_size
+    todo = recipe(args.preset, args.scale, **changes)
+    _check_holdout(args, todo)
+    task = load_task(todo.data if args.data is None else args.data, todo.model.image_shape, args.limit)
+    data = task.train
+    if data.name == "folder":
+        model = dataclasses.replace(todo.model, num_classes=len(data.classes))
+        todo = dataclasses.replace(todo, model=model)
+    called = _called(data)
+    usual = called if args.preset == called else f"{called}-{args.preset}"
+    start = None
+    if args.start is not None:
+        start, card = find_model(args.start)
+        if class_names(card) != task.card["classes"]:
+            raise ValueError(
+                f"--start needs a model of the same classes, {card['name']} has others; see finetune"
+            )
+        task.card["start"] = card["name"]
+    return _run(args, todo, task, usual, start)
+
+
+def _finetune(args: argparse.Namespace) -> int:
+    changes = _changes(args)
+    if kept := [key for key in changes if key.split(".")[0] in ("model", "objective")]:
+        raise ValueError(f"finetune keeps the shape and the task of a model, got {kept[0]}; see --img-size")
+    todo = recipe("finetune", args.scale, **changes)
+    _check_holdout(args, todo)
+    model, card = find_model(args.model)
+    if args.img_size is not None:
+        model = model.with_img_size(args.img_size)
+    task = load_task("auto" if args.data is None else args.data, model.cfg.image_shape, args.limit)
+    start = replace_head(model, len(task.train.classes))
+    todo = dataclasses.replace(todo, model=start.cfg)
+    task.card["start"] = card["name"]
+    return _run(args, todo, task, f"{_called(task.train)}-from-{card['name']}", start)
+
+
+def _run(
+    args: argparse.Namespace, todo: Recipe, task: Task, usual: str, start: nn.Module | None = None
+) -> int:
+    """Train, test once, and write the card."""
+    name = usual if args.name is None else args.name
+    held_out = args.holdout or (len(task.train) // 10 if args.validate else 0)
+    train, val = task.train.hold_out(held_out) if held_out else (task.train, None)
+    todo = dataclasses.replace(todo, name=name)
+    if train.name == "folder":
+        todo = dataclasses.replace(todo, data="folder", epochs=_enough(args, todo, len(train)))
+    out = args.out or Path("runs") / todo.name
+    first = Ranks.here().rank == 0  # of the processes that torchrun started: it alone speaks and writes
+    if first:
+        print(
+            f"{todo.name}: {todo.model.embed_dim} wide, {todo.model.depth} deep, {todo.epochs} epochs of "
+            f"{len(train):,} images of {train.label}, in {out}",
+            flush=True,
+        )
+    resume, minutes = not args.no_resume, args.budget_minutes
+    result = train_model(
+        todo, train, val, out=out, device=args.device, resume=resume, budget_minutes=minutes, start=start
+    )
+    model, done = result.pop("model"), len(result["epochs"])
+    if not first:
+        return 0
+    if not result["finished"]:
+        print(f"the budget is used up after {done} of {todo.epochs} epochs; the same command goes on")
+        return 0
+    before = _read_before(out / f"{todo.name}.json", result) if resume and not args.validate else None
+    if before is not None:
+        print(f"finished before, with a test accuracy of {before:.2%}; the test set is not read again")
+        return 0
+    took, card = f"after {result['seconds']:.0f} s", {**result, **task.card}
+    if args.validate:
+        final = {k: v for k, v in result["epochs"][-1].items() if k.startswith("val_")} | {"n_val": held_out}
+        metric = OBJECTIVES[todo.objective].metric
+        print(f"held-out {metric} {final[f'val_{metric}']:.2%} {took}; the test set was not read")
+    else:
+        weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
+        final = _test(weights, task.test(), args.device, todo.model.num_classes)
+        print(f"test accuracy {final['test_accuracy']:.2%} on {train.label} {took} of training")
+    print(f"wrote {save_pretrained(model, {**card, 'final': final}, out)}")
+    return 0
+
+
+def _changes(args: argparse.Namespace) -> dict:
+    """What the command line changes in the preset, once what cannot be is refused."""
+    prepare(args)
+    if args.name is not None:
+        check_name("--name", args.name, "give folders with --out")
+    named = ("epochs", "lr", "batch_size", "seed")
+    told = {key: value for key in named if (value := getattr(args, key)) is not None}
+    if args.data in SETS:
+        told["data"] = args.data
+    return {
+        "compile": args.compile,
+        **told,
+        **settings(args.set, ("scale", "name", "out", "data"), ("base",)),
+    }
+
+
+def _check_holdout(args: argparse.Namespace, todo: Recipe) -> None:
+    """Refuse to hold out more than --limit leaves."""
+    args.validate |= todo.objective != "classification"  # the test set is for naming images
+    limit, needed = args.limit or math.inf, args.holdout + 1 if args.holdout else 10 * args.validate
+    if args.holdout < 0 or limit < needed:
+        what = "--holdout must be 0 or more, --limit above it, and 10 or more for --validate"
+        raise ValueError(f"{what}; got {args.holdout} and {args.limit}")
+
+
+def _called(data: Dataset) -> str:
+    """What a run on the data is named after."""
+    return data.label if data.name == "folder" and data.label else data.name
+
+
+def _enough(args: argparse.Namespace, todo: Recipe, n: int) -> int:
+    """The epochs that were asked for, or as many as make `_STEPS` of n images."""
+    told = args.epochs is not None or any(word.startswith("epochs=") for word in args.set)
+    return todo.epochs if told else max(todo.epochs, math.ceil(_STEPS / max(1, n // todo.batch_size)))
+
+
+def _read_before(card: Path, log: dict) -> float | None:
+    """The test accuracy of this very run, if its card has one."""
+    told = load_results(card.stem, card.parent) if card.is_file() else {}
+    same = [told.get(key) for key in ("recipe", "epochs")] == [log["recipe"], log["epochs"]]
+    return told["final"].get("test_accuracy") if same else None
+
+
+def _test(weights: Path, test: Dataset, device: str, num_classes: int) -> dict:
+    """Read the test set once, with the weights as they are on disk."""
+    model, _ = load_pretrained(weights.stem, weights.parent)
+    scores = evaluate(model.to(pick_device(device)), test.images, test.labels)
+    cells = torch.bincount(test.labels * num_classes + scores["predictions"], minlength=num_classes**2)
+    return {
+        "test_accuracy": scores["accuracy"],
+        "test_loss": scores["loss"],
+        "n_test": len(test),
+        "confusion": cells.unflatten(0, (num_classes, -1)).tolist(),  # rows are the labels
+    }

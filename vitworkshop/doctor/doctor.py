@@ -1,0 +1,154 @@
+"""A doctor for image classifiers: finds the usual bugs of a model and of its training (Section 4.1)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
+
+from vitlib.checked import checked
+from vitlib.checks import check_labels
+from vitworkshop.doctor import model as of_model
+from vitworkshop.doctor import training as of_training
+from vitworkshop.doctor.case import FIT, Case, Finding, output_of
+
+__all__ = ["doctor"]
+
+CHECKS = (
+    *(of_model.first_loss, of_model.standardised, of_model.one_batch, of_model.gradients),
+    *(of_model.input_and_positions, of_model.independence, of_model.eval_mode, of_model.attention),
+    *(of_model.patch_size, of_model.patch_order, of_model.reading, of_model.hooks),
+)
+GIVEN: dict[str, Callable[[Case, Any], Iterator[Finding]]] = {
+    "recipe": of_training.recipe,
+    "evaluate": of_training.evaluation,
+    "augment": of_training.augmentation,
+    "resample": of_training.resampling,
+}
+
+
+@checked
+def doctor(
+    model: nn.Module,
+    images: Float[Tensor, "B C H W"],
+    labels: Integer[Tensor, " B"],
+    *,
+    recipe: Any = None,
+    evaluate: Callable[[nn.Module], Any] | None = None,
+    augment: Callable[[Tensor], Any] | None = None,
+    resample: Callable[[Tensor, tuple[int, int]], Tensor] | None = None,
+) -> list[Finding]:
+    """Look for the usual bugs of a Vision Transformer, or another classifier, and print a line for each.
+
+    All is tried on copies: the model, its mode, its gradients and torch's random numbers stay as they are. What does
+    not apply is left out: patches are those of a module `patch_embed`; attention is looked at in layers with `qkv`,
+    `proj` and `num_heads` (timm's names); whether red and blue are exchanged, only a model that has learned
+    something can tell. What a model and a batch cannot show, the other arguments do.
+
+    Args:
+        model: Maps images (B, C, H, W) to logits (B, K); trained or not.
+        images: (B, C, H, W), a shuffled batch as training feeds it: float, normalised; 16 or more, 64 are good.
+        labels: (B,) integers in [0, K).
+        recipe: A `Recipe`. Shows coupled weight decay and, if the model is untrained, a learning rate that is too
+            high or needs a warm-up.
+        evaluate: Scores the model it is given on held-out images, 64 or more. Shows a forgotten `model.eval()`, and
+            images normalised otherwise than `images`.
+        augment: Takes float images (B, C, H, W) in [0, 1], gives augmented ones, or a tuple with them first. Shows
+            parameters drawn once for a whole batch.
+        resample: Takes (pos_embed, new_grid), as `resample_pos_embed` does. Shows 1-D interpolation.
+
+    Returns:
+        The findings; none for a healthy model.
+
+    Raises:
+        ValueError: If images, labels and logits do not fit each other, all labels are equal, nothing can be trained,
+            the model is no classifier or cannot be copied, or `evaluate` does not call it.
+
+    Source: Section 4.1; its checks are chapter 09's and chapter 10's.
+    """
+    _check_arguments(model, images, labels)
+    device = next(model.parameters()).device
+    images, labels = images.to(device).float(), labels.to(device).long()
+    given = {"recipe": recipe, "evaluate": evaluate, "augment": augment, "resample": resample}
+    missing = [name for name, value in given.items() if value is None]
+    with _as_found(device):
+        findings = list(_look(model, images, labels, given))
+    not_given = f" (not given: {', '.join(missing)})" if missing else ""
+    print(*findings, f"findings: {len(findings)}{not_given}", sep="\n")
+    return findings
+
+
+def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any]) -> Iterator[Finding]:
+    hooked = [name for name, m in model.named_modules() if m._forward_hooks or m._forward_pre_hooks]
+    model = _copy(model)
+    _check_logits(model, images, labels)
+    if failed := list(of_model.batch_size(model, images)):
+        yield from failed  # then eight images can be neither looked at nor learned
+        return
+    order = _order(labels)
+    case = Case(model, images[order], labels[order], hooked)
+    case.teach()
+    for check in CHECKS:
+        yield from check(case)
+    for name, value in given.items():
+        if value is not None:
+            yield from GIVEN[name](case, value)
+
+
+def _copy(model: nn.Module) -> nn.Module:
+    """The model in float32 and eval mode, without a reader's hooks, which must not note what is tried here."""
+    try:
+        model = copy.deepcopy(model).float().eval()
+    except RuntimeError as error:
+        raise ValueError(f"the model cannot be copied: {error}; keep no tensor of a forward pass") from error
+    for module in model.modules():
+        module._forward_hooks.clear()
+    return model
+
+
+def _order(labels: Tensor) -> Tensor:
+    """At most 64 places at random, those of as many classes as there are first."""
+    order = torch.randperm(len(labels))[:64].to(labels.device)
+    same = labels[order][:, None] == labels[order]  # (n, n)
+    return order[same.tril().sum(1).argsort(stable=True)]  # the first of each class, then the second
+
+
+@contextmanager
+def _as_found(device: torch.device) -> Iterator[None]:
+    """Full precision on GPUs, too; afterwards that, and the random numbers, are as they were."""
+    precision, devices = torch.get_float32_matmul_precision(), [device] if device.type == "cuda" else []
+    exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+    with torch.random.fork_rng(devices), torch.enable_grad(), exact:
+        torch.manual_seed(0)
+        torch.set_float32_matmul_precision("highest")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(precision)
+
+
+def _check_arguments(model: nn.Module, images: Tensor, labels: Tensor) -> None:
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ValueError("expected a model with parameters to train, got none; model.requires_grad_(True)")
+    if getattr(getattr(model, "cfg", None), "num_classes", None) == 0:
+        raise ValueError("expected a model with classes, got num_classes 0; vl.replace_head(model, K)")
+    if len(images) < 2 * FIT:
+        raise ValueError(f"expected at least {2 * FIT} images, got {len(images)}; 64 are good")
+    if len(labels.unique()) < 2:
+        raise ValueError(f"expected two classes or more, got class {labels[0].item()} only; shuffle")
+
+
+def _check_logits(model: nn.Module, images: Tensor, labels: Tensor) -> None:
+    try:
+        logits = output_of(model, images)
+    except TypeError as error:  # such as a `MaskedPatchModel`, which needs masks too
+        fix = "of a masked model give vl.replace_head(model.encoder, K)"
+        raise ValueError(f"expected a model of images alone, got: {error}; {fix}") from error
+    if logits.ndim != 2 or len(logits) != len(labels) or logits.shape[1] < 2:
+        raise ValueError(f"expected logits ({len(labels)}, K) from the model, got {tuple(logits.shape)}")
+    check_labels(labels.cpu(), logits.shape[1])

@@ -1,0 +1,157 @@
+"""Tells what studies found: one as a table, and the board of all claims."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+from vitlib.evidence import RESULTS, load_results
+from vitlib.train.checkpoint import differences
+from vitlib.train.recipe import usual_fields
+from vitworkshop.studies.registry import STUDIES, folders
+from vitworkshop.studies.study import Claim
+
+__all__ = ["Judged", "board", "judged", "report", "show", "since", "tell", "verdicts"]
+VERDICTS = ("claim", "what we got", "seeds", "verdict")
+
+
+class Judged(NamedTuple):
+    """What the runs say of a claim, as it stands in a table; "" where there is nothing to say.
+
+    Args:
+        got: Both sides and their difference.
+        verdict: "agrees", "differs", "open" or "not run yet".
+        seeds: From how many.
+        more: About how many seeds would decide an open one.
+    """
+
+    got: str
+    verdict: str
+    seeds: str
+    more: str = ""
+
+
+def show(value: float, metric: str) -> str:
+    """A number as it stands in a report: accuracies in percent."""
+    return f"{value:.2%}" if "accuracy" in metric else f"{value:.3f}"
+
+
+def report(name: str, out: str | Path | None = None) -> str:
+    """What a study found, as a Markdown table: from `<out>/<name>.json`; for None from here, else the book's own.
+
+    Raises:
+        ValueError: If there is no such file, or it is of no study.
+    """
+    folder = folders(name, out)[name]
+    result = load_results(name, folder if out or (folder / f"{name}.json").exists() else None)
+    if (metric := result.get("metric")) is None:
+        raise ValueError(f"{name}.json in {folder} is of no study; give another folder with --out")
+    held_out = result["n_val"] and "accuracy" in metric
+    measured = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
+    lines = [
+        f"{result['question']} {result['dataset']}, {result['scale']} scale, {measured}.",
+        "",
+        f"| variant | {metric.removeprefix('val_').replace('_', ' ')} | sd over seeds | seeds |",
+        "|---|---|---|---|",
+    ]
+    for variant, s in result["summary"].items():
+        spread = "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
+        lines.append(f"| {variant} | {show(s['mean'], metric)} | {spread} | {s['n']} |")
+    return "\n".join([*lines, "", tell(result)])
+
+
+def tell(result: dict) -> str:
+    """What a study found, as it stands in its docstring: the verdict on each claim, what it cost, the command."""
+    lines = []
+    for claim, found in result["verdicts"].items():
+        verdict = found["verdict"]
+        if "se" in found:
+            verdict += f", {_difference(found, result['metric'])} (standard error, n = {found['n']})"
+            verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""
+        lines.append(f"- {claim}: {verdict}.")
+    if lines:
+        lines.append("")  # ends the list
+    minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
+    lines.append(
+        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
+        f"{minutes:.0f} minutes: `{result['command']}`"
+    )
+    if older := since(result):
+        lines.append(f"They were run before the study became what it is now: {older}.")
+    return "\n".join(lines)
+
+
+def board(out: str | Path | None = None) -> list[str]:
+    """One row for each claim of all studies, as lines of Markdown: what was said, what we got, and whether they agree.
+
+    The verdicts are judged anew by the studies' rules, from the runs in the files.
+
+    Args:
+        out: Folder of the studies' folders, as `study run --all --out` takes it; None reads the book's own results.
+
+    Raises:
+        ValueError: If there is no such folder.
+    """
+    if out is not None and not Path(out).is_dir():
+        raise ValueError(f"there is no folder {out}; take that of a study run --all")
+    lines = [
+        "| claim | source | what we got | verdict | seeds | study | data |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    older = False
+    for name, folder in folders(None, out).items():
+        folder = RESULTS if out is None else folder
+        result = load_results(name, folder) if (folder / f"{name}.json").is_file() else None
+        changed = bool(result and since(result))
+        older |= changed
+        for claim in STUDIES[name].claims:
+            got, verdict, seeds, more = judged(claim, result)
+            verdict += f" (about {more} seeds would decide)" if more else ""
+            cells = [claim.says, claim.source, got, verdict, seeds, f"{name}{' *' * changed}"]
+            cells.append("" if result is None else f"{result['dataset']}, {result['scale']}")
+            lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    if older:
+        lines += ["", r"\* run before the study became what it is now; its report says what was otherwise"]
+    return lines
+
+
+def verdicts(name: str) -> list[tuple[str, ...]]:
+    """What the rules of a study say of the book's own runs: a row of `VERDICTS` for each of its claims."""
+    result = load_results(name)
+    found = {claim.says: judged(claim, result) for claim in STUDIES[name].claims}
+    return [(says, each.got, each.seeds, f"**{each.verdict}**") for says, each in found.items()]
+
+
+def judged(claim: Claim, result: dict | None) -> Judged:
+    """What the runs of a result say of a claim, by its rule as it is; None is a study that was not run."""
+    if result is None or not result["runs"]:
+        return Judged("", "not run yet", "")
+    found = claim.judge(result["runs"])
+    if "difference" not in found:
+        return Judged("", found["verdict"], "0")
+    got = f"{found['first']} against {found['second']}: {_difference(found, result['metric'])}"
+    if found["n"] == 1:
+        return Judged(f"{got}, one seed", found["verdict"], "1")
+    return Judged(got, found["verdict"], str(found["n"]), str(found.get("seeds", "")))
+
+
+def _difference(found: dict, metric: str) -> str:
+    """A mean difference with its standard error, if it has one: accuracies in points."""
+    share = "accuracy" in found.get("metric", metric)
+    scale, digits, unit = (100, 1, " points") if share else (1, 2, "")
+    spread = f" ± {scale * found['se']:.{digits}f}" if "se" in found else ""
+    return f"{scale * found['difference']:+.{digits}f}{spread}{unit}"
+
+
+def since(result: dict) -> str:
+    """What a committed study's base had otherwise, in words; "" where nothing differs."""
+    study = STUDIES.get(result["name"])
+    if study is None or study.base is None or "base" not in result or result["scale"] != "quick":
+        return ""
+    own = ("data", "name", "seed")
+    then, now = (
+        {key: value for key, value in base.items() if key not in own}
+        for base in (result["base"], asdict(study.base))
+    )
+    return "; ".join(differences(then, now, usual_fields(study.base)))
