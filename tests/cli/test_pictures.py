@@ -15,7 +15,7 @@ import vitlib as vl
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import split_folder
 from vitlib.evidence import read_json
-from vitworkshop.cli import main
+from vitworkshop.cli import main, task
 from vitworkshop.cli.predict import find_model
 
 TINY = ["--set", "model.patch_size=16", "model.embed_dim=12", "model.depth=1", "model.num_heads=2"]
@@ -136,7 +136,7 @@ def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path)
 
 
 def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(tmp_path, capsys, monkeypatch):
-    load = vl.cli.task.load_dataset
+    load = task.load_dataset
     short = {"train": 40, "test": 20}
     monkeypatch.setattr(
         "vitworkshop.cli.task.load_dataset", lambda name, split, n=None: load(name, split, short[split])
