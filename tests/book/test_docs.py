@@ -39,7 +39,11 @@ CALLS = sorted(
     }
 )
 SCRIPTS = sorted(
-    {(name, m) for name, code in CODE.items() for m in re.findall(r"(?<![\w/])(?:tests/)?tools[/.][\w/.]*\w", code)}
+    {
+        (name, m)
+        for name, code in CODE.items()
+        for m in re.findall(r"(?<![\w/])(?:tests/)?tools[/.][\w/.]*\w", code)
+    }
 )
 
 

@@ -237,7 +237,10 @@ print(result["finished"], len(result["runs"]))
 
 def start(code: str, *words: object, **more) -> subprocess.Popen:
     """A Python of its own, with one thread, that finds vitlib and the tests."""
-    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), str(ROOT / "tests/studies")]), "OMP_NUM_THREADS": "1"}
+    paths = {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), str(ROOT / "tests/studies")]),
+        "OMP_NUM_THREADS": "1",
+    }
     command = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **paths}, **more)
 
