@@ -25,7 +25,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_checked import CALLS, function_of, public
+from test_checks import CALLS, function_of, public
 from test_data import BATCH, FILES, FOLDER, pack, records
 
 import vitlib as vl

@@ -46,10 +46,10 @@ NONSENSE = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")  # between numbers 
 
 
 def own_tests(module: str, table: dict) -> list[str]:
-    """A module's own tests: what the table says, or the file called like it; test_checked where calls are checked."""
+    """A module's own tests: what the table says, or the file called like it; test_checks where calls are checked."""
     names = list(table.get(module, [Path(module).stem]))
-    if "@checked" in (ROOT / module).read_text(encoding="utf-8") and "checked" not in names:
-        names.append("checked")
+    if "@checked" in (ROOT / module).read_text(encoding="utf-8") and "checks" not in names:
+        names.append("checks")
     there = {path.stem: str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
     if missing := [name for name in names if f"test_{name}" not in there]:
         raise FileNotFoundError(

@@ -1,14 +1,37 @@
-"""How bad input is refused: once for each kind, with what was expected, what came and what to do."""
+"""How a bad call is refused: types, shapes and ranges stand at the parameters, the words of the refusals here."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, SupportsIndex
+import functools
+import inspect
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    SupportsIndex,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 import torch
+from annotated_types import Ge, Gt, Le, Lt
 from torch import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+# --- numbers, words and sizes -----------------------------------------------------------------------------------
 
 
 def is_number(value: Any) -> bool:
@@ -26,16 +49,16 @@ def is_count(value: Any) -> bool:
     return isinstance(value, int) and is_number(value) and value > 0
 
 
-def check_count(name: str, value: object) -> None:
-    """Refuse, under this `name`, a `value` that is no whole number above 0."""
-    if not is_count(value):
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+def check_classes(name: str, number: object) -> None:
+    """Refuse a number of classes that is no whole number, 0 or more."""
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise ValueError(f"{name} must be 0 (no head) or more, got {number!r}")
 
 
-def check_classes(num_classes: object) -> None:
-    """Refuse a `num_classes` that is no whole number, 0 or more."""
-    if not isinstance(num_classes, int) or isinstance(num_classes, bool) or num_classes < 0:
-        raise ValueError(f"num_classes must be 0 (no head) or more, got {num_classes!r}")
+def check_seed(name: str, seed: object) -> None:
+    """Refuse a `seed` that NumPy does not take."""
+    if not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ValueError(f"{name} must be an integer in [0, 2**32), got {seed!r}")
 
 
 def check_rate(name: str, value: Any, below: int | float = 1) -> None:
@@ -68,7 +91,6 @@ def check_multiple(name: str, size: int, patch_size: int) -> None:
 
 def check_divides(patch_size: int, height: int, width: int) -> None:
     """Refuse a `patch_size` that does not divide an image's `height` and `width`."""
-    check_count("patch_size", patch_size)
     check_multiple("image height", height, patch_size)
     check_multiple("image width", width, patch_size)
 
@@ -125,25 +147,25 @@ def check_grid(name: str, grid: object) -> None:
         raise ValueError(f"{name} must be (rows, columns), got {grid!r}; at least one of each")
 
 
+def check_name(what: str, name: object, fix: str) -> None:
+    """Refuse a `name` that is no file name, or leads to another folder; `what` names it."""
+    if not isinstance(name, str) or not name.strip(". ") or {*name} & {*"/\\\0"} or len(name.encode()) > 200:
+        raise ValueError(f"{what} must be a file name without folders, got {name!r}; {fix}")
+
+
+# --- tensors ---------------------------------------------------------------------------------------------------
+
+
 def check_images(images: object, shape: str = "B C H W", fix: str = "resize the images") -> None:
-    """Refuse what is no tensor of images.
-
-    Args:
-        images: What was given.
-        shape: A name or a number for each axis, as in "B 3 32 32"; "... C H W" allows any axes before.
-        fix: What to do about another height or width.
-
-    Raises:
-        ValueError: If it is no tensor, or not of that shape.
-    """
-    expected = f"expected images of shape ({', '.join(shape.split())})"
+    """Refuse what is no tensor of images of this `shape`, as in "B 3 32 32"; "... C H W" allows any axes before."""
     if not isinstance(images, Tensor):
         raise ValueError(
-            f"{expected}, got {type(images).__name__}; turn a NumPy image (H, W, C) into a tensor with "
-            "torch.from_numpy(image).permute(2, 0, 1)"
+            f"expected images of shape ({', '.join(shape.split())}), got {type(images).__name__}; turn a NumPy image "
+            "(H, W, C) into a tensor with torch.from_numpy(image).permute(2, 0, 1)"
         )
-    loose, got, n = shape.startswith("... "), tuple(images.shape), images.ndim
-    axes = ["B"] * (n - 3) + shape.split()[1:] if loose else shape.split()
+    axes, got, n = shape.split(), tuple(images.shape), images.ndim
+    if loose := axes[0] == "...":
+        axes = ["B"] * (n - 3) + axes[1:]
 
     def fits(sizes: Sequence[int], axes: Sequence[str]) -> bool:
         return all(not axis.isdigit() or int(axis) == size for axis, size in zip(axes, sizes, strict=True))
@@ -159,12 +181,11 @@ def check_images(images: object, shape: str = "B C H W", fix: str = "resize the 
             fix = f"move the channels first with images.permute{order}"
         elif fits(got[-2:], axes[-2:]):
             fix = f"the model takes {axes[-3]} channels"
-    raise ValueError(f"{expected}, got {got}; {fix}")
+    raise ValueError(f"expected images of shape ({', '.join(shape.split())}), got {got}; {fix}")
 
 
-def check_batch(images: Tensor, shape: str = "B C H W") -> None:
-    """Refuse `images` that are not of this `shape`, uint8 or float."""
-    check_images(images, shape)
+def check_pixels(images: Tensor) -> None:
+    """Refuse `images` that are neither uint8 nor float."""
     check_dtype(images, "uint8 or float", "convert integers in [0, 255] with images.to(torch.uint8)")
 
 
@@ -202,12 +223,6 @@ def check_dtype(images: Tensor, kinds: str, fix: str) -> None:
         raise ValueError(f"expected {kinds} images, got {images.dtype}; {fix}")
 
 
-def check_name(what: str, name: object, fix: str) -> None:
-    """Refuse a `name` that is no file name, or leads to another folder; `what` names it."""
-    if not isinstance(name, str) or not name.strip(". ") or {*name} & {*"/\\\0"} or len(name.encode()) > 200:
-        raise ValueError(f"{what} must be a file name without folders, got {name!r}; {fix}")
-
-
 def check_finite(state: Mapping[str, Tensor], dtype: torch.dtype, fix: str) -> None:
     """Refuse weights that are no floats, or no numbers once they are of this `dtype`."""
     for name, value in state.items():
@@ -228,3 +243,187 @@ def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor
     if num_classes and not 0 <= low <= high < num_classes:
         raise ValueError(f"expected labels in [0, {num_classes}), got {low} to {high}; name every class")
     return found.long()
+
+
+# --- what stands at a parameter ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What a parameter usually is: `Annotated[Positive, Usual(0.8)]`. A refusal proposes it."""
+
+    value: object
+
+
+Count = Annotated[int, Gt(0)]
+Natural = Annotated[int, Ge(0)]
+Seed = Annotated[Natural, Usual(0)]
+SmallSeed = Annotated[int, check_seed]  # of 32 bits, as NumPy takes
+Classes = Annotated[int, check_classes]  # a function refuses in words of its own
+Size = Annotated[int | tuple[int, int] | list[int], as_pair]  # one side, or (height, width)
+Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
+Positive = Annotated[float, Gt(0)]
+NonNegative = Annotated[float, Ge(0)]
+Rate = Annotated[float, Ge(0), Lt(1)]
+DropRate = Annotated[Rate, Usual(0.1)]
+PatchDropRate = Annotated[Rate, Usual(0.5)]
+Share = Annotated[float, Ge(0), Le(1)]
+MaskRatio = Annotated[float, Gt(0), Lt(1), Usual(0.5)]
+Magnitude = Annotated[float, Ge(0), Le(10), Usual(9)]  # of RandAugment
+LearningRate = Annotated[Positive, Usual("1e-3")]
+WeightDecay = Annotated[NonNegative, Usual(0.05)]
+EmaDecay = Annotated[Rate, Usual(0.999)]
+
+
+# --- checks by annotation ---------------------------------------------------------------------------------------
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuse, in words, a call that the annotations of the function's parameters exclude.
+
+    One letter of a shape is one size throughout a call. What two arguments together exclude, the function checks
+    itself; what is left at its default is not looked at.
+    """
+    usual = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = dict(zip(usual, args, strict=False)) | kwargs
+        _check(_rules(function), {n: given[n] for n in usual if n in given and given[n] is not usual[n]})
+        return function(*args, **kwargs)
+
+    return call
+
+
+def check_fields(config: Any) -> None:
+    """The same for the fields of a dataclass, in its `__post_init__`."""
+    _check(_rules(type(config)), {field.name: getattr(config, field.name) for field in fields(config)})
+
+
+@functools.cache
+def _rules(owner: Any) -> dict[str, tuple[list, list]]:
+    """What the annotations of a function's parameters, or of a dataclass's fields, allow."""
+    return {name: _read(hint) for name, hint in get_type_hints(owner, include_extras=True).items()}
+
+
+def _read(hint: Any) -> tuple[list, list]:
+    """The kinds of value that an annotation names, and the marks beside them: bounds, functions, `Usual`."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    marked = [part for part in parts if get_origin(part) is Annotated]
+    kinds = [part.__origin__ if part in marked else part for part in parts]
+    return kinds, [mark for part in marked for mark in part.__metadata__]
+
+
+def check_value(name: str, value: Any, hint: Any) -> None:
+    """Refuse, under this `name`, a `value` that an annotation excludes."""
+    _check({name: _read(hint)}, {name: value})
+
+
+def _check(rules: Mapping[str, tuple[list, list]], values: Mapping[str, Any]) -> None:
+    """Refuse, by its name, the first of the `values` that its rule excludes."""
+    sizes: dict[str, int] = {}
+    for name, value in values.items():
+        kinds, marks = rules.get(name, ([Any], []))
+        for mark in marks:
+            if callable(mark) and value is not None:
+                mark(name, value)
+        kind = next((kind for kind in kinds if _fits(value, kind)), None)
+        if kind is None or (is_number(value) and not all(_holds(mark, value) for mark in marks)):
+            _refuse(name, value, kinds, marks)
+        if hasattr(kind, "dim_str"):
+            _check_tensor(name, value, kind, sizes)
+
+
+def _holds(mark: Any, value: Any) -> bool:
+    """Whether a number is within a bound."""
+    match mark:
+        case Gt(low):
+            return value > low
+        case Ge(low):
+            return value >= low
+        case Lt(high):
+            return value < high
+        case Le(high):
+            return value <= high
+    return True
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of the kind that an annotation names; what is no class is not looked at."""
+    if hasattr(kind, "dim_str"):
+        return isinstance(value, Tensor)
+    if kind in (int, float):
+        return is_number(value) and math.isfinite(value) and isinstance(value, kind | int)
+    if isinstance(kind, UnionType):
+        return any(_fits(value, part) for part in get_args(kind))
+    origin, parts = get_origin(kind) or kind, get_args(kind)
+    if origin is Literal:
+        return value in parts
+    if origin is tuple and parts and ... not in parts:
+        return isinstance(value, tuple | list) and len(value) == len(parts) and all(map(_fits, value, parts))
+    return kind is Any or not isinstance(origin, type) or isinstance(value, origin)
+
+
+def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
+    """Say what a value of another kind, or out of range, should have been."""
+    if get_origin(kinds[0]) is Literal and len(kinds) == 1:
+        check_choice(name, value, get_args(kinds[0]))
+    if any(map(_holds_images, kinds)):
+        check_images(value)
+    match [mark for mark in marks if isinstance(mark, Gt | Ge | Lt | Le)]:
+        case [Gt(0)] if kinds[0] is int:
+            expected = "a positive integer"
+        case [Gt(low)]:
+            expected = f"{_called(kinds)} above {low}"
+        case [Ge(low)]:
+            expected = f"{_called(kinds)} of {low} or more"
+        case [Gt(low) | Ge(low) as first, Lt(high) | Le(high) as last]:
+            ends = "[" if isinstance(first, Ge) else "(", "]" if isinstance(last, Le) else ")"
+            expected = f"{_called(kinds)} in {ends[0]}{low}, {high}{ends[1]}"
+        case _:
+            expected = _called(kinds)
+    expected += ", or None" * (NoneType in kinds)
+    usual = "".join(f"; {mark.value} is usual" for mark in marks if isinstance(mark, Usual))
+    raise ValueError(f"{name} must be {expected}, got {value!r:.200}{usual}")
+
+
+def _called(kinds: list) -> str:
+    """The kinds of value in words."""
+    words = {int: "a whole number", float: "a number", bool: "True or False", str: "a string"}
+    return " or ".join(
+        f"a tensor ({', '.join(kind.dim_str.split())})"
+        if hasattr(kind, "dim_str")
+        else words.get(kind) or f"a {getattr(get_origin(kind) or kind, '__name__', kind)}"
+        for kind in kinds
+        if kind is not NoneType
+    )
+
+
+def _holds_images(kind: Any) -> bool:
+    """Whether an annotation is of a tensor whose last axes are those of an image."""
+    return getattr(kind, "dim_str", "").endswith(("C H W", "3 H W"))
+
+
+def _check_tensor(name: str, value: Tensor, kind: Any, sizes: dict[str, int]) -> None:
+    """Refuse a tensor of another shape or dtype; `sizes` are those of the axes met so far in this call."""
+    axes, shape, known = kind.dim_str.split(), tuple(value.shape), dict(sizes)
+    if _holds_images(kind):
+        check_images(value, kind.dim_str.replace("*B", "..."))
+    named, got = axes, shape
+    if any(loose := [axis[0] in "*." for axis in axes]):  # any number of axes in this place
+        place = loose.index(True)
+        after = len(axes) - place - 1
+        named, got = axes[:place] + axes[place + 1 :], shape[:place] + shape[max(place, len(shape) - after) :]
+    if len(got) != len(named) or any(
+        size != (int(axis) if axis.isdigit() else sizes.setdefault(axis, size))
+        for axis, size in zip(named, got, strict=True)
+    ):
+        so_far = "".join(f", {axis} = {known[axis]}" for axis in dict.fromkeys(named) if axis in known)
+        raise ValueError(f"expected {name} of shape ({', '.join(axes)}){so_far}, got {shape}")
+    if isinstance(kind.dtypes, tuple) and str(value.dtype).removeprefix("torch.") not in kind.dtypes:
+        family = kind.__name__.split("[")[0].lower()
+        to = {"float": "float", "bool": "bool", "uint8": "byte"}.get(family, "long")
+        fix = f"write {name}.{to}()"
+        if _holds_images(kind) and to == "float":
+            fix = f"use vl.normalize({name})"
+        raise ValueError(f"expected {name} of dtype {family}, got {value.dtype}; {fix}")

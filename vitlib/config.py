@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
-from vitlib.checked import check_fields
 from vitlib.checks import (
+    Classes,
+    Count,
+    DropRate,
+    NonNegative,
+    PatchDropRate,
+    Positive,
+    Size,
+    Usual,
     as_pair,
     check_choice,
+    check_fields,
     check_halvings,
     check_heads,
     check_multiple,
@@ -59,19 +67,19 @@ class ViTConfig:
     Source: Section 3.1 and Table 1; chapter 08.
     """
 
-    img_size: int | tuple[int, int] | list[int] = 32
-    patch_size: int = 4
-    in_chans: int = 3
-    num_classes: int = 10
-    embed_dim: int = 192
-    depth: int = 6
-    num_heads: int = 3
-    mlp_ratio: float = 4.0
+    img_size: Size = 32
+    patch_size: Count = 4
+    in_chans: Count = 3
+    num_classes: Classes = 10
+    embed_dim: Count = 192
+    depth: Count = 6
+    num_heads: Count = 3
+    mlp_ratio: Annotated[Positive, Usual(4.0)] = 4.0
     qkv_bias: bool = True
-    drop_rate: float = 0.0
-    attn_drop_rate: float = 0.0
-    drop_path_rate: float = 0.0
-    patch_drop_rate: float = 0.0
+    drop_rate: DropRate = 0.0
+    attn_drop_rate: DropRate = 0.0
+    drop_path_rate: DropRate = 0.0
+    patch_drop_rate: PatchDropRate = 0.0
     global_pool: Literal["token", "avg"] = "token"
     patch_embed: Literal["conv", "linear", "overlap", "stem", "hybrid"] = "conv"
     pos_embed: Literal["none", "learned", "learned2d", "sincos2d", "relative"] = "learned"
@@ -79,7 +87,7 @@ class ViTConfig:
     head: Literal["linear", "mlp"] = "linear"
     layer_scale: float | None = None
     act: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
-    init_std: float = 0.02
+    init_std: Annotated[NonNegative, Usual(0.02)] = 0.02
     mask_token: bool = False
     attention: Literal["full", "axial"] = "full"
     pos_at: Literal["stem", "every", "shared"] = "stem"
@@ -184,13 +192,13 @@ class ResNetConfig:
     Source: Section 4.1, "ResNet (BiT)"; Kolesnikov et al. 2020 (arXiv 1912.11370); chapter 11.
     """
 
-    img_size: int | tuple[int, int] | list[int] = 32
-    in_chans: int = 3
-    num_classes: int = 10
+    img_size: Size = 32
+    in_chans: Count = 3
+    num_classes: Classes = 10
     widths: tuple[int, ...] | list[int] = (64, 128, 256)
     depths: tuple[int, ...] | list[int] = (1, 1, 3)
     stem_stride: int = 2
-    num_groups: int = 4
+    num_groups: Count = 4
 
     def __post_init__(self) -> None:
         for name in ("img_size", "widths", "depths"):

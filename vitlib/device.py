@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from vitlib.checks import SmallSeed, checked
+
 __all__ = [
     "cpuinfo",
     "derive_seed",
@@ -23,7 +25,8 @@ __all__ = [
 ]
 
 
-def seed_everything(seed: int) -> None:
+@checked
+def seed_everything(seed: SmallSeed) -> None:
     """Seed Python's, NumPy's and PyTorch's random numbers (all devices).
 
     Args:
@@ -34,8 +37,6 @@ def seed_everything(seed: int) -> None:
 
     Source: chapter 09.
     """
-    if not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise ValueError(f"seed must be an integer in [0, 2**32), got {seed!r}")
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - seeds the readers' own use of it too
     torch.manual_seed(seed)

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 import vitlib
+from vitlib.checks import checked
 from vitlib.device import describe_hardware
 
 __all__ = [
@@ -135,6 +136,7 @@ def _checksum(value: dict) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@checked
 def load_results(name: str, folder: str | Path | None = None) -> dict:
     """The results of one run or study, by name.
 

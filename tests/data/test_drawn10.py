@@ -201,8 +201,8 @@ def test_dice_are_uniform_and_independent():
         (("train", 0), "expected n from 1 to 10000 for Drawn-10's train split, got 0"),
         (("test", 2001), "expected n from 1 to 2000 .* got 2001"),
         (("test", 2.5), "got 2.5"),
-        (("test", 10, -1), "expected a whole seed from 0 to 4294967295, got -1"),
-        (("test", 10, 0.5), "expected a whole seed .* got 0.5"),
+        (("test", 10, -1), r"seed must be an integer in \[0, 2\*\*32\), got -1"),
+        (("test", 10, 0.5), "seed must be an integer in .* got 0.5"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):

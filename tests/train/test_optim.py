@@ -202,11 +202,11 @@ def test_ema_copies_buffers_and_keeps_its_state():
             lambda: vl.build_optimizer(
                 nn.Linear(2, 2), SimpleNamespace(optimizer="lion", lr=1, weight_decay=0)
             ),
-            "'lion' is unknown; choose one of adamw, adam, sgd",
+            "optimizer must be one of adamw, adam, sgd, muon; got 'lion'",
         ),
         (
             lambda: vl.lr_at(0, 10, 1.0, schedule="step"),
-            "'step' is unknown; choose one of cosine, linear, constant",
+            "schedule must be one of cosine, linear, constant; got 'step'",
         ),
         (lambda: vl.lr_at(0, 10, 1.0, warmup=10), "got 10 of 10 steps"),
         (lambda: vl.EMA(nn.Linear(2, 2), 1.0), r"decay must be a number in \[0, 1\), got 1.0"),

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Int64, UInt8
 from torch import Tensor
 
-from vitlib.checks import check_choice
+from vitlib.checks import Count, check_choice, checked
 
 __all__ = [
     "CIFAR10_BYTES",
@@ -42,6 +42,7 @@ _BATCH = 10_000  # records in every file
 FETCH = "`python -m vitlib data cifar10`"
 
 
+@checked
 def find_cifar10(root: str | Path | None = None) -> Path | None:
     """The folder `cifar-10-batches-bin`, or None where there is none.
 
@@ -54,6 +55,7 @@ def find_cifar10(root: str | Path | None = None) -> Path | None:
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
+@checked
 def load_cifar10(
     split: str, root: str | Path | None = None
 ) -> tuple[UInt8[Tensor, "n 3 32 32"], Int64[Tensor, " n"]]:
@@ -127,12 +129,13 @@ def cifar10_label(folder: Path) -> str:
     return lines[0].strip() or "CIFAR-10"
 
 
+@checked
 def fetch_cifar10(
     root: str | Path | None = None,
     urls: Sequence[str] | None = None,
     *,
     md5: str = CIFAR10_MD5,
-    size: int = CIFAR10_BYTES,
+    size: Count = CIFAR10_BYTES,
     progress: bool = True,
 ) -> Path:
     """Downloads CIFAR-10's official binary archive and unpacks it, unless it is already there and whole.

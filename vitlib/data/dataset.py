@@ -13,14 +13,18 @@ from jaxtyping import Float, Int64, Shaped, UInt8
 from torch import Tensor
 
 from vitlib.checks import (
+    Size,
+    SmallSeed,
     as_labels,
     as_pair,
-    check_batch,
     check_between,
     check_choice,
     check_dtype,
     check_images,
+    check_pixels,
     check_unit,
+    check_value,
+    checked,
 )
 from vitlib.data.cifar10 import CIFAR10_CLASSES, cifar10_label, find_cifar10, load_cifar10
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
@@ -76,11 +80,12 @@ class Dataset:
         rest, held = (replace(self, images=images, labels=labels) for images, labels in parts)
         return rest, held
 
-    def resize(self, img_size: int | tuple[int, int]) -> Dataset:
+    def resize(self, img_size: Size) -> Dataset:
         """The same images at another size, in pixels; see `resize_images`."""
         return replace(self, images=resize_images(self.images, as_pair("img_size", img_size)))
 
 
+@checked
 def load_dataset(
     name: str = "auto", split: str = "train", n: int | None = None, root: str | Path | None = None
 ) -> Dataset:
@@ -113,7 +118,7 @@ def load_dataset(
 
 
 def split_validation(
-    images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"], n: int = 5000, seed: int = 0
+    images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"], n: int = 5000, seed: SmallSeed = 0
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Holds n images out of a training set, each class in proportion.
 
@@ -136,7 +141,7 @@ def split_validation(
     images, total = torch.as_tensor(images), len(images)
     labels = as_labels(labels, total)
     check_between("n", n, 1, total - 1)
-    check_between("a whole seed", seed, 0, 2**32 - 1)
+    check_value("seed", seed, SmallSeed)
     shuffled = np.random.default_rng(seed).permutation(total)
     y = labels.cpu().numpy()[shuffled]
     # Rank each image within its own class, from 0 to 1: the n smallest are then spread evenly.
@@ -167,6 +172,7 @@ def resize_images(images: UInt8[Tensor, "n C H W"], size: tuple[int, int]) -> UI
     return new
 
 
+@checked
 def normalize(
     images: Shaped[Tensor, "*B C H W"],
     mean: float | Sequence[float] = 0.5,
@@ -192,7 +198,7 @@ def normalize(
         >>> normalize(torch.tensor([[[0, 255]]], dtype=torch.uint8)).tolist()
         [[[-1.0, 1.0]]]
     """
-    check_batch(images, "... C H W")
+    check_pixels(images)
     if images.dtype == torch.uint8:
         images = images.to(torch.get_default_dtype()) / 255
     check_unit(images)
@@ -207,15 +213,18 @@ def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
 
     Source: not in the paper.
     """
-    check_batch(images)
+    check_pixels(images)
     if images.dtype == torch.uint8:
         return images.float().div_(255)
     check_unit(images)
     return images.float()
 
 
+@checked
 def denormalize(
-    images: Float[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5, std: float | Sequence[float] = 0.5
+    images: Shaped[Tensor, "*B C H W"],
+    mean: float | Sequence[float] = 0.5,
+    std: float | Sequence[float] = 0.5,
 ) -> Float[Tensor, "*B C H W"]:
     """The inverse of `normalize`, for looking at what a model was given.
 
@@ -232,7 +241,6 @@ def denormalize(
 
     Source: chapter 09.
     """
-    check_images(images, "... C H W")
     check_dtype(images, "normalised float", "uint8 images need no denormalize")
     return (images * _per_channel("std", std, images) + _per_channel("mean", mean, images)).clamp(0, 1)
 

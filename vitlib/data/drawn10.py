@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Int64, UInt8
 from torch import Tensor
 
-from vitlib.checks import check_between, check_choice
+from vitlib.checks import SmallSeed, check_between, check_choice, checked
 
 __all__ = ["DRAWN10_CLASSES", "DRAWN10_SIZES", "drawn10_masks", "load_drawn10"]
 
@@ -28,8 +28,9 @@ _BLOCK = 500  # images drawn together: what they need stays in the processor's c
 _SIDE = (np.arange(32, dtype=np.float32) - 15.5) / 16  # pixel centres, from -1 to 1
 
 
+@checked
 def load_drawn10(
-    split: str, n: int | None = None, seed: int = 0
+    split: str, n: int | None = None, seed: SmallSeed = 0
 ) -> tuple[UInt8[Tensor, "n 3 32 32"], Int64[Tensor, " n"]]:
     """Draws Drawn-10; the 10,000 training images take about three seconds of one core.
 
@@ -51,7 +52,8 @@ def load_drawn10(
     return images, labels
 
 
-def drawn10_masks(split: str, n: int | None = None, seed: int = 0) -> Bool[Tensor, "n 32 32"]:
+@checked
+def drawn10_masks(split: str, n: int | None = None, seed: SmallSeed = 0) -> Bool[Tensor, "n 32 32"]:
     """Which pixels of each image the thing covers, by half or more.
 
     Args:
@@ -79,7 +81,6 @@ def _paint(split: str, n: int | None, seed: int) -> tuple[Tensor, Tensor, Tensor
     size = DRAWN10_SIZES[split]
     n = size if n is None else n
     check_between("n", n, 1, size, f" for Drawn-10's {split} split")
-    check_between("a whole seed", seed, 0, 2**32 - 1)
     images, masks = np.empty((n, 3, 32, 32), np.uint8), np.empty((n, 32, 32), bool)
     labels = _labels(split, n, seed)
     for start in range(0, n, _BLOCK):

@@ -12,8 +12,7 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import as_pair, check_choice
+from vitlib.checks import Size, as_pair, check_choice, checked
 from vitlib.data.dataset import Dataset
 
 __all__ = ["SAMPLES", "load_folder", "load_image", "sample_image", "split_folder"]
@@ -34,7 +33,7 @@ _SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
 @checked
-def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) -> UInt8[Tensor, "3 H W"]:
+def load_image(path: str | Path, img_size: Size | None = None) -> UInt8[Tensor, "3 H W"]:
     """Reads a photograph, in RGB, and makes it the wanted size.
 
     Grey images get three equal channels, transparent ones a white ground; a camera's rotation mark is obeyed.
@@ -88,7 +87,7 @@ def load_image(path: str | Path, img_size: int | tuple[int, int] | None = None) 
 
 
 @checked
-def load_folder(path: str | Path, img_size: int | tuple[int, int] = 32) -> Dataset:
+def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
     """Reads a folder that holds one folder of images for each class.
 
     Args:
@@ -157,9 +156,7 @@ def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
 
 
 @checked
-def sample_image(
-    name: str = "astronaut", img_size: int | tuple[int, int] | None = None
-) -> UInt8[Tensor, "3 H W"]:
+def sample_image(name: str = "astronaut", img_size: Size | None = None) -> UInt8[Tensor, "3 H W"]:
     """One of scikit-image's bundled photographs, all in the public domain; no download.
 
     Args:

@@ -7,8 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.checked import checked
-from vitlib.checks import check_labels
+from vitlib.checks import check_labels, checked
 from vitlib.explain.intervene import switched_off
 from vitlib.model.vit import VisionTransformer
 

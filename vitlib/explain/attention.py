@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import check_choice
+from vitlib.checks import Count, Grid, Rate, Usual, check_choice, checked
 
 __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 
@@ -25,7 +25,7 @@ FUSIONS = {
 @torch.no_grad()
 @checked
 def attention_rollout(
-    maps: Float[Tensor, "L B h T T"], fusion: str = "mean", discard: float = 0.0
+    maps: Float[Tensor, "L B h T T"], fusion: str = "mean", discard: Annotated[Rate, Usual(0)] = 0.0
 ) -> Float[Tensor, "B T T"]:
     """How much of each input token reaches each output token, if attention alone moved information.
 
@@ -68,7 +68,7 @@ def attention_rollout(
 @torch.no_grad()
 @checked
 def attention_distance(
-    maps: Float[Tensor, "L B h T T"], grid: tuple[int, int], patch_size: int
+    maps: Float[Tensor, "L B h T T"], grid: Grid, patch_size: Count
 ) -> Float[Tensor, "L h"]:
     """How far, in pixels, each head looks on average: its receptive field's counterpart.
 

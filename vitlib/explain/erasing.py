@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import check_choice
+from vitlib.checks import check_choice, checked
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["ERASERS", "answer_with", "check_removable", "read_out"]

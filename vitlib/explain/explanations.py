@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import check_choice
+from vitlib.checks import Seed, check_choice, checked
 from vitlib.explain.attention import attention_rollout
 from vitlib.explain.gradients import (
     attention_relevance,
@@ -107,7 +106,7 @@ def patch_scores(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
     target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Float[Tensor, "B N"]:
     """How important each patch is, by one explanation or by a ranking that knows nothing.
 

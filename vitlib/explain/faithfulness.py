@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import check_between
+from vitlib.checks import Count, check_between, checked
 from vitlib.explain.erasing import answer_with
 from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer
@@ -23,7 +22,7 @@ def deletion_curve(
     images: Float[Tensor, "B C H W"],
     scores: Float[Tensor, "B N"],
     target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
-    steps: int | None = None,
+    steps: Count | None = None,
     erase: str = "remove",
 ) -> Float[Tensor, "B S"]:
     """A class's probability while patches are erased, highest scores first. The sooner it falls, the truer the scores.
@@ -53,7 +52,7 @@ def insertion_curve(
     images: Float[Tensor, "B C H W"],
     scores: Float[Tensor, "B N"],
     target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
-    steps: int | None = None,
+    steps: Count | None = None,
     erase: str = "remove",
 ) -> Float[Tensor, "B S"]:
     """A class's probability while patches come back, highest scores first. The sooner it rises, the truer the scores.

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.checked import checked
+from vitlib.checks import Count, checked
 from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer
 
@@ -127,7 +127,7 @@ def integrated_gradients(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
     target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
-    steps: int = 32,
+    steps: Count = 32,
 ) -> Float[Tensor, "B C H W"]:
     """What each number of the image adds to a class's logit, from mid-grey to the image in small steps.
 

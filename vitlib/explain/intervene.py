@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import check_images, check_normalised, is_whole
+from vitlib.checks import check_images, check_normalised, checked, is_whole
 from vitlib.explain.erasing import read_out
 from vitlib.model.vit import VisionTransformer
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checked import checked
+from vitlib.checks import checked
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["logit_lens"]

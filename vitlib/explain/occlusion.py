@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from vitlib.checked import checked
+from vitlib.checks import checked
 from vitlib.explain.erasing import answer_with
 from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer

@@ -12,8 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checked import checked
-from vitlib.checks import check_choice, check_heads
+from vitlib.checks import Count, DropRate, Grid, check_choice, check_heads, checked
 
 __all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
 
@@ -53,11 +52,11 @@ class Attention(nn.Module):
     @checked
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
+        embed_dim: Count,
+        num_heads: Count,
         qkv_bias: bool = True,
-        attn_drop_rate: float = 0.0,
-        drop_rate: float = 0.0,
+        attn_drop_rate: DropRate = 0.0,
+        drop_rate: DropRate = 0.0,
     ) -> None:
         super().__init__()
         check_heads(embed_dim, num_heads)
@@ -155,13 +154,13 @@ class AxialAttention(Attention):
     @checked
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
+        embed_dim: Count,
+        num_heads: Count,
         qkv_bias: bool = True,
-        attn_drop_rate: float = 0.0,
-        drop_rate: float = 0.0,
+        attn_drop_rate: DropRate = 0.0,
+        drop_rate: DropRate = 0.0,
         *,
-        grid: tuple[int, int],
+        grid: Grid,
         axis: str,
     ) -> None:
         super().__init__(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)

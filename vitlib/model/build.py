@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vitlib.checks import checked
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
@@ -11,6 +12,7 @@ __all__ = ["MODELS", "build_model"]
 MODELS = (VisionTransformer, ResNet)  # what `build_model` makes
 
 
+@checked
 def build_model(cfg: ViTConfig | ResNetConfig) -> VisionTransformer | ResNet:
     """The model that a config describes: a `VisionTransformer` or a `ResNet`.
 
@@ -28,10 +30,4 @@ def build_model(cfg: ViTConfig | ResNetConfig) -> VisionTransformer | ResNet:
     >>> type(build_model(ResNetConfig())).__name__
     'ResNet'
     """
-    if isinstance(cfg, ResNetConfig):
-        return ResNet(cfg)
-    if isinstance(cfg, ViTConfig):
-        return VisionTransformer(cfg)
-    raise ValueError(
-        f"expected a ViTConfig or a ResNetConfig, got {type(cfg).__name__}; for instance build_model(ViTConfig())"
-    )
+    return ResNet(cfg) if isinstance(cfg, ResNetConfig) else VisionTransformer(cfg)

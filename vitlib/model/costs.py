@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from vitlib.checked import checked
+from vitlib.checks import checked
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.build import build_model
 from vitlib.model.patches import PATCH_EMBEDS

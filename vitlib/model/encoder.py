@@ -7,7 +7,7 @@ from collections.abc import Callable
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checked import checked
+from vitlib.checks import Count, DropRate, checked
 from vitlib.model.attention import Attention
 from vitlib.model.layers import DropPath, LayerScale, Mlp
 
@@ -39,13 +39,13 @@ class Block(nn.Module):
     @checked
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
-        hidden_dim: int,
+        embed_dim: Count,
+        num_heads: Count,
+        hidden_dim: Count,
         qkv_bias: bool = True,
-        drop_rate: float = 0.0,
-        attn_drop_rate: float = 0.0,
-        drop_path: float = 0.0,
+        drop_rate: DropRate = 0.0,
+        attn_drop_rate: DropRate = 0.0,
+        drop_path: DropRate = 0.0,
         layer_scale: float | None = None,
         act: str = "gelu",
         attention: Callable[..., Attention] = Attention,

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checked import checked
-from vitlib.checks import check_choice, check_rate
+from vitlib.checks import Count, DropRate, PatchDropRate, check_choice, checked
 
 __all__ = ["ACTIVATIONS", "DropPath", "LayerScale", "Mlp", "PatchDrop"]
 
@@ -32,7 +31,9 @@ class Mlp(nn.Module):
     """
 
     @checked
-    def __init__(self, embed_dim: int, hidden_dim: int, act: str = "gelu", drop_rate: float = 0.0) -> None:
+    def __init__(
+        self, embed_dim: Count, hidden_dim: Count, act: str = "gelu", drop_rate: DropRate = 0.0
+    ) -> None:
         super().__init__()
         check_choice("act", act, ACTIVATIONS)
         self.fc1 = nn.Linear(embed_dim, hidden_dim)
@@ -59,9 +60,9 @@ class DropPath(nn.Module):
     Source: Huang et al. 2016 (arXiv 1603.09382); not in the paper; chapter 06.
     """
 
-    def __init__(self, p: float = 0.0) -> None:
+    @checked
+    def __init__(self, p: DropRate = 0.0) -> None:
         super().__init__()
-        check_rate("DropPath's p", p)
         self.p = p
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
@@ -87,9 +88,9 @@ class PatchDrop(nn.Module):
     Source: Liu et al. 2023, "PatchDropout" (arXiv 2208.07220); not in the paper; chapter 10.
     """
 
-    def __init__(self, rate: float = 0.0) -> None:
+    @checked
+    def __init__(self, rate: PatchDropRate = 0.0) -> None:
         super().__init__()
-        check_rate("PatchDrop's rate", rate)
         self.rate = rate
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B S D"]:
@@ -116,7 +117,7 @@ class LayerScale(nn.Module):
     """
 
     @checked
-    def __init__(self, embed_dim: int, init_value: float) -> None:
+    def __init__(self, embed_dim: Count, init_value: float) -> None:
         super().__init__()
         self.gamma = nn.Parameter(torch.full((embed_dim,), float(init_value)))
 

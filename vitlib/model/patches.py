@@ -6,8 +6,7 @@ from einops import rearrange
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from vitlib.checked import checked
-from vitlib.checks import as_pair, check_divides, check_halvings, check_images
+from vitlib.checks import Count, Size, as_pair, check_divides, check_halvings, check_images, checked
 from vitlib.model.layers import init_projection
 from vitlib.model.resnet import HybridPatchEmbed
 
@@ -23,7 +22,8 @@ __all__ = [
 ]
 
 
-def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tensor, "B N PPC"]:
+@checked
+def patchify(images: Shaped[Tensor, "B C H W"], patch_size: Count) -> Shaped[Tensor, "B N PPC"]:
     """Cut images into non-overlapping square patches and flatten each.
 
     Args:
@@ -43,7 +43,7 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: int) -> Shaped[Tenso
     >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
     torch.Size([1, 196, 768])
     """
-    _check(images, patch_size)
+    check_divides(patch_size, *images.shape[2:])
     return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
 
 
@@ -54,7 +54,7 @@ def _check(images: Tensor, patch_size: int) -> None:
 
 @checked
 def unpatchify(
-    patches: Shaped[Tensor, "B N PPC"], patch_size: int, img_size: int | tuple[int, int]
+    patches: Shaped[Tensor, "B N PPC"], patch_size: Count, img_size: Size
 ) -> Shaped[Tensor, "B C H W"]:
     """Put flattened patches back together; the inverse of `patchify`.
 
@@ -121,7 +121,7 @@ class ConvPatchEmbed(nn.Module):
     overlap = False
 
     @checked
-    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+    def __init__(self, patch_size: Count, in_chans: Count, embed_dim: Count) -> None:
         super().__init__()
         self.patch_size = patch_size
         margin = patch_size // 2 if self.overlap else 0
@@ -149,7 +149,7 @@ class LinearPatchEmbed(nn.Module):
     """
 
     @checked
-    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+    def __init__(self, patch_size: Count, in_chans: Count, embed_dim: Count) -> None:
         super().__init__()
         self.patch_size = patch_size
         self.proj = init_projection(nn.Linear(patch_size**2 * in_chans, embed_dim))
@@ -197,7 +197,7 @@ class ConvStem(nn.Module):
     """
 
     @checked
-    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+    def __init__(self, patch_size: Count, in_chans: Count, embed_dim: Count) -> None:
         super().__init__()
         check_halvings(patch_size)
         self.patch_size = patch_size

@@ -7,8 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checked import checked
-from vitlib.checks import check_quarters
+from vitlib.checks import Count, Grid, check_quarters, checked
 from vitlib.model.resample import resample_grid, resample_pos_embed
 
 __all__ = [
@@ -31,7 +30,7 @@ def learned(*shape: int) -> nn.Parameter:
 
 
 @checked
-def sincos_2d(grid: tuple[int, int], embed_dim: int) -> Float[Tensor, "N D"]:
+def sincos_2d(grid: Grid, embed_dim: Count) -> Float[Tensor, "N D"]:
     """Fixed sines and cosines: half the channels tell the row, half the column.
 
     Args:
@@ -67,7 +66,7 @@ class PosEmbed(nn.Module):
     Source: Equation 1; Appendix D.4; chapter 03.
     """
 
-    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
         super().__init__()
         self.grid, self.embed_dim = tuple(grid), embed_dim
 
@@ -79,7 +78,7 @@ class PosEmbed(nn.Module):
         """What is added to every block's attention scores: (1, h, 1+N, 1+N), or None."""
         return None
 
-    def resample(self, grid: tuple[int, int]) -> None:
+    def resample(self, grid: Grid) -> None:
         """Change in place to another grid of patches."""
         self.grid = tuple(grid)
 
@@ -106,14 +105,14 @@ class LearnedPosEmbed(PosEmbed):
     Source: Equation 1, E_pos.
     """
 
-    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
         super().__init__(grid, embed_dim, num_heads)
         self.weight = learned(1, 1 + grid[0] * grid[1], embed_dim)
 
     def table(self) -> Float[Tensor, "1 T D"]:
         return self.weight
 
-    def resample(self, grid: tuple[int, int]) -> None:
+    def resample(self, grid: Grid) -> None:
         self.weight = nn.Parameter(resample_pos_embed(self.weight.detach(), grid, self.grid))
         super().resample(grid)
 
@@ -124,7 +123,7 @@ class Learned2dPosEmbed(PosEmbed):
     Source: Appendix D.4, "2-D positional embeddings".
     """
 
-    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
         super().__init__(grid, embed_dim, num_heads)
         self.cls = learned(1, 1, embed_dim)
         self.rows = learned(grid[0], embed_dim // 2)
@@ -136,7 +135,7 @@ class Learned2dPosEmbed(PosEmbed):
         patches = torch.cat([rows, cols], dim=-1).flatten(0, 1)[None]  # (1, N, D)
         return torch.cat([self.cls, patches], dim=1)
 
-    def resample(self, grid: tuple[int, int]) -> None:
+    def resample(self, grid: Grid) -> None:
         for name, size in (("rows", grid[0]), ("cols", grid[1])):
             line = getattr(self, name).detach().T[None, :, None]  # (length, D/2) -> (1, D/2, 1, length)
             setattr(self, name, nn.Parameter(resample_grid(line, (1, size))[0, :, 0].T.contiguous()))
@@ -149,7 +148,7 @@ class SinCos2dPosEmbed(PosEmbed):
     Source: `sincos_2d`.
     """
 
-    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
         super().__init__(grid, embed_dim, num_heads)
         self.register_buffer("waves", None, persistent=False)
         self.resample(grid)
@@ -157,7 +156,7 @@ class SinCos2dPosEmbed(PosEmbed):
     def table(self) -> Float[Tensor, "1 T D"]:
         return self.waves
 
-    def resample(self, grid: tuple[int, int]) -> None:
+    def resample(self, grid: Grid) -> None:
         waves = F.pad(sincos_2d(grid, self.embed_dim), (0, 0, 1, 0))[None]  # (N, D) -> (1, 1+N, D)
         self.waves = waves if self.waves is None else waves.to(self.waves.device)
         super().resample(grid)
@@ -174,7 +173,7 @@ class RelativePosEmbed(NoPosEmbed):
     Source: Appendix D.4, "Relative positional embeddings"; Liu et al. 2021 (arXiv 2103.14030).
     """
 
-    def __init__(self, grid: tuple[int, int], embed_dim: int, num_heads: int) -> None:
+    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
         super().__init__(grid, embed_dim, num_heads)
         self.bias = learned(num_heads, 2 * grid[0] - 1, 2 * grid[1] - 1)
         self.cls_bias = nn.Parameter(torch.zeros(num_heads, 3))
@@ -191,7 +190,7 @@ class RelativePosEmbed(NoPosEmbed):
         rest = torch.cat([to_cls.expand(-1, n, 1), patches], dim=2)  # (h, N, 1+N)
         return torch.cat([top, rest], dim=1)[None]
 
-    def resample(self, grid: tuple[int, int]) -> None:
+    def resample(self, grid: Grid) -> None:
         size = 2 * grid[0] - 1, 2 * grid[1] - 1
         self.bias = nn.Parameter(resample_grid(self.bias.detach()[None], size)[0])
         super().resample(grid)

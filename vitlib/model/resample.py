@@ -9,8 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.checked import checked
-from vitlib.checks import check_rate
+from vitlib.checks import Grid, check_rate, checked
 
 __all__ = ["resample_grid", "resample_pos_embed"]
 
@@ -18,8 +17,8 @@ __all__ = ["resample_grid", "resample_pos_embed"]
 @checked
 def resample_pos_embed(
     pos_embed: Float[Tensor, "1 T D"],
-    new_grid: tuple[int, int],
-    old_grid: tuple[int, int] | None = None,
+    new_grid: Grid,
+    old_grid: Grid | None = None,
     num_prefix_tokens: int = 1,
 ) -> Float[Tensor, "1 S D"]:
     """Read position embeddings learned on one grid of patches at the positions of another.

@@ -10,8 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checked import checked
-from vitlib.checks import check_divides, check_halvings, check_images, check_normalised
+from vitlib.checks import Count, Size, check_divides, check_halvings, check_images, check_normalised, checked
 from vitlib.config import ResNetConfig
 from vitlib.model.layers import init_projection
 
@@ -33,7 +32,7 @@ class StdConv2d(nn.Conv2d):
     """
 
     @checked
-    def __init__(self, in_chans: int, out_chans: int, kernel_size: int, stride: int = 1) -> None:
+    def __init__(self, in_chans: Count, out_chans: Count, kernel_size: Count, stride: Count = 1) -> None:
         super().__init__(in_chans, out_chans, kernel_size, stride, kernel_size // 2, bias=False)
 
     def forward(self, input: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C2 H2 W2"]:
@@ -68,7 +67,12 @@ class PreActBottleneck(nn.Module):
 
     @checked
     def __init__(
-        self, in_chans: int, out_chans: int, stride: int = 1, num_groups: int = 4, downsample: bool = False
+        self,
+        in_chans: Count,
+        out_chans: Count,
+        stride: Count = 1,
+        num_groups: Count = 4,
+        downsample: bool = False,
     ) -> None:
         super().__init__()
         inner = out_chans // 4
@@ -139,7 +143,7 @@ class ResNet(nn.Module):
         """The image's one vector: the mean of the feature map over its places."""
         return features.mean(dim=(2, 3))
 
-    def with_img_size(self, img_size: int | tuple[int, int]) -> ResNet:
+    def with_img_size(self, img_size: Size) -> ResNet:
         """A copy for another image size, as `VisionTransformer.with_img_size`; here no weight depends on it."""
         model = copy.deepcopy(self)
         model.cfg = replace(self.cfg, img_size=img_size)
@@ -185,7 +189,7 @@ class HybridPatchEmbed(nn.Module):
     """
 
     @checked
-    def __init__(self, patch_size: int, in_chans: int, embed_dim: int) -> None:
+    def __init__(self, patch_size: Count, in_chans: Count, embed_dim: Count) -> None:
         super().__init__()
         check_halvings(patch_size)
         self.patch_size = patch_size

@@ -11,8 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from vitlib.checked import checked
-from vitlib.checks import check_images, check_normalised
+from vitlib.checks import Size, check_images, check_normalised, checked
 from vitlib.config import ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS
@@ -169,7 +168,7 @@ class VisionTransformer(nn.Module):
             x = block(x, bias)
         return torch.stack([maps[layer % depth] for layer in layers])
 
-    def with_img_size(self, img_size: int | tuple[int, int]) -> VisionTransformer:
+    def with_img_size(self, img_size: Size) -> VisionTransformer:
         """A copy of the model for another image size, its positions resampled.
 
         Args:

@@ -7,14 +7,24 @@ picking the images that drew an operation never makes a GPU wait. Images are (B,
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Generator, Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import check_batch, check_labels
+from vitlib.checks import (
+    Classes,
+    DropRate,
+    Natural,
+    Positive,
+    Share,
+    Usual,
+    check_labels,
+    check_pixels,
+    checked,
+)
 from vitlib.data.dataset import to_float
 from vitlib.train.randaugment import Floats, Images, rand_augment
 
@@ -38,7 +48,7 @@ def augment_batch(
     images: Images,
     labels: Integer[Tensor, " B"],
     recipe,
-    num_classes: int,
+    num_classes: Classes,
     generator: Generator,
     mix: bool = True,
 ) -> tuple[Floats, Targets]:
@@ -85,7 +95,7 @@ def augment_images(images: Images, recipe, generator: Generator) -> Floats:
 
 
 @checked
-def soft_targets(labels: Integer[Tensor, " B"], num_classes: int, smoothing: float = 0.0) -> Targets:
+def soft_targets(labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: DropRate = 0.0) -> Targets:
     """Label smoothing: 1 - smoothing on the label, and `smoothing` spread evenly over all classes.
 
     Args:
@@ -106,7 +116,7 @@ def soft_targets(labels: Integer[Tensor, " B"], num_classes: int, smoothing: flo
 
 
 @checked
-def random_crop(images: Images, padding: int, generator: Generator) -> Images:
+def random_crop(images: Images, padding: Natural, generator: Generator) -> Images:
     """Shift each image by up to `padding` pixels both ways; what comes in at the border is its mirror image.
 
     Args:
@@ -122,7 +132,7 @@ def random_crop(images: Images, padding: int, generator: Generator) -> Images:
 
     Source: He et al. (2016, arXiv 1512.03385), Section 4.2, there with black borders; chapter 09.
     """
-    check_batch(images)
+    check_pixels(images)
     B, C, H, W = images.shape
     if not 0 <= padding < min(H, W):
         raise ValueError(f"padding must be in [0, {min(H, W)}), got {padding}; 4 is usual for 32 pixels")
@@ -138,7 +148,7 @@ def _mirror(index: Tensor, size: int) -> Tensor:
 
 
 @checked
-def random_flip(images: Images, generator: Generator, p: float = 0.5) -> Images:
+def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
     """Mirror each image left to right with probability p.
 
     Args:
@@ -151,13 +161,15 @@ def random_flip(images: Images, generator: Generator, p: float = 0.5) -> Images:
 
     Source: He et al. (2016, arXiv 1512.03385), Section 4.2; chapter 09.
     """
-    check_batch(images)
+    check_pixels(images)
     flip = (torch.rand(len(images), generator=generator) < p).to(images.device)
     return torch.where(flip.view(-1, 1, 1, 1), images.flip(-1), images)
 
 
 @checked
-def mixup(images: Images, targets: Targets, alpha: float, generator: Generator) -> tuple[Floats, Targets]:
+def mixup(
+    images: Images, targets: Targets, alpha: Annotated[Positive, Usual(0.8)], generator: Generator
+) -> tuple[Floats, Targets]:
     """Blend each image with another: lam * x + (1 - lam) * x', and the targets alike, lam ~ Beta(alpha, alpha).
 
     Args:
@@ -181,7 +193,9 @@ def mixup(images: Images, targets: Targets, alpha: float, generator: Generator) 
 
 
 @checked
-def cutmix(images: Images, targets: Targets, alpha: float, generator: Generator) -> tuple[Floats, Targets]:
+def cutmix(
+    images: Images, targets: Targets, alpha: Annotated[Positive, Usual(1)], generator: Generator
+) -> tuple[Floats, Targets]:
     """Paste a box of another image into each image, and mix the targets by the box's true share of the pixels.
 
     Args:
@@ -206,7 +220,7 @@ def cutmix(images: Images, targets: Targets, alpha: float, generator: Generator)
 
 
 @checked
-def random_erasing(images: Images, generator: Generator, p: float = 0.25) -> Floats:
+def random_erasing(images: Images, generator: Generator, p: Share = 0.25) -> Floats:
     """Paint a grey box over each image with probability p: 2 to 33 % of its area, sides up to 1:3.
 
     Args:

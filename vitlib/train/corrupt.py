@@ -7,8 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Generator, Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import check_divides
+from vitlib.checks import Count, MaskRatio, Natural, check_divides, checked
 from vitlib.model.patches import patchify, unpatchify
 
 __all__ = ["LEVELS", "corrupt_patches", "guess_patches", "patch_colours", "take_patches"]
@@ -19,7 +18,7 @@ HIDDEN, SWAPPED = 0.8, 0.1  # of the corrupted patches; the others are shown as 
 
 @checked
 def corrupt_patches(
-    n: int, num_patches: int, ratio: float, generator: Generator
+    n: Natural, num_patches: Count, ratio: MaskRatio, generator: Generator
 ) -> tuple[Bool[Tensor, "n N"], Int64[Tensor, "n N"], Int64[Tensor, "n M"]]:
     """Choose the patches that are to be told, and what the model sees in their places.
 
@@ -62,7 +61,7 @@ def corrupt_patches(
 
 @checked
 def patch_colours(
-    images: Float[Tensor, "B C H W"], patch_size: int, side: int = 1
+    images: Float[Tensor, "B C H W"], patch_size: Count, side: Count = 1
 ) -> Int64[Tensor, "B N cells"]:
     """The colours of each patch, shrunk to side x side cells, with 3 bits a channel.
 
@@ -94,7 +93,10 @@ def patch_colours(
 
 @checked
 def guess_patches(
-    images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"], source: Int64[Tensor, "B N"], patch_size: int
+    images: Float[Tensor, "B C H W"],
+    mask: Bool[Tensor, "B N"],
+    source: Int64[Tensor, "B N"],
+    patch_size: Count,
 ) -> Float[Tensor, "B C H W"]:
     """What somebody would guess who sees what the model sees, and has learned nothing.
 

@@ -12,8 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer, Shaped
 from torch import Tensor, nn
 
-from vitlib.checked import checked
-from vitlib.checks import as_labels
+from vitlib.checks import Count, as_labels, checked
 from vitlib.data.dataset import normalize
 from vitlib.device import pick_device
 
@@ -25,7 +24,7 @@ def predict(
     model: nn.Module,
     images: Shaped[Tensor, "n C H W"] | Any,
     device: str | torch.device | None = None,
-    batch_size: int = 500,
+    batch_size: Count = 500,
 ) -> Float[Tensor, "n K"]:
     """Class probabilities, with the model in eval mode and in the precision of its weights.
 
@@ -53,7 +52,7 @@ def evaluate(
     images: Shaped[Tensor, "n C H W"] | Any,
     labels: Integer[Tensor, " n"] | np.ndarray | Sequence[int],
     device: str | torch.device | None = None,
-    batch_size: int = 500,
+    batch_size: Count = 500,
 ) -> dict:
     """Loss and accuracy on a data set.
 

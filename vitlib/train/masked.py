@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Generator, Tensor, nn
 
-from vitlib.checked import checked
+from vitlib.checks import Count, checked
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset, normalize, to_float
 from vitlib.device import derive_seed
@@ -40,7 +40,7 @@ class MaskedPatchModel(nn.Module):
     """
 
     @checked
-    def __init__(self, cfg: ViTConfig, num_outputs: int) -> None:
+    def __init__(self, cfg: ViTConfig, num_outputs: Count) -> None:
         super().__init__()
         self.encoder = VisionTransformer(cfg)
         self.predict = nn.Linear(cfg.embed_dim, num_outputs)

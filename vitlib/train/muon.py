@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checked import checked
+from vitlib.checks import Count, LearningRate, checked
 
 __all__ = ["Muon", "orthogonalize"]
 
@@ -16,7 +16,7 @@ MOMENTUM = 0.95
 
 
 @checked
-def orthogonalize(matrices: Float[Tensor, "*B M N"], steps: int = 5) -> Float[Tensor, "*B M N"]:
+def orthogonalize(matrices: Float[Tensor, "*B M N"], steps: Count = 5) -> Float[Tensor, "*B M N"]:
     """Draw every singular value towards one and leave the singular vectors: U S V^T -> about U V^T.
 
     Newton-Schulz: each of the `steps` takes X to a X + b (X X^T) X + c (X X^T)^2 X, which does a s + b s^3 + c s^5 to
@@ -66,7 +66,8 @@ class Muon(torch.optim.AdamW):
     Source: as for `orthogonalize`; AdamW from Loshchilov and Hutter (2019); chapter 10.
     """
 
-    def __init__(self, groups: list[dict], lr: float, fused: bool | None = None) -> None:
+    @checked
+    def __init__(self, groups: list[dict], lr: LearningRate, fused: bool | None = None) -> None:
         super().__init__(groups, lr=lr, betas=(0.9, 0.999), fused=fused)
         for group in (group for group in self.param_groups if "parts" in group):
             for weight in group["params"]:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from vitlib.checked import checked
+from vitlib.checks import (
+    Count,
+    EmaDecay,
+    LearningRate,
+    Natural,
+    NonNegative,
+    WeightDecay,
+    check_choice,
+    checked,
+)
 from vitlib.train.muon import Muon
 
 __all__ = ["EMA", "build_optimizer", "lr_at", "parameter_groups"]
@@ -30,14 +39,8 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 NO_DECAY = ("cls_token", "mask_token", "pos_embed")  # parts of the names of matrices that do not decay
 
 
-def check_known(what: str, name: str, known: Collection[str]) -> None:
-    """Refuse an optimizer or a schedule that is none of the `known`."""
-    if name not in known:
-        raise ValueError(f"{what} {name!r} is unknown; choose one of {', '.join(known)}")
-
-
 @checked
-def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
+def parameter_groups(model: nn.Module, weight_decay: WeightDecay) -> list[dict]:
     """Split a model's parameters into those that decay and those that do not.
 
     Decay pulls weights towards zero. That is sensible for matrices, but not for biases and norms (one number per
@@ -87,7 +90,7 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
     Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019);
         chapter 09.
     """
-    check_known("optimizer", recipe.optimizer, OPTIMIZERS)
+    check_choice("optimizer", recipe.optimizer, OPTIMIZERS)
     groups = parameter_groups(model, recipe.weight_decay)
     if recipe.optimizer == "muon":
         groups += _muon_groups(model, groups[0], recipe.muon_lr / recipe.lr)
@@ -113,7 +116,12 @@ def _muon_groups(model: nn.Module, decaying: dict, lr_scale: float) -> list[dict
 
 @checked
 def lr_at(
-    step: int, total: int, base_lr: float, warmup: int = 0, schedule: str = "cosine", final_lr: float = 0.0
+    step: Natural,
+    total: Count,
+    base_lr: LearningRate,
+    warmup: int = 0,
+    schedule: str = "cosine",
+    final_lr: NonNegative = 0.0,
 ) -> float:
     """The learning rate of one step: linear warm-up, then the schedule.
 
@@ -137,7 +145,7 @@ def lr_at(
         >>> [round(lr_at(s, 6, 1.0, warmup=2, schedule="linear"), 2) for s in range(6)]
         [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
-    check_known("schedule", schedule, SCHEDULES)
+    check_choice("schedule", schedule, SCHEDULES)
     if not 0 <= warmup < total:
         raise ValueError(
             f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % of the run is usual"
@@ -167,7 +175,7 @@ class EMA:
     """
 
     @checked
-    def __init__(self, model: nn.Module, decay: float) -> None:
+    def __init__(self, model: nn.Module, decay: EmaDecay) -> None:
         self.decay, self.updates = decay, 0
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
 

@@ -14,8 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from torch import Generator, Tensor
 
-from vitlib.checked import checked
-from vitlib.checks import check_between
+from vitlib.checks import Count, Magnitude, check_between, checked
 from vitlib.data.dataset import to_float
 
 __all__ = ["rand_augment"]
@@ -26,7 +25,9 @@ Floats = Float[Tensor, "B C H W"]
 
 
 @checked
-def rand_augment(images: Images, generator: Generator, num_ops: int = 2, magnitude: float = 9.0) -> Floats:
+def rand_augment(
+    images: Images, generator: Generator, num_ops: Count = 2, magnitude: Magnitude = 9.0
+) -> Floats:
     """Give each image `num_ops` operations of its own, drawn evenly from fourteen, at about one strength.
 
     Shears, shifts and rotations are composed into one matrix per image and sampled once; what comes in is grey.

@@ -5,12 +5,30 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
-from vitlib.checked import check_fields, checked
-from vitlib.checks import check_choice, check_rate
+from vitlib.checks import (
+    Count,
+    DropRate,
+    EmaDecay,
+    LearningRate,
+    Magnitude,
+    MaskRatio,
+    Natural,
+    NonNegative,
+    Positive,
+    Rate,
+    Seed,
+    Share,
+    Usual,
+    WeightDecay,
+    check_choice,
+    check_fields,
+    check_rate,
+    checked,
+)
 from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
-from vitlib.train.optim import OPTIMIZERS, SCHEDULES, check_known
+from vitlib.train.optim import OPTIMIZERS, SCHEDULES
 
 __all__ = ["RECIPES", "Recipe", "recipe", "usual_fields"]
 
@@ -62,40 +80,39 @@ class Recipe:
     name: str = "custom"
     model: ViTConfig | ResNetConfig = field(default_factory=ViTConfig)
     data: str = "auto"
-    epochs: int = 10
-    batch_size: int = 128
+    epochs: Count = 10
+    batch_size: Count = 128
     optimizer: str = "adamw"
-    lr: float = 1e-3
-    muon_lr: float = 0.02
-    weight_decay: float = 0.05
+    lr: LearningRate = 1e-3
+    muon_lr: Annotated[Positive, Usual(0.02)] = 0.02
+    weight_decay: WeightDecay = 0.05
     schedule: str = "cosine"
-    warmup: float = 0.05
-    final_lr: float = 0.0
-    clip_norm: float = 1.0
-    label_smoothing: float = 0.0
-    crop: int = 4
+    warmup: Annotated[Rate, Usual(0.05)] = 0.05
+    final_lr: NonNegative = 0.0
+    clip_norm: Annotated[NonNegative, Usual(1)] = 1.0
+    label_smoothing: DropRate = 0.0
+    crop: Natural = 4
     flip: bool = True
-    randaugment: int = 0
-    magnitude: float = 9.0
-    mixup: float = 0.0
-    cutmix: float = 0.0
-    erasing: float = 0.0
-    mix_off: float = 0.0
-    patch_drop_off: float = 0.0
-    ema_decay: float = 0.0
+    randaugment: Natural = 0
+    magnitude: Magnitude = 9.0
+    mixup: Annotated[NonNegative, Usual(0.8)] = 0.0
+    cutmix: Annotated[NonNegative, Usual(1)] = 0.0
+    erasing: Share = 0.0
+    mix_off: Share = 0.0
+    patch_drop_off: Share = 0.0
+    ema_decay: EmaDecay = 0.0
     precision: str = "auto"
     compile: bool = False
-    seed: int = 0
+    seed: Seed = 0
     objective: str = "classification"
-    mask_ratio: float = 0.5
+    mask_ratio: MaskRatio = 0.5
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_rate("warmup", self.warmup)
         check_rate("crop", self.crop, min(self.model.image_shape))
         check_choice("objective", self.objective, _OBJECTIVES)
-        check_known("optimizer", self.optimizer, OPTIMIZERS)
-        check_known("schedule", self.schedule, SCHEDULES)
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("data", self.data, ("auto", "cifar10", "drawn10", "folder", "custom"))
         check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from vitlib.checked import checked
+from vitlib.checks import checked
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, pick_device
 from vitlib.train.loop import Trainer

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64, Integer, Shaped
 from torch import Tensor, nn
 
-from vitlib.checked import checked
+from vitlib.checks import Classes, Count, Seed, checked
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import outputs
@@ -30,7 +30,7 @@ RIDGES = tuple(2.0**power for power in range(-10, 21, 2))
 
 @checked
 def replace_head(
-    model: VisionTransformer | ResNet, num_classes: int, zero: bool = True
+    model: VisionTransformer | ResNet, num_classes: Classes, zero: bool = True
 ) -> VisionTransformer | ResNet:
     """A copy of the model with another head, one linear layer, that leaves out no patches in training.
 
@@ -97,7 +97,7 @@ def features(
     model: VisionTransformer | ResNet,
     images: Shaped[Tensor, "n C H W"],
     device: str | torch.device | None = None,
-    batch_size: int = 500,
+    batch_size: Count = 500,
 ) -> Float[Tensor, "n D"]:
     """What the head would read: each image's pooled vector, from a frozen model in eval mode.
 
@@ -119,7 +119,7 @@ def features(
 
 
 @checked
-def sample_shots(labels: Integer[Tensor, " n"], shots: int, seed: int = 0) -> Int64[Tensor, " m"]:
+def sample_shots(labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0) -> Int64[Tensor, " m"]:
     """Indices of a few images of each class, drawn at random.
 
     Args:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from vitlib.checked import checked
+from vitlib.checks import Grid, checked
 from vitlib.viz.card import Card, draw_pixels, image_table, panels
 from vitlib.viz.inputs import checked_titles, image_array, patch_grid
 from vitlib.viz.style import BLACK, STYLE
@@ -30,7 +30,7 @@ __all__ = ["attention_grid", "attention_overlay", "show_attention_from_patch"]
 def attention_overlay(
     image: Tensor,
     weights: Tensor,
-    grid: tuple[int, int] | None = None,
+    grid: Grid | None = None,
     *,
     gamma: int | float = 1.0,
     floor: int | float = 0.25,
@@ -80,7 +80,7 @@ def attention_overlay(
 def attention_grid(
     image: Tensor,
     maps: Tensor,
-    grid: tuple[int, int] | None = None,
+    grid: Grid | None = None,
     *,
     query: int = 0,
     gamma: int | float = 1.0,
@@ -131,7 +131,7 @@ def show_attention_from_patch(
     image: Tensor,
     maps: Tensor,
     patch: int,
-    grid: tuple[int, int] | None = None,
+    grid: Grid | None = None,
     *,
     gamma: int | float = 1.0,
     floor: int | float = 0.25,

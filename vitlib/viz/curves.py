@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vitlib.checked import checked
+from vitlib.checks import Count, Positive, checked
 from vitlib.viz.card import Card, text_size
 from vitlib.viz.style import CARD, DPI, INK, INNER_WIDTH, LINESTYLES, MARKERS, PALETTE, SMALL, STYLE, TEXT
 
@@ -29,7 +29,7 @@ def plot_lines(
     logx: bool = False,
     logy: bool = False,
     labels: str = "direct",
-    height: float = 3.8,
+    height: Positive = 3.8,
 ) -> Figure:
     """Labelled curves that differ in colour, marker and line style.
 
@@ -129,7 +129,7 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
 @rc_context(STYLE)
 @checked
 def curve_panels(
-    panels: Mapping[str, Mapping[str, Sequence]], xlabel: str, ylabel: str, *, cols: int = 4
+    panels: Mapping[str, Mapping[str, Sequence]], xlabel: str, ylabel: str, *, cols: Count = 4
 ) -> Figure:
     """Small panels of curves on the same axes, to be compared with each other; a name looks alike in all.
 

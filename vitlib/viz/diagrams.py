@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
-from vitlib.checked import checked
+from vitlib.checks import Count, checked
 from vitlib.config import ViTConfig
 from vitlib.model.patches import patchify
 from vitlib.viz.card import Card, draw_pixels, panels, small_text, text_size
@@ -26,7 +26,7 @@ __all__ = ["architecture", "number_grid", "shape_flow"]
 
 @rc_context(STYLE)
 @checked
-def number_grid(image: Tensor, tokens: Tensor, patch_size: int) -> Figure:
+def number_grid(image: Tensor, tokens: Tensor, patch_size: Count) -> Figure:
     """A picture of a few numbers beside its tokens; each number keeps the tint and letter of its patch.
 
     Args:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from vitlib.checked import checked
+from vitlib.checks import Count, Grid, checked
 from vitlib.viz.card import Card, image_table, panels, small_text, text_size
 from vitlib.viz.inputs import checked_titles, class_array, patch_grid
 from vitlib.viz.style import BLACK, CARD, EDGE, ERRORS, INK, MUTED, SMALL, STYLE, WIDTH
@@ -28,7 +28,7 @@ def heat_maps(
     titles: Sequence[str] | None = None,
     *,
     label: str = "",
-    cols: int | None = None,
+    cols: Count | None = None,
     values: str = "",
     limits: tuple[float | int, float | int] | None = None,
     rows: Sequence[str] = (),
@@ -171,7 +171,7 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
 
 @rc_context(STYLE)
 @checked
-def similarity_maps(pos_embed: Tensor, grid: tuple[int, int] | None = None) -> Figure:
+def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
     """How alike the positions are: at each patch's place, a small map of its similarity to every patch, from -1 to 1.
 
     Args:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from vitlib.checked import checked
+from vitlib.checks import Count, checked
 from vitlib.model.patches import unpatchify
 from vitlib.viz.card import draw_pixels, image_panels, panels, small_text
 from vitlib.viz.inputs import checked_titles, class_array, image_array, image_arrays
@@ -25,7 +25,7 @@ __all__ = ["show_images", "show_patches", "show_predictions", "show_tokens"]
 @rc_context(STYLE)
 @checked
 def show_images(
-    images: Tensor | Sequence[Tensor], titles: Sequence[str] | None = None, cols: int | None = None
+    images: Tensor | Sequence[Tensor], titles: Sequence[str] | None = None, cols: Count | None = None
 ) -> Figure:
     """Images side by side, every pixel a sharp square.
 
@@ -48,7 +48,7 @@ def show_images(
 
 @rc_context(STYLE)
 @checked
-def show_patches(image: Tensor, patch_size: int, numbers: bool = False) -> Figure:
+def show_patches(image: Tensor, patch_size: Count, numbers: bool = False) -> Figure:
     """An image cut into its patches.
 
     Args:
@@ -82,7 +82,7 @@ def show_patches(image: Tensor, patch_size: int, numbers: bool = False) -> Figur
 
 @rc_context(STYLE)
 @checked
-def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, cls: bool = True) -> Figure:
+def show_tokens(image: Tensor, patch_size: Count, first: int = 8, last: int = 3, cls: bool = True) -> Figure:
     """The sequence a ViT reads: the CLS token, then the patches in reading order, the middle left out.
 
     Args:
@@ -128,7 +128,7 @@ def show_tokens(image: Tensor, patch_size: int, first: int = 8, last: int = 3, c
 @rc_context(STYLE)
 @checked
 def show_predictions(
-    images: Tensor, probs: Tensor, labels: Tensor | None, classes: Sequence[str], cols: int | None = None
+    images: Tensor, probs: Tensor, labels: Tensor | None, classes: Sequence[str], cols: Count | None = None
 ) -> Figure:
     """What a model took images for: a green frame and a tick, or a red frame, a cross and the truth.
 

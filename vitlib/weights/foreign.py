@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -18,8 +19,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checked import checked
-from vitlib.checks import check_finite
+from vitlib.checks import Grid, Rate, Usual, check_finite, checked
 from vitlib.config import ViTConfig
 from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
@@ -40,8 +40,8 @@ def load_weights(
     source: str | Path | Mapping,
     *,
     load_head: bool = True,
-    old_grid: tuple[int, int] | None = None,
-    norm_eps: float | None = None,
+    old_grid: Grid | None = None,
+    norm_eps: Annotated[Rate, Usual("1e-6")] | None = None,
 ) -> str:
     """Load weights that another library made, in place; nothing is changed unless everything fits.
 

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vitlib.checks import checked
+
 __all__ = ["convert_state_dict", "shorten"]
 
 # the pattern of a name that only this library has, and what it calls the parts: regular expressions, in this order
@@ -74,6 +76,7 @@ PREFIX = re.compile(r"^((module|_orig_mod|model|backbone|vit|opt\.target|params)
 DINO_HEAD = re.compile(r"^head\.(mlp|last_layer)\.")  # for its training only
 
 
+@checked
 def convert_state_dict(state: Mapping) -> tuple[dict[str, Tensor], str]:
     """A foreign state dict under timm's and vitlib's names.
 

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import nn
 
-from vitlib.checks import check_finite, check_name
+from vitlib.checks import check_finite, check_name, checked
 from vitlib.config import CONFIGS
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
@@ -25,6 +25,7 @@ from vitlib.model.vit import VisionTransformer
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
 
 
+@checked
 def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
     """Names that `load_pretrained` knows.
 
@@ -33,6 +34,7 @@ def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.safetensors"))
 
 
+@checked
 def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer | ResNet, dict]:
     """A model the book trained, and its card.
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from vitlib.checks import check_between, check_count, check_rate
+from vitlib.checks import Count, check_between, check_rate, check_value
 from vitlib.device import pick_device
 
 __all__ = ["SETS", "Formatter", "Parser", "add_device", "add_runs", "prepare", "settings"]
@@ -60,7 +60,7 @@ def prepare(args: argparse.Namespace) -> None:
         ValueError: If something that `add_runs` took cannot be.
     """
     if args.limit is not None:
-        check_count("--limit", args.limit)
+        check_value("--limit", args.limit, Count)
     if args.budget_minutes is not None:
         check_rate("--budget-minutes", args.budget_minutes, below=float("inf"))
     if args.out is not None and args.out.is_file():

@@ -11,8 +11,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from vitlib.checked import checked
-from vitlib.checks import check_labels
+from vitlib.checks import check_labels, checked
 from vitworkshop.doctor import model as of_model
 from vitworkshop.doctor import training as of_training
 from vitworkshop.doctor.case import FIT, Case, Finding, output_of

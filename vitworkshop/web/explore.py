@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from jaxtyping import UInt8
 from torch import Tensor, nn
 
-from vitlib.checked import checked
-from vitlib.checks import check_choice, check_dtype, check_images
+from vitlib.checks import check_choice, check_dtype, check_images, checked
 from vitworkshop.web.export import SCRIPTS, check_runs_in_a_page, scores_script, web_script
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
