@@ -1,30 +1,383 @@
-"""How bad input is refused: the words of each check, and what it lets through."""
+"""How bad input is refused: every argument of every public function, the words, and what passes."""
 
 from __future__ import annotations
 
+import inspect
+import traceback
+from dataclasses import replace
+from types import NoneType
+from typing import Any, Literal, get_type_hints
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from annotated_types import Ge, Gt, Le, Lt
+from torch import Generator, Tensor, nn
 
+import vitlib as vl
 from vitlib import checks
 
+errors = pytest.mark.errors
 
+CFG = vl.ViTConfig(img_size=8, patch_size=4, num_classes=4, embed_dim=12, depth=2, num_heads=2)
+MODEL = vl.VisionTransformer(CFG).eval()
+IMAGES, LABELS = torch.rand(3, 3, 8, 8), torch.tensor([0, 1, 2])
+BYTES, TARGETS = (255 * IMAGES).byte(), torch.eye(4)[LABELS]
+MAPS, SCORES = torch.rand(2, 3, 2, 5, 5).softmax(-1), torch.rand(3, 4)
+DRAW = torch.Generator()
+NUMBERS = torch.arange(16).view(4, 4)
+TRAIN = vl.Recipe("t", CFG, epochs=1, batch_size=3, precision="fp32")
+ON = dict(model=MODEL, images=IMAGES)
+PATCHES = dict(patch_size=4, in_chans=3, embed_dim=12)
+# a call of each that is fine
+CALLS: dict[str, dict[str, Any]] = {
+    "Attention": dict(embed_dim=12, num_heads=2),
+    "AxialAttention": dict(embed_dim=12, num_heads=2, grid=(2, 2), axis="row"),
+    "Block": dict(embed_dim=12, num_heads=2, hidden_dim=24),
+    "ConvPatchEmbed": PATCHES,
+    "ConvStem": PATCHES,
+    "DropPath": dict(p=0.1),
+    "PatchDrop": dict(rate=0.1),
+    "Muon": dict(groups=[{"params": [nn.Parameter(torch.ones(2, 2))]}], lr=0.1),
+    "EMA": dict(model=MODEL, decay=0.9),
+    "HybridPatchEmbed": PATCHES,
+    "LayerScale": dict(embed_dim=12, init_value=0.1),
+    "LinearPatchEmbed": PATCHES,
+    "OverlapPatchEmbed": PATCHES,
+    "MaskedPatchModel": dict(cfg=CFG, num_outputs=3),
+    "Mlp": dict(embed_dim=12, hidden_dim=24),
+    "PostNormBlock": dict(embed_dim=12, num_heads=2, hidden_dim=24),
+    "PreActBottleneck": dict(in_chans=16, out_chans=16),
+    "ResNet": dict(cfg=vl.ResNetConfig()),
+    "ResNetConfig": {},
+    "Recipe": {},
+    "StdConv2d": dict(in_chans=3, out_chans=4, kernel_size=3),
+    "ViTConfig": {},
+    "VisionTransformer": dict(cfg=CFG),
+    "answer_with": dict(ON, kept=torch.arange(2).expand(3, 2)),
+    "attention_distance": dict(maps=MAPS, grid=(2, 2), patch_size=4),
+    "attention_entropy": dict(maps=MAPS),
+    "attention_relevance": ON,
+    "attention_rollout": dict(maps=MAPS),
+    "augment_batch": dict(images=IMAGES, labels=LABELS, recipe=TRAIN, num_classes=4, generator=DRAW),
+    "build_optimizer": dict(model=MODEL, recipe=TRAIN),
+    "conv_to_linear": dict(weight=torch.rand(5, 3, 4, 4)),
+    "architecture": dict(cfg=replace(CFG, img_size=16), image=torch.rand(3, 16, 16)),
+    "attention_grid": dict(image=IMAGES[0], maps=MAPS[:, 0]),
+    "attention_overlay": dict(image=IMAGES[0], weights=SCORES[:1]),
+    "confusion_matrix": dict(labels=LABELS, preds=LABELS, classes=["a", "b", "c"]),
+    "curve_panels": dict(panels={"a": {"b": ([1, 2], [0.1, 0.2])}}, xlabel="x", ylabel="y"),
+    "heat_maps": dict(maps=SCORES[None]),
+    "learning_curves": dict(
+        results={"a": {"epochs": [{"epoch": 1, "train_loss": 1.0, "train_accuracy": 0.5, "lr": 0.1}]}}
+    ),
+    "number_grid": dict(image=NUMBERS, tokens=vl.patchify(NUMBERS[None, None], 2)[0], patch_size=2),
+    "plot_lines": dict(series={"a": ([1, 2], [0.1, 0.2])}, xlabel="x", ylabel="y"),
+    "sample_image": {},
+    "shape_flow": dict(flows={"a": {"image": (3, 8, 8), "tokens": (4, 12)}}),
+    "show_attention_from_patch": dict(image=IMAGES[0], maps=MAPS[-1, 0], patch=1),
+    "show_images": dict(images=IMAGES),
+    "show_patches": dict(image=IMAGES[0], patch_size=4),
+    "show_predictions": dict(images=IMAGES, probs=TARGETS, labels=LABELS, classes=["a", "b", "c", "d"]),
+    "show_tokens": dict(image=IMAGES[0], patch_size=4),
+    "similarity_maps": dict(pos_embed=torch.rand(1, 5, 12)),
+    "corrupt_patches": dict(n=2, num_patches=4, ratio=0.5, generator=DRAW),
+    "build_model": dict(cfg=CFG),
+    "convert_state_dict": dict(state=MODEL.state_dict()),
+    "count_macs": dict(cfg=CFG),
+    "count_parameters": dict(module=MODEL),
+    "curve_area": dict(curves=SCORES),
+    "cutmix": dict(images=IMAGES, targets=TARGETS, alpha=1.0, generator=DRAW),
+    "denormalize": dict(images=IMAGES),
+    "drawn10_masks": dict(split="test", n=2, seed=0),
+    "deletion_curve": dict(ON, scores=SCORES),
+    "find_cifar10": {},
+    "list_pretrained": {},
+    "load_dataset": dict(name="drawn10", split="test", n=2),
+    "load_drawn10": dict(split="test", n=2, seed=0),
+    "load_pretrained": dict(name="cifar10-laptop"),
+    "load_results": dict(name="cifar10-laptop"),
+    "evaluate": dict(ON, labels=LABELS),
+    "features": ON,
+    "few_shot": dict(train_x=SCORES, train_y=LABELS, test_x=SCORES, test_y=LABELS),
+    "grad_cam": ON,
+    "guess_patches": dict(
+        images=IMAGES, mask=SCORES < 0.5, source=torch.arange(4).expand(3, 4), patch_size=4
+    ),
+    "head_importance": dict(ON, labels=LABELS),
+    "insertion_curve": dict(ON, scores=SCORES),
+    "integrated_gradients": ON,
+    "intervene": ON,
+    "load_weights": dict(model=MODEL, source=MODEL.state_dict()),
+    "logit_lens": ON,
+    "lr_at": dict(step=0, total=9, base_lr=0.1),
+    "mixup": dict(images=IMAGES, targets=TARGETS, alpha=0.8, generator=DRAW),
+    "normalize": dict(images=IMAGES),
+    "occlusion": ON,
+    "parameter_groups": dict(model=MODEL, weight_decay=0.1),
+    "orthogonalize": dict(matrices=torch.rand(2, 3, 4)),
+    "patch_colours": dict(images=IMAGES, patch_size=4),
+    "patchify": dict(images=IMAGES, patch_size=4),
+    "patch_scores": dict(ON, name="attention"),
+    "predict": ON,
+    "rand_augment": dict(images=IMAGES, generator=DRAW),
+    "random_crop": dict(images=IMAGES, padding=2, generator=DRAW),
+    "random_erasing": dict(images=IMAGES, generator=DRAW),
+    "random_flip": dict(images=IMAGES, generator=DRAW),
+    "recipe": dict(base="modern"),
+    "replace_head": dict(model=MODEL, num_classes=3),
+    "resample_pos_embed": dict(pos_embed=torch.rand(1, 5, 12), new_grid=(3, 3)),
+    "sample_shots": dict(labels=LABELS, shots=1),
+    "seed_everything": dict(seed=0),
+    "sincos_2d": dict(grid=(2, 2), embed_dim=12),
+    "train_model": dict(recipe=TRAIN, data=(BYTES, LABELS), device="cpu", progress=False),
+    "unpatchify": dict(patches=torch.rand(3, 4, 48), patch_size=4, img_size=8),
+}
+NO_NUMBERS = {"str": "4", "bool": True, "nan": float("nan"), "inf": float("inf"), "list": [1]}
+NO_KIND = {
+    int: NO_NUMBERS | {"part": 1.5, "none": None},
+    float: NO_NUMBERS | {"none": None},
+    bool: {"word": "no", "one": 1},
+    str: {"none": None, "number": 3},
+    Generator: {"none": None, "seed": 0},
+    nn.Module: {"none": None, "name": "vit", "config": CFG},
+    vl.VisionTransformer: {"none": None, "name": "vit", "other": nn.Linear(3, 4)},
+    vl.ViTConfig: {"none": None, "name": "vit-b/16", "dict": {"depth": 3}},
+    vl.Recipe: {"none": None, "name": "modern"},
+}
+NO_TENSOR = {"none": None, "word": "cat.png", "axes": torch.rand(1, 1, 1, 1, 1, 1, 1)}
+CONVERTED = {("predict", "images"), ("evaluate", "images"), ("evaluate", "labels")}
+# Public functions that refuse all by themselves, because they convert what they are given or name the choices.
+BY_HAND = {"pick_device", "split_validation", "save_pretrained"}
+OF_FILES = {"doctor", "explore", "export_web", "fetch_cifar10", "load_cifar10", "load_folder", "load_image"}
+# Numbers without a range of their own: any has a meaning, or another argument decides.
+UNBOUNDED = {
+    "n": {"drawn10_masks", "load_dataset", "load_drawn10", "split_validation"},
+    "target": {"attention_relevance", "deletion_curve", "grad_cam", "insertion_curve", "integrated_gradients"}
+    | {"occlusion", "patch_scores"},
+    **dict.fromkeys(("gamma", "floor"), {"attention_grid", "attention_overlay", "show_attention_from_patch"}),
+    **dict.fromkeys(("mean", "std"), {"normalize", "denormalize"}),
+    **dict.fromkeys(("first", "last"), {"show_tokens"}),
+    "layer_scale": {"Block", "PostNormBlock", "ViTConfig"},
+    "init_value": {"LayerScale"},
+    "stem_stride": {"ResNetConfig"},
+    "num_prefix_tokens": {"resample_pos_embed"},
+    "warmup": {"lr_at"},
+    "ridge": {"few_shot"},
+    "budget_minutes": {"train_model"},
+    "query": {"attention_grid"},
+    "patch": {"show_attention_from_patch"},
+}
+
+
+def public(name: str) -> Any:
+    return getattr(vl if hasattr(vl, name) else vl.viz, name)
+
+
+def function_of(name: str) -> Any:
+    found = public(name)
+    return found.__init__ if inspect.isclass(found) else found
+
+
+NAMES = [name for name in (*vl.__all__, *vl.viz.__all__) if callable(public(name))]
+CONFIGS = {"ViTConfig", "ResNetConfig", "Recipe"}  # refuse in `__post_init__`
+
+
+def rules(name: str) -> dict[str, tuple[list, list]]:
+    """For each argument of a public function, the kinds of value it takes and the marks beside them."""
+    hints = get_type_hints(function_of(name), include_extras=True)
+    return {
+        key: checks._read(hint) for key, hint in hints.items() if key not in ("return", "self", "overrides")
+    }
+
+
+def wrong_values(name: str, argument: str, kinds: list, marks: list) -> dict[str, Any]:
+    """What an argument may not be, by its annotation, and what is wrong with it."""
+    first, good = kinds[0], CALLS[name].get(argument)
+    values = dict(NO_KIND.get(first, {})) if {*kinds[1:]} <= {NoneType} else {}
+    if hasattr(first, "dim_str") and good is not None:
+        values = dict(NO_TENSOR)
+        if first.dim_str.startswith("*"):  # any axes may come first, so too many there cannot be
+            values["axes"] = torch.rand(1)
+        if (name, argument) not in CONVERTED:
+            values |= {"numpy": good.numpy(), "list": good.tolist()}
+        if isinstance(first.dtypes, tuple):
+            values["complex"] = torch.ones_like(good) * 1j
+    for mark in marks:
+        match mark:
+            case Gt(low):
+                values |= {"at": low, "below": low - 1}
+            case Ge(low):
+                values |= {"below": low - 1}
+            case Lt(high):
+                values |= {"end": high, "above": high + 1.0}
+            case Le(high):
+                values |= {"above": high + 1.0}
+            case checks.Usual():
+                pass
+            case _:
+                values |= {"negative": -1} | (
+                    {"zero": 0} if mark in (checks.as_pair, checks.check_grid) else {}
+                )
+    return {wrong: value for wrong, value in values.items() if not (value is None and NoneType in kinds)}
+
+
+def bad_calls():
+    """(function, argument, value) for everything that annotations exclude."""
+    for name in CALLS:
+        for argument, (kinds, marks) in rules(name).items():
+            for wrong, value in wrong_values(name, argument, kinds, marks).items():
+                yield pytest.param(name, argument, value, id=f"{name}-{argument}-{wrong}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def figures_are_closed():
+    yield
+    plt.close("all")
+
+
+# --- every argument ---------------------------------------------------------------------------------------------
+
+
+@errors
+@pytest.mark.parametrize("name, argument, value", list(bad_calls()))
+def test_it_is_refused_in_words_of_our_own(name, argument, value):
+    with pytest.raises((ValueError, TypeError)) as refused:
+        public(name)(**{**CALLS[name], argument: value})
+    where = traceback.extract_tb(refused.tb)[-1].filename
+    assert "vitlib" in where and len(str(refused.value)) > 20, refused.value
+
+
+@errors
+@pytest.mark.parametrize("name", CALLS)
+def test_the_call_that_is_fine_is_fine(name):
+    public(name)(**CALLS[name])
+
+
+@errors
+def test_every_public_function_is_checked_and_called_here():
+    found = {name for name in NAMES if hasattr(function_of(name), "__wrapped__")} | CONFIGS
+    data_only = {"Dataset", "Explorer", "Finding"} | {"table", "use_style"}
+    assert set(NAMES) - found == BY_HAND | data_only
+    assert found - CALLS.keys() == OF_FILES
+
+
+@errors
+def test_every_number_has_a_range_or_is_known_to_have_none():
+    numbers = {
+        (name, argument): marks
+        for name in NAMES
+        for argument, (kinds, marks) in rules(name).items()
+        if {int, float} & {*kinds} or checks.as_pair in marks
+    }
+    unbounded = {(name, argument) for argument, names in UNBOUNDED.items() for name in names}
+    assert {key for key, marks in numbers.items() if not marks} == unbounded
+    assert len(numbers) > 150
+
+
+@errors
+def test_a_check_goes_with_the_parameter_whatever_its_name():
+    @checks.checked
+    def odd(much: checks.DropRate = -1, grid: checks.Size = 0) -> float:
+        return much
+
+    assert odd() == odd(-1) == -1  # what is left at its default is not looked at
+    with pytest.raises(ValueError, match=r"much must be a number in \[0, 1\), got -2; 0.1 is usual"):
+        odd(-2)
+    with pytest.raises(ValueError, match=r"grid must be a positive integer or \(height, width\), got \[1\]"):
+        odd(grid=[1])
+
+
+@errors
+def test_one_letter_is_one_size_in_a_call():
+    with pytest.raises(ValueError, match=r"expected targets of shape \(B, K\), B = 3, got \(1, 4\)"):
+        vl.mixup(alpha=0.8, targets=TARGETS[:1], images=IMAGES, generator=DRAW)
+    with pytest.raises(ValueError, match=r"expected maps of shape \(L, B, h, T, T\), got \(2, 3, 2, 5, 4\)"):
+        vl.attention_entropy(MAPS[..., :4])
+
+
+def test_it_stays_the_function_that_it_was():
+    assert vl.mixup.__name__ == "mixup" and "Blend each image" in vl.mixup.__doc__
+    assert list(inspect.signature(vl.mixup).parameters) == ["images", "targets", "alpha", "generator"]
+
+
+# --- the words --------------------------------------------------------------------------------------------------
+
+
+@errors
 @pytest.mark.parametrize(
-    "shape, wanted",
+    "function, arguments, words",
     [
-        ((2, 3, 16, 16), "B 3 16 16"),
-        ((0, 3, 16, 16), "B 3 16 16"),
-        ((1, 2, 5, 3), "B C H W"),  # any number of channels: the shape does not say which axis they are
-        ((3, 8, 8), "... C H W"),
-        ((2, 5, 3, 8, 8), "... C H W"),
-        ((1, 1, 3), "... C H W"),
+        (vl.random_flip, (IMAGES, DRAW, 2), "p must be a number in [0, 1], got 2"),
+        (vl.random_flip, (IMAGES, 0), "generator must be a Generator, got 0"),
+        (vl.mixup, (IMAGES, LABELS, 0.8, DRAW), "expected targets of shape (B, K), B = 3, got (3,)"),
+        (vl.mixup, (IMAGES, TARGETS.long(), 0.8, DRAW), "write targets.float()"),
+        (vl.mixup, (IMAGES, TARGETS, 0, DRAW), "alpha must be a number above 0, got 0; 0.8 is usual"),
+        (vl.cutmix, (IMAGES, TARGETS, 0, DRAW), "alpha must be a number above 0, got 0; 1 is usual"),
+        (vl.grad_cam, (MODEL, BYTES), "expected images of dtype float, got torch.uint8; use vl.normalize(images)"),
+        (vl.grad_cam, (None, BYTES), "model must be a VisionTransformer, got None"),
+        (vl.grad_cam, (MODEL, IMAGES.numpy()), "got ndarray; turn a NumPy image"),
+        (vl.attention_entropy, (MAPS.numpy(),), "maps must be a tensor (L, B, h, T, T), got array"),
+        (vl.viz.show_images, (IMAGES, None, 0), "cols must be a positive integer, or None, got 0"),
+        (vl.patchify, (IMAGES, 0), "patch_size must be a positive integer, got 0"),
+        (checks.check_value, ("flip", "no", bool), "flip must be True or False, got 'no'"),
+        (checks.check_value, ("n", 11, checks.Magnitude), "n must be a number in [0, 10], got 11; 9 is usual"),
+        (checks.check_value, ("n", 0, checks.MaskRatio), "n must be a number in (0, 1), got 0; 0.5 is usual"),
+        (checks.check_value, ("n", 2.0, checks.Count), "n must be a positive integer, got 2.0"),
+        (checks.check_value, ("n", -1, checks.Natural), "n must be a whole number of 0 or more, got -1"),
+        (checks.check_value, ("n", -1, checks.Classes), "n must be 0 (no head) or more, got -1"),
+        (checks.check_value, ("n", 2**32, checks.SmallSeed), "n must be an integer in [0, 2**32), got 4294967296"),
+        (checks.check_value, ("a", "rows", Literal["row", "all"]), "a must be one of row, all; got 'rows'; did you mean 'row'?"),
+        (checks.check_dtype, (torch.zeros(1, dtype=torch.int8), "uint8 or float", "cast"), "got torch.int8; cast"),
+        (checks.check_dtype, (torch.zeros(1), "uint8", "x"), "expected uint8 images, got torch.float32; x"),
+        (checks.check_rate, ("p", 1), "p must be in [0, 1), got 1"),
+        (checks.check_rate, ("p", float("nan")), "got nan"),
+        (checks.check_rate, ("p", 5, 5), "p must be in [0, 5), got 5"),
+        (checks.check_between, ("n", 4, 1, 3, " of it"), "expected n from 1 to 3 of it, got 4"),
+        (checks.check_between, ("n", 0, 1, 3), "got 0"),
+        (checks.check_between, ("n", 1.0, 1, 3), "got 1.0"),
+        (checks.check_choice, ("split", "tain", ("train", "test")), "train, test; got 'tain'; did you mean 'train'"),
+        (checks.check_choice, ("split", "xyz", ("train", "test")), "one of train, test; got 'xyz'"),
+        (checks.check_multiple, ("width", 33, 4), "width 33 is not a multiple of patch_size 4; try 32 or 36"),
+        (checks.check_multiple, ("width", 3, 4), "patch_size 4; try 4"),
+        (checks.check_divides, (4, 8, 10), "image width 10 is not a multiple"),
+        (checks.as_pair, ("size", (8, 0)), "size must be a positive integer or (height, width), got (8, 0)"),
+        (checks.check_grid, ("grid", 3), "grid must be (rows, columns), got 3; at least one of each"),
+        (checks.check_labels, (torch.tensor([0, 4]), 4), "labels in [0, 4), got 0 to 4"),
+        (checks.check_labels, (torch.tensor([0, -1]), 4), "labels in [0, 4), got -1 to 0"),
     ],
-)
-def test_images_of_the_shape_pass(shape, wanted):
-    checks.check_images(torch.zeros(shape), wanted)
+)  # fmt: skip
+def test_the_words(function, arguments, words):
+    with pytest.raises(ValueError) as refused:
+        function(*arguments)
+    assert words in str(refused.value)
 
 
-@pytest.mark.errors
+def test_what_passes():
+    checks.check_dtype(torch.zeros(1, dtype=torch.bfloat16), "normalised float", "x")
+    checks.check_dtype(torch.zeros(1, dtype=torch.uint8), "uint8 or float", "x")
+    checks.check_rate("p", 0)
+    checks.check_between("n", 3, 1, 3)
+    checks.check_choice("split", "test", ("train", "test"))
+    checks.check_finite({"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)}, torch.float16, "mend")
+    for name in ("cifar10-laptop", ".hidden", "v1.5", "Été 3", "x" * 200):
+        checks.check_name("--name", name, "give another")
+    assert checks.as_pair("size", 8) == checks.as_pair("size", [8, 8]) == (8, 8)
+
+
+# --- images, labels, names, weights -----------------------------------------------------------------------------
+
+
+def test_images_of_the_shape_pass():
+    for shape in ((2, 3, 16, 16), (0, 3, 16, 16)):
+        checks.check_images(torch.zeros(shape), "B 3 16 16")
+    for shape in ((3, 8, 8), (2, 5, 3, 8, 8), (1, 1, 3)):
+        checks.check_images(torch.zeros(shape), "... C H W")
+    checks.check_images(torch.zeros(1, 2, 5, 3))  # the shape does not say which axis the channels are
+
+
+@errors
 @pytest.mark.parametrize(
     "shape, wanted, message",
     [
@@ -47,14 +400,14 @@ def test_images_of_another_shape_are_refused(shape, wanted, message):
         checks.check_images(torch.zeros(shape), wanted)
 
 
-@pytest.mark.errors
+@errors
 @pytest.mark.parametrize("thing", [np.zeros((2, 3, 4, 4)), [1, 2], None, "cat.png"])
 def test_what_is_no_tensor_is_refused(thing):
     with pytest.raises(ValueError, match=rf"got {type(thing).__name__}; turn .*permute\(2, 0, 1\)"):
         checks.check_images(thing)
 
 
-@pytest.mark.errors
+@errors
 def test_a_fix_that_follows_turns_the_axes_right():
     images = torch.zeros(5, 2, 8, 9, 4)
     with pytest.raises(ValueError) as error:
@@ -63,84 +416,19 @@ def test_a_fix_that_follows_turns_the_axes_right():
     assert images.permute(eval(fix)).shape == (5, 2, 4, 8, 9)
 
 
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (
-            lambda: checks.check_dtype(torch.zeros(1, dtype=torch.int8), "uint8 or float", "cast"),
-            "got torch.int8; cast",
-        ),
-        (
-            lambda: checks.check_dtype(torch.zeros(1), "uint8", "x"),
-            "expected uint8 images, got torch.float32; x",
-        ),
-        (lambda: checks.check_count("n", True), "n must be a positive integer, got True"),
-        (lambda: checks.check_count("n", 2.0), "got 2.0"),
-        (lambda: checks.check_rate("p", 1), r"p must be in \[0, 1\), got 1"),
-        (lambda: checks.check_rate("p", float("nan")), "got nan"),
-        (lambda: checks.check_rate("p", 5, 5), r"p must be in \[0, 5\), got 5"),
-        (lambda: checks.check_between("n", 4, 1, 3, " of it"), "expected n from 1 to 3 of it, got 4"),
-        (lambda: checks.check_between("n", 0, 1, 3), "got 0"),
-        (lambda: checks.check_between("n", 1.0, 1, 3), "got 1.0"),
-        (
-            lambda: checks.check_choice("split", "tain", ("train", "test")),
-            "train, test; got 'tain'; did you mean 'train'",
-        ),
-        (lambda: checks.check_choice("split", "xyz", ("train", "test")), "got 'xyz'$"),
-        (
-            lambda: checks.check_multiple("width", 33, 4),
-            "width 33 is not a multiple of patch_size 4; try 32 or 36",
-        ),
-        (lambda: checks.check_multiple("width", 3, 4), "try 4$"),
-        (lambda: checks.check_divides(0, 8, 8), "patch_size must be a positive integer, got 0"),
-        (lambda: checks.check_divides(4, 8, 10), "image width 10 is not a multiple"),
-        (
-            lambda: checks.as_pair("size", (8, 0)),
-            r"size must be a positive integer or \(height, width\), got \(8, 0\)",
-        ),
-        (
-            lambda: checks.check_grid("grid", 3),
-            r"grid must be \(rows, columns\), got 3; at least one of each",
-        ),
-    ],
-)
-def test_the_words(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_what_passes():
-    checks.check_dtype(torch.zeros(1, dtype=torch.bfloat16), "normalised float", "x")
-    checks.check_dtype(torch.zeros(1, dtype=torch.uint8), "uint8 or float", "x")
-    checks.check_rate("p", 0)
-    checks.check_between("n", 3, 1, 3)
-    checks.check_choice("split", "test", ("train", "test"))
-    assert checks.as_pair("size", 8) == checks.as_pair("size", [8, 8]) == (8, 8)
-
-
-@pytest.mark.errors
+@errors
 @pytest.mark.parametrize("name", [None, 3, "", ".", "..", " ", "a/b", "../../x", "a\\b", "a\0b", "x" * 201])
 def test_names_that_are_no_file_names(name):
     with pytest.raises(ValueError, match="--name must be a file name without folders, got .*; give another"):
         checks.check_name("--name", name, "give another")
 
 
-def test_names_that_are():
-    for name in ("cifar10-laptop", ".hidden", "v1.5", "Été 3", "x" * 200):
-        checks.check_name("--name", name, "give another")
-
-
-@pytest.mark.errors
+@errors
 @pytest.mark.parametrize(
     "weights",
     [
-        torch.tensor([1.0, float("nan")]),
-        torch.tensor([float("inf")]),
-        torch.tensor([1e5]),
-        torch.ones(1, dtype=torch.complex64),
-        torch.ones(1, dtype=torch.int64),
-        torch.ones(1, dtype=torch.bool),
+        *(torch.tensor([1.0, float("nan")]), torch.tensor([float("inf")]), torch.tensor([1e5])),
+        *(torch.ones(1, dtype=dtype) for dtype in (torch.complex64, torch.int64, torch.bool)),
         torch.ones(1, device="meta"),
     ],
 )
@@ -149,10 +437,6 @@ def test_weights_that_are_no_numbers(weights):
         ValueError, match="b holds numbers beyond float16's 65504, or NaN, or no floats; mend"
     ):
         checks.check_finite({"a": torch.zeros(1), "b": weights}, torch.float16, "mend")
-
-
-def test_weights_that_are():
-    checks.check_finite({"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)}, torch.float16, "mend")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +453,7 @@ def test_labels_that_are_int64_stay_what_they_are():
     assert checks.as_labels(labels, 2) is labels and checks.as_labels(none, 0, 3) is none
 
 
-@pytest.mark.errors
+@errors
 @pytest.mark.parametrize(
     "labels, classes, message",
     [
@@ -185,3 +469,45 @@ def test_labels_that_are_int64_stay_what_they_are():
 def test_labels_that_are_none(labels, classes, message):
     with pytest.raises(ValueError, match=message):
         checks.as_labels(labels, 3, classes)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: x.numpy(), lambda x: x.permute(0, 2, 3, 1).numpy(), Tensor.double, Tensor.half]
+)
+def test_predict_takes_what_can_be_converted(make):
+    torch.testing.assert_close(vl.predict(MODEL, make(IMAGES)), vl.predict(MODEL, IMAGES), atol=1e-3, rtol=0)
+
+
+def test_predict_takes_a_picture_of_pil():
+    image = pytest.importorskip("PIL.Image")
+    array = BYTES[0].permute(1, 2, 0).numpy()
+    wanted = vl.predict(MODEL, BYTES[:1])
+    for picture in (image.fromarray(array), image.fromarray(array).convert("RGBA"), array, array[None]):
+        torch.testing.assert_close(vl.predict(MODEL, picture), wanted)
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 1, 2], np.array([0, 1, 2]), torch.tensor([0, 1, 2], dtype=torch.int32)], ids=type
+)
+def test_evaluate_takes_labels_that_can_be_converted(labels):
+    assert vl.evaluate(MODEL, IMAGES, labels)["loss"] == vl.evaluate(MODEL, IMAGES, LABELS)["loss"]
+
+
+@errors
+@pytest.mark.parametrize(
+    "labels", [[0, -100, 1], [0, 1, 4], [0, 1], [0.0, 1.0, 2.0], [True, False, True], [[0, 1, 2]]], ids=str
+)
+def test_evaluate_refuses_labels_that_name_no_class(labels):
+    with pytest.raises(ValueError, match="expected"):
+        vl.evaluate(MODEL, IMAGES, torch.tensor(labels))
+
+
+@errors
+def test_images_of_another_precision_are_refused_unless_autocast_takes_them():
+    for images in (IMAGES.double(), IMAGES.half()):
+        with pytest.raises(
+            ValueError, match=r"dtype float32, got torch.float(64|16); images.to\(torch.float32\)"
+        ):
+            MODEL(images)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert MODEL(IMAGES.half()).shape == (3, 4)

@@ -31,9 +31,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# --- numbers, words and sizes -----------------------------------------------------------------------------------
-
-
 def is_number(value: Any) -> bool:
     """Whether `value` is a number, and not True or False."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -275,9 +272,6 @@ WeightDecay = Annotated[NonNegative, Usual(0.05)]
 EmaDecay = Annotated[Rate, Usual(0.999)]
 
 
-# --- checks by annotation ---------------------------------------------------------------------------------------
-
-
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Refuse, in words, a call that the annotations of the function's parameters exclude.
 
@@ -410,10 +404,8 @@ def _check_tensor(name: str, value: Tensor, kind: Any, sizes: dict[str, int]) ->
     if _holds_images(kind):
         check_images(value, kind.dim_str.replace("*B", "..."))
     named, got = axes, shape
-    if any(loose := [axis[0] in "*." for axis in axes]):  # any number of axes in this place
-        place = loose.index(True)
-        after = len(axes) - place - 1
-        named, got = axes[:place] + axes[place + 1 :], shape[:place] + shape[max(place, len(shape) - after) :]
+    if axes[0][0] == "*":  # any axes may come first
+        named, got = axes[1:], shape[max(0, len(shape) - len(axes) + 1) :]
     if len(got) != len(named) or any(
         size != (int(axis) if axis.isdigit() else sizes.setdefault(axis, size))
         for axis, size in zip(named, got, strict=True)

@@ -16,9 +16,9 @@ from torch import Generator, Tensor
 
 from vitlib.checks import (
     Classes,
-    DropRate,
     Natural,
     Positive,
+    Rate,
     Share,
     Usual,
     check_labels,
@@ -95,7 +95,9 @@ def augment_images(images: Images, recipe, generator: Generator) -> Floats:
 
 
 @checked
-def soft_targets(labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: DropRate = 0.0) -> Targets:
+def soft_targets(
+    labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: Annotated[Rate, Usual(0.1)] = 0.0
+) -> Targets:
     """Label smoothing: 1 - smoothing on the label, and `smoothing` spread evenly over all classes.
 
     Args:

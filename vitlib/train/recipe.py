@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from vitlib.checks import (
     Count,
-    DropRate,
     EmaDecay,
     LearningRate,
     Magnitude,
@@ -90,7 +89,7 @@ class Recipe:
     warmup: Annotated[Rate, Usual(0.05)] = 0.05
     final_lr: NonNegative = 0.0
     clip_norm: Annotated[NonNegative, Usual(1)] = 1.0
-    label_smoothing: DropRate = 0.0
+    label_smoothing: Annotated[Rate, Usual(0.1)] = 0.0
     crop: Natural = 4
     flip: bool = True
     randaugment: Natural = 0
