@@ -39,7 +39,6 @@ CALLS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("ResNetConfig", "Recipe", "ViTConfig"), {}),
     **dict.fromkeys(("sample_image", "find_cifar10", "list_pretrained"), {}),
     **dict.fromkeys(("rand_augment", "random_erasing", "random_flip"), dict(images=IMAGES, generator=DRAW)),
-    **dict.fromkeys(("show_images", "denormalize", "normalize"), dict(images=IMAGES)),
     **dict.fromkeys(("VisionTransformer", "build_model", "count_macs"), dict(cfg=CFG)),
     **dict.fromkeys(("attention_entropy", "attention_rollout"), dict(maps=MAPS)),
     **dict.fromkeys(("show_patches", "show_tokens"), dict(image=IMAGES[0], patch_size=4)),
@@ -60,6 +59,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "Mlp": dict(embed_dim=12, hidden_dim=24),
     "PreActBottleneck": dict(in_chans=16, out_chans=16),
     "ResNet": dict(cfg=vl.ResNetConfig()),
+    "show_images": dict(images=IMAGES),
     "StdConv2d": dict(in_chans=3, out_chans=4, kernel_size=3),
     "answer_with": dict(ON, kept=torch.arange(2).expand(3, 2)),
     "attention_distance": dict(maps=MAPS, grid=(2, 2), patch_size=4),
@@ -122,8 +122,8 @@ NO_KIND = {
 NO_TENSOR = {"none": None, "word": "cat.png", "axes": torch.rand(1, 1, 1, 1, 1, 1, 1)}
 CONVERTED = {("predict", "images"), ("evaluate", "images"), ("evaluate", "labels")}
 # Public functions that refuse all by themselves, because they convert what they are given or name the choices.
-BY_HAND = {"pick_device", "split_validation", "save_pretrained"}
-OF_FILES = {"doctor", "explore", "export_web", "fetch_cifar10", "load_cifar10", "load_folder", "load_image"}
+BY_HAND = {"denormalize", "fetch_cifar10", "normalize", "pick_device", "save_pretrained", "split_validation"}
+OF_FILES = {"doctor", "explore", "export_web", "load_cifar10", "load_folder", "load_image"}
 # Numbers without a range of their own: any has a meaning, or another argument decides.
 UNBOUNDED = {
     "n": {"drawn10_masks", "load_dataset", "load_drawn10", "split_validation"},

@@ -23,7 +23,7 @@ ARROWS = {
     "checks": (),
     "config": ("checks",),
     "device": ("checks", "config"),
-    "evidence": ("device",),
+    "evidence": ("checks", "device"),
     "data": BASE,
     "model": BASE,
     "weights": (*BASE, "data", "model"),

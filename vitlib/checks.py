@@ -6,21 +6,11 @@ import difflib
 import functools
 import inspect
 import math
+import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    ParamSpec,
-    SupportsIndex,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, ParamSpec, SupportsIndex, TypeVar, get_args, get_origin
 
 import numpy as np
 import torch
@@ -95,18 +85,14 @@ def check_divides(patch_size: int, height: int, width: int) -> None:
 def check_heads(embed_dim: int, num_heads: int) -> None:
     """Refuse an `embed_dim` that cannot be shared out among `num_heads`."""
     if embed_dim % num_heads:
-        wider = -(-embed_dim // num_heads) * num_heads
-        raise ValueError(
-            f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; try embed_dim {wider}"
-        )
+        fix = f"try embed_dim {-(-embed_dim // num_heads) * num_heads}"
+        raise ValueError(f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; {fix}")
 
 
 def check_stages(widths: Any, depths: Any, unit: int) -> None:
     """Refuse stages that have no width or no depth, or a width that is no multiple of `unit`."""
-    whole = all(
-        isinstance(sizes, tuple) and sizes and all(map(is_count, sizes)) for sizes in (widths, depths)
-    )
-    if not whole or len(widths) != len(depths):
+    whole = all(isinstance(sizes, tuple) and all(map(is_count, sizes)) for sizes in (widths, depths))
+    if not whole or not widths or len(widths) != len(depths):
         raise ValueError(
             f"widths and depths must be positive integers, one of each for a stage, got {widths} and {depths}"
         )
@@ -148,9 +134,6 @@ def check_name(what: str, name: object, fix: str) -> None:
     """Refuse a `name` that is no file name, or leads to another folder; `what` names it."""
     if not isinstance(name, str) or not name.strip(". ") or {*name} & {*"/\\\0"} or len(name.encode()) > 200:
         raise ValueError(f"{what} must be a file name without folders, got {name!r}; {fix}")
-
-
-# --- tensors ---------------------------------------------------------------------------------------------------
 
 
 def check_images(images: object, shape: str = "B C H W", fix: str = "resize the images") -> None:
@@ -207,10 +190,8 @@ def check_normalised(images: Tensor, weights: Tensor) -> None:
     """Refuse images that are no floats, or of another precision than a model's `weights`."""
     check_dtype(images, "normalised float", "use vl.normalize(images)")
     if images.dtype != weights.dtype and not torch.is_autocast_enabled(images.device.type):
-        kind = str(weights.dtype).removeprefix("torch.")
-        raise ValueError(
-            f"expected images of the weights' dtype {kind}, got {images.dtype}; images.to(torch.{kind})"
-        )
+        kind, fix = str(weights.dtype).removeprefix("torch."), f"images.to({weights.dtype})"
+        raise ValueError(f"expected images of the weights' dtype {kind}, got {images.dtype}; {fix}")
 
 
 def check_dtype(images: Tensor, kinds: str, fix: str) -> None:
@@ -297,15 +278,14 @@ def check_fields(config: Any) -> None:
 @functools.cache
 def _rules(owner: Any) -> dict[str, tuple[list, list]]:
     """What the annotations of a function's parameters, or of a dataclass's fields, allow."""
-    return {name: _read(hint) for name, hint in get_type_hints(owner, include_extras=True).items()}
+    return {name: _read(hint) for name, hint in typing.get_type_hints(owner, include_extras=True).items()}
 
 
 def _read(hint: Any) -> tuple[list, list]:
     """The kinds of value that an annotation names, and the marks beside them: bounds, functions, `Usual`."""
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    marked = [part for part in parts if get_origin(part) is Annotated]
-    kinds = [part.__origin__ if part in marked else part for part in parts]
-    return kinds, [mark for part in marked for mark in part.__metadata__]
+    parts = get_args(hint) if get_origin(hint) in (typing.Union, UnionType) else (hint,)
+    kinds = [part.__origin__ if get_origin(part) is Annotated else part for part in parts]
+    return kinds, [mark for part in parts for mark in getattr(part, "__metadata__", ())]
 
 
 def check_value(name: str, value: Any, hint: Any) -> None:
@@ -318,9 +298,8 @@ def _check(rules: Mapping[str, tuple[list, list]], values: Mapping[str, Any]) ->
     sizes: dict[str, int] = {}
     for name, value in values.items():
         kinds, marks = rules.get(name, ([Any], []))
-        for mark in marks:
-            if callable(mark) and value is not None:
-                mark(name, value)
+        for look in (mark for mark in marks if callable(mark) and value is not None):
+            look(name, value)
         kind = next((kind for kind in kinds if _fits(value, kind)), None)
         if kind is None or (is_number(value) and not all(_holds(mark, value) for mark in marks)):
             _refuse(name, value, kinds, marks)
@@ -415,7 +394,6 @@ def _check_tensor(name: str, value: Tensor, kind: Any, sizes: dict[str, int]) ->
     if isinstance(kind.dtypes, tuple) and str(value.dtype).removeprefix("torch.") not in kind.dtypes:
         family = kind.__name__.split("[")[0].lower()
         to = {"float": "float", "bool": "bool", "uint8": "byte"}.get(family, "long")
-        fix = f"write {name}.{to}()"
-        if _holds_images(kind) and to == "float":
-            fix = f"use vl.normalize({name})"
+        normal = _holds_images(kind) and to == "float"
+        fix = f"use vl.normalize({name})" if normal else f"write {name}.{to}()"
         raise ValueError(f"expected {name} of dtype {family}, got {value.dtype}; {fix}")

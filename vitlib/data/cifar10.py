@@ -129,7 +129,6 @@ def cifar10_label(folder: Path) -> str:
     return lines[0].strip() or "CIFAR-10"
 
 
-@checked
 def fetch_cifar10(
     root: str | Path | None = None,
     urls: Sequence[str] | None = None,

@@ -172,7 +172,6 @@ def resize_images(images: UInt8[Tensor, "n C H W"], size: tuple[int, int]) -> UI
     return new
 
 
-@checked
 def normalize(
     images: Shaped[Tensor, "*B C H W"],
     mean: float | Sequence[float] = 0.5,
@@ -198,6 +197,7 @@ def normalize(
         >>> normalize(torch.tensor([[[0, 255]]], dtype=torch.uint8)).tolist()
         [[[-1.0, 1.0]]]
     """
+    check_images(images, "... C H W")
     check_pixels(images)
     if images.dtype == torch.uint8:
         images = images.to(torch.get_default_dtype()) / 255
@@ -220,9 +220,8 @@ def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
     return images.float()
 
 
-@checked
 def denormalize(
-    images: Shaped[Tensor, "*B C H W"],
+    images: Float[Tensor, "*B C H W"],
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
 ) -> Float[Tensor, "*B C H W"]:
@@ -241,6 +240,7 @@ def denormalize(
 
     Source: chapter 09.
     """
+    check_images(images, "... C H W")
     check_dtype(images, "normalised float", "uint8 images need no denormalize")
     return (images * _per_channel("std", std, images) + _per_channel("mean", mean, images)).clamp(0, 1)
 
