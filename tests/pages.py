@@ -27,9 +27,14 @@ def tags(cell: dict) -> list[str]:
     return cell["metadata"].get("tags", [])
 
 
+def cells(path: Path, kind: str) -> list[dict]:
+    """The cells of a notebook of one kind, "code" or "markdown"."""
+    return [cell for cell in read(path)["cells"] if cell["cell_type"] == kind]
+
+
 def code_cells(path: Path) -> list[dict]:
     """The cells of a notebook that run."""
-    return [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+    return cells(path, "code")
 
 
 def prose(path: Path) -> str:
