@@ -9,6 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]  # of the book
+AROUND = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 
 @cache
@@ -27,21 +29,17 @@ def tags(cell: dict) -> list[str]:
     return cell["metadata"].get("tags", [])
 
 
-def cells(path: Path, kind: str) -> list[dict]:
-    """The cells of a notebook of one kind, "code" or "markdown"."""
+def cells(path: Path, kind: str = "code") -> list[dict]:
+    """The cells of a notebook that are "code", or "markdown"."""
     return [cell for cell in read(path)["cells"] if cell["cell_type"] == kind]
 
 
-def code_cells(path: Path) -> list[dict]:
-    """The cells of a notebook that run."""
-    return cells(path, "code")
-
-
+@cache
 def prose(path: Path) -> str:
     """The text of a notebook's Markdown cells, or a whole page in Markdown."""
     if path.suffix == ".md":
         return path.read_text(encoding="utf-8")
-    return "\n\n".join(source(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown")
+    return "\n\n".join(map(source, cells(path, "markdown")))
 
 
 def python_blocks(text: str) -> list[str]:

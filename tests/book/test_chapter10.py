@@ -1,4 +1,4 @@
-"""Chapter 10: the doctor names each seeded bug and none in the healthy run. (Its solutions: test_solutions.)"""
+"""Chapter 10: the doctor names each seeded bug and none in the healthy run."""
 
 from __future__ import annotations
 

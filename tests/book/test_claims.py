@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import CHAPTERS, ROOT, cells, code_cells, prose, source, tags
+from pages import PAGES, cells, prose, source, tags
 
 import vitlib as vl
 from vitlib.explain.explanations import BASELINES
@@ -21,18 +22,21 @@ from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401
 from vitworkshop.studies.recipe_ladder import INGREDIENTS  # noqa: F401
 from vitworkshop.studies.registry import STUDIES  # noqa: F401
 
-PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]
 KEPT_BY_A_TOOL = {"api.md"}  # `python -m tools.site.api` writes it
 
-# Sentences that rest on results. A cell's metadata says what must hold for its words to stand:
-#     "holds": {"the words": ["a condition", "another"]}
-# and a page in Markdown, below the paragraph, "% holds: the words", then each condition on a line that begins with "%".
-# Conditions are Python, with the names of this file. In `variants` and `study, variant` a * stands for any characters.
+# ------------------------------------------------------------------------------- sentences that rest on results
 
-# How many sentences of each page are held, so that none is lost when a cell is rewritten.
+# Beside a sentence, in the metadata of its cell, stands what must hold of the results for its words to stand:
+#
+#     "holds": {"words of the sentence": ["a condition", "another"]}
+#
+# In a page that is no notebook, "% holds: words of the sentence" follows its paragraph, each condition on a line of its
+# own that begins with "%"; the page does not show it. Conditions are Python, with the names that this file has.
+
+# How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 1, "03": 7, "04": 14, "06": 8, "07": 4, "08": 1, "09": 7, "10": 13, "11": 17, "12": 17},
-    **{"13": 2, "14": 4, "15": 5, "16": 5, "17": 6, "18": 4, "qu": 1},
+    **{"02": 1, "03": 8, "04": 13, "06": 8, "07": 4, "08": 1, "09": 7, "10": 14, "11": 15, "12": 17},
+    **{"13": 2, "14": 4, "15": 5, "16": 5, "17": 6, "18": 4, "questions": 1},
 }
 
 
@@ -76,7 +80,7 @@ def top(study: str, variants: str) -> float:
 
 
 def runs(study: str, variants: str) -> list[dict]:
-    """The runs of some variants, seed 0 first."""
+    """The runs of some variants, seed 0 first; a * stands for any characters."""
     found = [run for run in result(study)["runs"] if fnmatchcase(run["variant"], variants)]
     return sorted(found, key=lambda run: run["seed"])
 
@@ -166,31 +170,33 @@ def vit_b_macs(attention: str, side: int, depth: int = 12) -> int:
     return vl.count_macs(vl.ViTConfig.preset("vit-b/16", img_size=side, attention=attention, depth=depth))
 
 
-def holds() -> list[tuple[str, str, list[str], str]]:
+def holds() -> Iterator[tuple[str, str, list[str], str]]:
     """Page, words, their conditions, and the text in which the words must stand."""
-    found = []
     for path in PAGES:
-        if path.suffix == ".ipynb":
+        if path.suffix == ".md":
+            for words, lines in re.findall(r"^% holds: (.+)\n((?:%.+\n)+)", prose(path), re.M):
+                yield path.stem, words, [line.lstrip("% ") for line in lines.splitlines()], prose(path)
+        else:
             for cell in cells(path, "markdown"):
                 for words, conditions in cell["metadata"].get("holds", {}).items():
-                    found.append((path.stem, words, conditions, source(cell)))
-        else:
-            for words, lines in re.findall(r"^% holds: (.+)\n((?:%.+\n)+)", prose(path), re.M):
-                found.append((path.stem, words, re.findall("^% *(.+)", lines, re.M), prose(path)))
-    return found
+                    yield path.stem, words, conditions, source(cell)
 
 
 @pytest.mark.parametrize(
-    ("words", "conditions", "text"), [x[1:] for x in holds()], ids=[f"{x[0][:2]}: {x[1][:50]}" for x in holds()]
+    ("words", "conditions", "text"),
+    [pytest.param(*held, id=f"{page[:2]}: {held[0][:50]}") for page, *held in holds()],
 )
 def test_a_sentence_follows_from_its_results(words, conditions, text):
-    assert words in " ".join(text.split()), "the sentence has gone: mend it here, or take its line away"
+    assert words in " ".join(re.sub(r"^%.*", "", text, flags=re.M).split()), (
+        "the sentence has changed: do its conditions still fit?"
+    )
+    assert conditions
     for condition in conditions:
         assert eval(condition, globals()), f"the results no longer say {words!r}: {condition}"
 
 
 def test_no_sentence_lost_its_conditions():
-    assert Counter(page[:2] for page, *_ in holds()) == HELD
+    assert Counter(page.split("-")[0] for page, *_ in holds()) == HELD
 
 
 # ---------------------------------------------------------------------------------------------- typed numbers
@@ -208,6 +214,7 @@ NOT_PROSE = (
     r"`[^`]*`",
     r"\]\([^)]*\)",
     r"https?://\S+",
+    r"^%[^\n]*$",  # comments: conditions among them
     r"^ *:[\w-]+:[^\n]*$",  # options of directives
     r"\*?Difficulty[^\n]*",
     r"\*\*Time\*\*\n[^\n]*",
@@ -252,7 +259,7 @@ def sourced(path: Path) -> set[str]:
     known = FACTS | set(re.findall(r"\d+\.\d+|\d+", json.dumps(result("paper"))))
     for n in numbers(result("paper")):
         known |= {f"{n:g}", f"{100 * n:.4g}", f"{100 * n:.1f}", f"{100 * n:.2f}", f"{n:,}"}
-    for cell in code_cells(path) if path.suffix == ".ipynb" else ():
+    for cell in cells(path) if path.suffix == ".ipynb" else ():
         text = source(cell)
         if "nbval-check-output" in tags(cell):
             for output in cell["outputs"]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shlex
 import tomllib
-from pathlib import Path
+from functools import cache
 
 import pytest
+from pages import AROUND, PAGES, ROOT, prose
 
 from tools.site import readme
+from vitlib.train.recipe import RECIPES
 from vitworkshop.cli import _parser
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "book").glob("*.md"))]
-TEXT = {path.name: path.read_text(encoding="utf-8") for path in PAGES}
+TEXT = {path.name: prose(path) for path in [*AROUND, *PAGES] if path.suffix == ".md"}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+page = pytest.mark.parametrize("page", TEXT)
 
 
 def code_of(text: str) -> str:
@@ -27,84 +27,58 @@ def code_of(text: str) -> str:
     return "\n".join([*blocks, *inline])
 
 
-CODE = {name: code_of(text) for name, text in TEXT.items()}
-MAKES = sorted(
-    {(name, m) for name, code in CODE.items() for m in re.findall(r"^\s*make (\S.*)$", code, re.M)}
-)
-CALLS = sorted(
-    {
-        (name, m.strip())
-        for name, code in CODE.items()
-        for m in re.findall(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$", code, re.M)
-    }
-)
-SCRIPTS = sorted(
-    {
-        (name, m)
-        for name, code in CODE.items()
-        for m in re.findall(r"(?<![\w/])(?:tests/)?tools[/.][\w/.]*\w", code)
-    }
-)
+def said(pattern: str, texts=None) -> pytest.MarkDecorator:
+    """Every match of a pattern in the pages' code, or in other texts, with its page."""
+    texts = texts or {name: code_of(text) for name, text in TEXT.items()}
+    found = {(name, words) for name, text in texts.items() for words in re.findall(pattern, text, re.M)}
+    return pytest.mark.parametrize(("page", "words"), sorted(found))
 
 
-@pytest.mark.parametrize(("page", "words"), MAKES)
+@said(r"^\s*make (\S.*)$")
 def test_make_targets_and_variables_exist(page, words):
     target, *settings = shlex.split(words.split("#")[0])
-    assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.M), (
-        f"{page}: the Makefile has no target {target!r}"
-    )
+    assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.M), f"the Makefile has no target {target!r}"
     for setting in settings:
-        variable = setting.split("=")[0]
-        assert f"$({variable})" in MAKEFILE, f"{page}: the Makefile knows no variable {variable!r}"
+        assert f"$({setting.split('=')[0]})" in MAKEFILE, f"the Makefile knows no variable in {setting!r}"
 
 
-@pytest.mark.parametrize(("page", "words"), CALLS)
+@said(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$")
 def test_command_lines_are_understood(page, words):
     arguments = shlex.split(words.replace("…", ""))
-    if not arguments or arguments[-1] == "--help":
-        arguments = arguments[:-1]
-    if not arguments:
-        return
-    try:
-        parser = _parser()
-        parsed = parser.parse_args(arguments)
-    except SystemExit:
-        pytest.fail(f"{page}: `python -m vitlib{words}` is not a command")
-    except ModuleNotFoundError as error:
-        pytest.fail(f"{page}: `python -m vitlib{words}` needs {error.name}")
-    assert isinstance(parsed, argparse.Namespace)
-    if arguments[0] == "train":
-        from vitlib.train.recipe import RECIPES
-
-        assert parsed.preset in RECIPES
+    if arguments and arguments[-1] == "--help":
+        arguments.pop()
+    if arguments:
+        try:
+            parsed = _parser().parse_args(arguments)
+        except SystemExit:
+            pytest.fail(f"`python -m vitlib{words}` is not a command")
+        if arguments[0] == "train":
+            assert parsed.preset in RECIPES
 
 
-@pytest.mark.parametrize(("page", "script"), SCRIPTS)
-def test_scripts_exist(page, script):
-    path = script if "/" in script else f"{script.replace('.', '/')}.py"
-    assert (ROOT / path).exists(), f"{page} names {script}"
+@said(r"(?<![\w/])(?:tests/)?tools[/.][\w/.]*\w")
+def test_scripts_exist(page, words):
+    assert (ROOT / (words if "/" in words else f"{words.replace('.', '/')}.py")).exists()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@page
 def test_links_to_files_lead_somewhere(page):
-    text = re.sub(r"^ *```.*?^ *```", "", TEXT[page.name], flags=re.M | re.S)
+    folder = ROOT if (ROOT / page).is_file() else ROOT / "book"
+    text = re.sub(r"^ *```.*?^ *```", "", TEXT[page], flags=re.M | re.S)
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
-        if not re.match(r"[a-z]+:", target):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
-    for target in re.findall(r"(?:src|srcset)=\"(?!https?:)([^\"]+)\"", TEXT[page.name]):
+        assert re.match(r"[a-z]+:", target) or (folder / target).exists(), target
+    for target in re.findall(r"(?:src|srcset)=\"(?!https?:)([^\"]+)\"", TEXT[page]):
         # pages land in _build/html/book, static files in _build/html/_static
-        assert (ROOT / "book" / target.removeprefix("../")).exists(), f"{page.name} shows {target}"
+        assert (ROOT / "book" / target.removeprefix("../")).exists(), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@page
 def test_pictures_have_alt_text(page):
-    for picture in re.findall(r"<img[^>]*>", TEXT[page.name]):
-        alt = re.search(r'alt="([^"]*)"', picture)
-        assert alt and len(alt[1]) > 40, (
-            f"{page.name}: {picture[:80]} says nothing to those who do not see it"
-        )
-    for alt in re.findall(r"!\[([^\]]*)\]\(", TEXT[page.name]):
-        assert len(alt) > 40, f"{page.name}: alt text {alt!r}"
+    pictures = re.findall(r"<img[^>]*>", TEXT[page])
+    described = re.findall(r'<img[^>]*alt="([^"]*)"', TEXT[page])
+    assert len(described) == len(pictures)
+    for alt in described + re.findall(r"!\[([^\]]*)\]\(", TEXT[page]):
+        assert len(alt) > 40, f"alt text that says little: {alt!r}"
 
 
 @pytest.mark.parametrize("page", readme.PAGES, ids=lambda path: path.name)
@@ -125,10 +99,8 @@ def test_the_table_of_results_rounds_and_orders():
             "accuracies": accuracies,
         }
 
-    one = readme.row(card("drawn10-small", 0.87654))
-    assert (
-        one
-        == "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
+    assert readme.row(card("drawn10-small", 0.87654)) == (
+        "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
     )
     assert readme.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
     assert readme.duration(48.4) == "48 s" and readme.duration(600) == "10 min"
@@ -167,40 +139,34 @@ def test_every_work_in_the_bibliography_can_be_found():
 
 
 def test_cited_works_are_in_the_bibliography():
-    keys = set(re.findall(r"^@\w+\{([\w-]+),", (ROOT / "book" / "references.bib").read_text("utf-8"), re.M))
-    book = [path for path in (ROOT / "book").iterdir() if path.suffix in (".md", ".ipynb")]
-    for name, text in ((path.name, path.read_text("utf-8")) for path in book):
-        for cited in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", text):
-            for key in cited.split(","):
-                assert key.strip() in keys, f"{name} cites {key.strip()}, which references.bib does not have"
+    bibliography = (ROOT / "book" / "references.bib").read_text("utf-8")
+    keys = set(re.findall(r"^@\w+\{([\w-]+),", bibliography, re.M))
+    cited = {
+        key
+        for path in PAGES
+        for words in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", prose(path))
+        for key in re.split(", *", words)
+    }
+    assert cited <= keys
 
 
 # Numbers that pages take from vitlib
 
 
-ROLES = sorted(
-    {
-        (name, role, words)
-        for name, text in TEXT.items()
-        if name not in ("README.md", "CONTRIBUTING.md")
-        for role, words in re.findall(r"\{(result|model)\}`([^`]+)`", text)
-    }
+@said(
+    r"\{((?:result|model)\}`[^`]+)`",
+    {name: TEXT[name] for name in TEXT.keys() - {path.name for path in AROUND}},
 )
-TABLES = sorted(
-    {(name, table) for name, text in TEXT.items() for table in re.findall(r"\{computed\} (.+)", text)}
-)
-
-
-@pytest.mark.parametrize(("page", "role", "words"), ROLES)
-def test_computed_numbers_can_be_had(page, role, words):
+def test_computed_numbers_can_be_had(page, words):
     computed = pytest.importorskip("book._ext.computed")
-    assert re.search(r"\w", getattr(computed, role)(words)), f"{page}: {{{role}}}`{words}` is empty"
+    role, words = words.split("}`")
+    assert re.search(r"\w", getattr(computed, role)(words))
 
 
-@pytest.mark.parametrize(("page", "table"), TABLES)
-def test_computed_tables_are_tables(page, table):
-    lines = pytest.importorskip("book._ext.computed").make_table(table)
-    assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1, f"{page}: {table}"
+@said(r"\{computed\} (.+)", TEXT)
+def test_computed_tables_are_tables(page, words):
+    lines = pytest.importorskip("book._ext.computed").make_table(words)
+    assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1
 
 
 def test_computed_sizes_are_the_known_ones():
@@ -235,28 +201,20 @@ def test_key_concepts_are_sorted_and_lead_to_their_chapters():
         assert 2 <= len(sentences) <= 7, f"{name} has {len(sentences)} sentences"
 
 
-def test_terms_that_are_linked_exist():
-    names = {name.casefold() for name, _ in CONCEPTS}
-    for page, text in TEXT.items():
-        for words in re.findall(r"\{term\}`([^`]+)`", text):
-            term = re.sub(r".*<(.+)>", r"\1", words.replace("\n", " ")).casefold()
-            assert term in names, f"{page} links to the term {term!r}"
+@cache
+def defined() -> dict[str, set[str]]:
+    """What roles may name: the labels of all pages, and the terms."""
+    label = r"^\(([\w-]+)\)=|:(?:label|name): *([\w-]+)|\$\$ *\(([\w-]+)\)"
+    labels = {name for path in PAGES for names in re.findall(label, prose(path), re.M) for name in names}
+    return {"ref": labels, "eq": labels, "term": {name.casefold() for name, _ in CONCEPTS}}
 
 
-@pytest.mark.parametrize("page", ["key-concepts.md", "questions.md", "data-and-models.md", "map.md"])
-def test_labels_that_the_appendices_link_to_exist(page):
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "book").iterdir() if path.suffix == ".md"]
-    for path in (ROOT / "book").glob("*.ipynb"):
-        texts += ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
-    defined = {
-        name
-        for text in texts
-        for names in re.findall(r"^\(([\w-]+)\)=|:(?:label|name): *([\w-]+)|\$\$ *\(([\w-]+)\)", text, re.M)
-        for name in names
-    }
-    for words in re.findall(r"\{(?:ref|eq)\}`([^`]+)`", TEXT[page]):
-        label = re.sub(r".*<(.+)>", r"\1", words.replace("\n", " "))
-        assert label in defined, f"{page} links to {label}"
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_labels_and_terms_that_are_linked_exist(path):
+    for role, words in re.findall(r"\{(ref|eq|term)\}`([^`]+)`", prose(path)):
+        target = re.sub(r".*<(.+)>", r"\1", " ".join(words.split()))
+        target = target.casefold() if role == "term" else target
+        assert target in defined()[role], f"{role} links to {target}"
 
 
 def test_questions_have_folded_answers_with_evidence():
