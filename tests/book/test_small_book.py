@@ -130,6 +130,7 @@ def book(tmp_path_factory):
         "extensions": ["sphinx_exercise", *(f"book._ext.{name}" for name in EXTENSIONS.split())],
         "html_theme": "basic",
         "html_math_renderer": "mathml",
+        "html_permalinks": False,
         "numfig": True,
         "default_role": "code",
     }
@@ -151,11 +152,6 @@ def read(book):
         return (book / f"{name}.html").read_text(encoding="utf-8")
 
     return read
-
-
-def tidy(page: str) -> str:
-    """A page's HTML without the links at its headings."""
-    return re.sub(r'<a class="headerlink".*?</a>', "", page)
 
 
 def links(page: str) -> list[tuple[str, str]]:
@@ -236,12 +232,12 @@ def test_sphinx_writes_no_index_of_its_own(book):
 
 
 def test_chapters_bear_their_numbers(read):
-    page = tidy(read("book/05-attention"))
+    page = read("book/05-attention")
     assert '<h1><span class="chapter-number">05</span> Attention</h1>' in page
     assert "<title>05 Attention " in page
     assert re.search(r'title="previous chapter">04 Before</a>', page)
     assert re.search(r'title="next chapter">Key concepts</a>', page)
-    assert "<h1>Key concepts</h1>" in tidy(read("book/key-concepts"))
+    assert "<h1>Key concepts</h1>" in read("book/key-concepts")
 
 
 def test_a_page_describes_itself_with_its_first_paragraph(read):
@@ -252,9 +248,9 @@ def test_a_page_describes_itself_with_its_first_paragraph(read):
 
 
 def test_equations_and_exercises_are_numbered_in_their_chapter(read):
-    page = tidy(read("book/05-attention"))
+    page = read("book/05-attention")
     assert re.findall(r'<span class="eqno">(.*?)</span>', page) == ["(5.1)", "(5.2)"]
-    assert '<span class="eqno">(4.1)</span>' in tidy(read("book/04-before"))
+    assert '<span class="eqno">(4.1)</span>' in read("book/04-before")
     assert 'href="#equation-eq-second">(5.2)</a>' in page
     assert '<span class="caption-number">Exercise 5.1 </span>' in page
 
