@@ -196,7 +196,7 @@ def test_a_sentence_follows_from_its_results(words, conditions, text):
 
 
 def test_no_sentence_lost_its_conditions():
-    assert Counter(page.split("-")[0] for page, *_ in holds()) == HELD
+    assert Counter(page.split("-")[0] for page, *_ in holds()) == HELD, "if that is meant, change HELD"
 
 
 # ---------------------------------------------------------------------------------------------- typed numbers
