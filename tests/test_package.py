@@ -47,9 +47,7 @@ FILES = {
 MODULES = list(FILES)
 LATE = ("vitworkshop", "matplotlib", "cv2", "skimage", "scipy", "sklearn", "timm", "torchvision")
 # modules that hold ideas from papers: everything public in them says which
-PAPER = tuple(
-    f"vitlib.{name}" for name in ("model", "explain", "train.augment", "train.randaugment", "train.optim")
-)
+PAPER = tuple(f"vitlib.{name}" for name in ("model", "explain", "train.augment", "train.optim"))
 
 
 def room_of(module: str) -> str:

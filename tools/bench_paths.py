@@ -21,7 +21,7 @@ from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset, normalize
 from vitlib.model.costs import count_macs
 from vitlib.train.loop import Trainer
-from vitlib.train.masked import OBJECTIVES
+from vitlib.train.objective import OBJECTIVES
 from vitlib.train.recipe import Recipe, recipe
 from vitworkshop.studies.families import BASE, FAMILIES
 

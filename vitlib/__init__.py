@@ -44,15 +44,22 @@ from vitlib.model.posembed import sincos_2d
 from vitlib.model.resample import resample_pos_embed
 from vitlib.model.resnet import HybridPatchEmbed, PreActBottleneck, ResNet, StdConv2d
 from vitlib.model.vit import VisionTransformer
-from vitlib.train.augment import augment_batch, cutmix, mixup, random_crop, random_erasing, random_flip
-from vitlib.train.corrupt import corrupt_patches, guess_patches, patch_colours
+from vitlib.train.augment import (
+    augment_batch,
+    cutmix,
+    mixup,
+    rand_augment,
+    random_crop,
+    random_erasing,
+    random_flip,
+)
 from vitlib.train.evaluate import evaluate, predict
-from vitlib.train.masked import OBJECTIVES, MaskedPatchModel
+from vitlib.train.loop import train_model
+from vitlib.train.masked import MaskedPatchModel, corrupt_patches, guess_patches, patch_colours
 from vitlib.train.muon import Muon, orthogonalize
+from vitlib.train.objective import OBJECTIVES
 from vitlib.train.optim import EMA, build_optimizer, lr_at, parameter_groups
-from vitlib.train.randaugment import rand_augment
 from vitlib.train.recipe import RECIPES, Recipe, recipe
-from vitlib.train.run import train_model
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
 from vitlib.weights.foreign import load_weights
 from vitlib.weights.names import convert_state_dict

@@ -14,8 +14,7 @@ from scipy import stats
 from scipy.ndimage import map_coordinates
 
 import vitlib as vl
-from vitlib.train.augment import augment_images
-from vitlib.train.randaugment import GEOMETRIC, PHOTOMETRIC
+from vitlib.train.augment import GEOMETRIC, PHOTOMETRIC, augment_images
 
 Image = pytest.importorskip("PIL.Image")
 ImageEnhance = pytest.importorskip("PIL.ImageEnhance")

@@ -16,8 +16,8 @@ from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
 from vitlib.evidence import read_json
 from vitlib.train.checkpoint import differences, load_checkpoint, save_checkpoint
-from vitlib.train.recipe import RECIPES, Recipe, recipe, usual_fields
-from vitlib.train.run import train_model
+from vitlib.train.loop import train_model
+from vitlib.train.recipe import RECIPES, Recipe, recipe, default_fields
 from vitlib.weights.pretrained import load_pretrained
 
 
@@ -42,17 +42,17 @@ def test_what_a_file_lacks_was_as_usual():
     assert list(differences(old, same)) == ["flip was None, now False", "model.act was None, now 'gelu'"]
 
 
-def test_usual_fields_are_the_defaults_also_of_the_model():
-    found = usual_fields(RECIPES["modern"])
-    assert found["model"] == usual_fields(ViTConfig()) and found["ema_decay"] == 0.0
-    assert found | {"model": 0} == usual_fields(Recipe()) | {"model": 0}
+def test_default_fields_are_the_defaults_also_of_the_model():
+    found = default_fields(RECIPES["modern"])
+    assert found["model"] == default_fields(ViTConfig()) and found["ema_decay"] == 0.0
+    assert found | {"model": 0} == default_fields(Recipe()) | {"model": 0}
 
     @dataclass
     class Other:
         widths: tuple[int, ...] = (1, 2)
         named: list = field(default_factory=list)
 
-    assert usual_fields(dataclasses.replace(Other(), widths=(3,))) == {"widths": [1, 2]}
+    assert default_fields(dataclasses.replace(Other(), widths=(3,))) == {"widths": [1, 2]}
 
 
 SMALL = recipe(
@@ -82,7 +82,7 @@ def test_a_field_that_came_later_and_has_another_value_is_refused(tmp_path):
     torch.save({"identity": old}, tmp_path / "checkpoint.pt")
     with pytest.raises(ValueError, match=r"another run \(recipe.erasing was 0.0, now 0.5\); .*delete it"):
         load_checkpoint(
-            tmp_path / "checkpoint.pt", identity, torch.device("cpu"), {"recipe": usual_fields(SMALL)}
+            tmp_path / "checkpoint.pt", identity, torch.device("cpu"), {"recipe": default_fields(SMALL)}
         )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Generator
 
 import vitlib as vl
-from vitlib.train.corrupt import guess_patches, take_patches
+from vitlib.train.masked import guess_patches, take_patches
 
 
 def seeded(seed: int = 0) -> Generator:

@@ -15,8 +15,8 @@ from vitlib.device import derive_seed
 from vitlib.evidence import read_json
 from vitlib.train import masked
 from vitlib.train.augment import augment_images
-from vitlib.train.corrupt import guess_patches, take_patches
-from vitlib.train.masked import OBJECTIVES
+from vitlib.train.masked import guess_patches, take_patches
+from vitlib.train.objective import OBJECTIVES
 from vitlib.train.transfer import replace_head
 
 TINY = vl.ViTConfig(

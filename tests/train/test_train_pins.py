@@ -427,15 +427,6 @@ def test_what_is_held_out_changes_no_bit_of_the_model(changes):
         assert_same_weights(trained(recipe, images, labels, val), without["model"])
 
 
-def test_splitting_keeps_every_image_once_with_its_label():
-    images, labels = toy()
-    label_of = dict(zip(as_bytes(images), labels.tolist(), strict=True))
-    (train, train_labels), (val, val_labels) = vl.split_validation(images, labels, 9)
-    assert len(val) == 9 and sorted(as_bytes(train) + as_bytes(val)) == sorted(label_of)
-    for part, of_it in ((train, train_labels), (val, val_labels)):
-        assert [label_of[image] for image in as_bytes(part)] == of_it.tolist()
-
-
 # ---------------------------------------------------------------------------------- the log and a second call
 
 

@@ -30,8 +30,8 @@ ROOMS = {
     ),
     "Weights": ("weights.pretrained", "weights.foreign", "weights.names"),
     "Training": (
-        *("train.recipe", "train.augment", "train.randaugment", "train.optim", "train.muon"),
-        *("train.corrupt", "train.masked", "train.run", "train.evaluate", "train.transfer"),
+        *("train.recipe", "train.augment", "train.optim", "train.muon", "train.masked"),
+        *("train.objective", "train.loop", "train.evaluate", "train.transfer"),
     ),
     "Explanations": (
         *(

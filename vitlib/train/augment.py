@@ -7,39 +7,44 @@ picking the images that drew an operation never makes a GPU wait. Images are (B,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Integer, Shaped
 from torch import Generator, Tensor
 
 from vitlib.checks import (
     Classes,
+    Count,
+    Magnitude,
     Natural,
     Positive,
     Rate,
     Share,
     Usual,
+    check_between,
     check_labels,
     check_pixels,
     checked,
 )
 from vitlib.data.dataset import to_float
-from vitlib.train.randaugment import Floats, Images, rand_augment
 
 __all__ = [
     "augment_batch",
     "augment_images",
     "cutmix",
     "mixup",
+    "rand_augment",
     "random_crop",
     "random_erasing",
     "random_flip",
     "soft_targets",
 ]
 
-
+Images = Shaped[Tensor, "B C H W"]
+Floats = Float[Tensor, "B C H W"]
 Targets = Float[Tensor, "B K"]
 
 
@@ -55,7 +60,7 @@ def augment_batch(
     """Apply a recipe's augmentation to a batch: crop, flip, RandAugment, erasing, then Mixup or CutMix.
 
     Args:
-        images: (B, 3, H, W) uint8, or float in [0, 1].
+        images: (B, 3, H, W).
         labels: (B,) integers in [0, num_classes).
         recipe: Anything with `crop` (pixels), `flip`, `randaugment` (operations per image), `magnitude`, `erasing`
             (probability), `mixup` and `cutmix` (alphas; 0 is off) and `label_smoothing`.
@@ -100,17 +105,6 @@ def soft_targets(
 ) -> Targets:
     """Label smoothing: 1 - smoothing on the label, and `smoothing` spread evenly over all classes.
 
-    Args:
-        labels: (B,) integers.
-        num_classes: K.
-        smoothing: In [0, 1).
-
-    Returns:
-        (B, K) float; rows sum to 1.
-
-    Raises:
-        ValueError: If the smoothing is outside [0, 1) or a label is no class.
-
     Source: Szegedy et al. (2016, arXiv 1512.00567), Section 7.
     """
     check_labels(labels, num_classes)
@@ -122,12 +116,9 @@ def random_crop(images: Images, padding: Natural, generator: Generator) -> Image
     """Shift each image by up to `padding` pixels both ways; what comes in at the border is its mirror image.
 
     Args:
-        images: (B, C, H, W), any dtype.
-        padding: Largest shift, 0 <= padding < min(H, W).
+        images: (B, C, H, W); their dtype stays.
+        padding: Largest shift, below min(H, W).
         generator: A CPU generator.
-
-    Returns:
-        (B, C, H, W), the same dtype.
 
     Raises:
         ValueError: If the padding does not fit the image.
@@ -151,15 +142,7 @@ def _mirror(index: Tensor, size: int) -> Tensor:
 
 @checked
 def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
-    """Mirror each image left to right with probability p.
-
-    Args:
-        images: (B, C, H, W), any dtype.
-        generator: A CPU generator.
-        p: Probability.
-
-    Returns:
-        (B, C, H, W), the same dtype.
+    """Mirror each of the `images` left to right with probability `p`, drawn from a CPU `generator`.
 
     Source: He et al. (2016, arXiv 1512.03385), Section 4.2; chapter 09.
     """
@@ -175,13 +158,13 @@ def mixup(
     """Blend each image with another: lam * x + (1 - lam) * x', and the targets alike, lam ~ Beta(alpha, alpha).
 
     Args:
-        images: (B, C, H, W), uint8 or float.
-        targets: (B, K) float.
-        alpha: > 0; 0.8 is usual.
+        images: (B, C, H, W).
+        targets: (B, K), as from `soft_targets`.
+        alpha: Small values hardly mix; 0.8 is usual.
         generator: A CPU generator.
 
     Returns:
-        Float images (B, C, H, W) and targets (B, K).
+        Float images and targets of the same shapes.
 
     Source: Zhang et al. (2018), with lam drawn per image; chapter 10.
     """
@@ -201,13 +184,13 @@ def cutmix(
     """Paste a box of another image into each image, and mix the targets by the box's true share of the pixels.
 
     Args:
-        images: (B, C, H, W), uint8 or float.
-        targets: (B, K) float.
-        alpha: > 0; the share kept is drawn from Beta(alpha, alpha).
+        images: (B, C, H, W).
+        targets: (B, K), as from `soft_targets`.
+        alpha: The share kept is drawn from Beta(alpha, alpha).
         generator: A CPU generator.
 
     Returns:
-        Float images (B, C, H, W) and targets (B, K).
+        Float images and targets of the same shapes.
 
     Source: Yun et al. (2019), with boxes drawn per image; chapter 10.
     """
@@ -223,15 +206,9 @@ def cutmix(
 
 @checked
 def random_erasing(images: Images, generator: Generator, p: Share = 0.25) -> Floats:
-    """Paint a grey box over each image with probability p: 2 to 33 % of its area, sides up to 1:3.
+    """Paint a grey box over each of the `images` with probability `p`: 2 to 33 % of its area, sides up to 1:3.
 
-    Args:
-        images: (B, C, H, W), uint8 or float.
-        generator: A CPU generator.
-        p: Probability.
-
-    Returns:
-        (B, C, H, W) float.
+    All is drawn from a CPU `generator`; the images returned are floats.
 
     Source: Zhong et al. (2020); chapter 10.
     """
@@ -257,3 +234,132 @@ def _boxes(height: Tensor, width: Tensor, H: int, W: int, generator: Generator) 
     rows = (torch.arange(H) + 0.5 - cy.unsqueeze(1)).abs() < height.unsqueeze(1) / 2  # (B, H)
     cols = (torch.arange(W) + 0.5 - cx.unsqueeze(1)).abs() < width.unsqueeze(1) / 2  # (B, W)
     return rows.unsqueeze(2) & cols.unsqueeze(1)
+
+
+# --- RandAugment ------------------------------------------------------------------------------------------------
+
+
+@checked
+def rand_augment(
+    images: Images, generator: Generator, num_ops: Count = 2, magnitude: Magnitude = 9.0
+) -> Floats:
+    """Give each image `num_ops` operations of its own, drawn evenly from fourteen, at about one strength.
+
+    Shears, shifts and rotations are composed into one matrix per image and sampled once; what comes in is grey.
+
+    Args:
+        images: (B, C, H, W); C is 1 or 3.
+        generator: A CPU generator.
+        num_ops: Operations per image.
+        magnitude: 0 to 10 (the strongest; "autocontrast" and "equalize" have but one); a normal noise of 0.5 is
+            added per image.
+
+    Returns:
+        (B, C, H, W) float in [0, 1].
+
+    Source: Cubuk et al. (2020), with the ranges of timm's `rand-m9-mstd0.5`; chapter 10.
+    """
+    check_between("C, the channels of the images,", images.shape[1], 1, 3)
+    images = to_float(images).clone()
+    B, C, H, W = images.shape
+    device = images.device
+    names = [*GEOMETRIC, *PHOTOMETRIC, "identity"]
+    matrix = torch.eye(3).repeat(B, 1, 1)  # (B, 3, 3)
+    for _ in range(num_ops):
+        choice = torch.randint(len(names), (B,), generator=generator)
+        strength = ((magnitude + 0.5 * torch.randn(B, generator=generator)) / 10).clamp_(0, 1)
+        strength *= torch.randint(0, 2, (B,), generator=generator) * 2 - 1
+        for k, name in enumerate(names[:-1]):
+            index = (choice == k).nonzero().squeeze(1)
+            if not len(index):
+                continue
+            if name in GEOMETRIC:
+                matrix[index] = matrix[index] @ GEOMETRIC[name](strength[index], H / W)
+            else:
+                s, index = strength[index].view(-1, 1, 1, 1).to(device), index.to(device)
+                images[index] = PHOTOMETRIC[name](images[index], s).clamp_(0, 1)
+    moved = (matrix != torch.eye(3)).flatten(1).any(1).nonzero().squeeze(1)
+    if len(moved):
+        theta, moved = matrix[moved, :2].to(device), moved.to(device)
+        grid = F.affine_grid(theta, [len(moved), C, H, W], align_corners=False)  # (n, H, W, 2)
+        images[moved] = F.grid_sample(images[moved] - 0.5, grid, align_corners=False) + 0.5
+    return images.clamp_(0, 1)
+
+
+# Each operation takes (n, C, H, W) floats in [0, 1] and a strength (n, 1, 1, 1) in [-1, 1], whose sign is random; the
+# geometric ones a strength (n,) and H / W, and they return the matrix that maps output to input coordinates.
+
+
+def _matrix(n: int, **entries: Tensor) -> Tensor:
+    matrix = torch.eye(3).repeat(n, 1, 1)
+    for place, value in entries.items():  # "m01" is row 0, column 1
+        matrix[:, int(place[1]), int(place[2])] = value
+    return matrix
+
+
+def _rotate(s: Tensor, aspect: float) -> Tensor:
+    angle = s * math.pi / 6  # 30 degrees
+    cos, sin = angle.cos(), angle.sin()  # on oblong images pixels stay square
+    return _matrix(len(s), m00=cos, m01=-sin * aspect, m10=sin / aspect, m11=cos)
+
+
+def _grey(x: Tensor) -> Tensor:
+    if x.shape[1] == 1:
+        return x
+    return (x * x.new_tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)).sum(1, keepdim=True)
+
+
+def _blend(base: Tensor, x: Tensor, s: Tensor) -> Tensor:
+    return base + (x - base) * (1 + 0.9 * s)  # a factor between 0.1 and 1.9
+
+
+def _sharpness(x: Tensor, s: Tensor) -> Tensor:
+    kernel = x.new_tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]]).div_(13).expand(x.shape[1], 1, 3, 3)
+    smooth = x.clone()  # the outermost pixels stay
+    smooth[..., 1:-1, 1:-1] = F.conv2d(x, kernel, groups=x.shape[1])
+    return _blend(smooth, x, s)
+
+
+def _posterize(x: Tensor, s: Tensor) -> Tensor:
+    step = 2 ** (4 * s.abs()).round()  # drop up to 4 of the 8 bits
+    return ((x * 255).round() / step).floor() * step / 255
+
+
+def _solarize(x: Tensor, s: Tensor) -> Tensor:
+    return torch.where(x > 1 - s.abs(), 1 - x, x)
+
+
+def _autocontrast(x: Tensor, s: Tensor) -> Tensor:
+    low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)
+    return torch.where(high > low, (x - low) / (high - low).clamp_min(1e-6), x)
+
+
+def _equalize(x: Tensor, s: Tensor) -> Tensor:
+    levels = (x * 255).round().long().flatten(2)  # (n, C, H*W)
+    counts = torch.zeros(*levels.shape[:2], 256, device=x.device)  # (n, C, 256)
+    counts.scatter_add_(2, levels, torch.ones_like(x).flatten(2))
+    below = counts.cumsum(2) - counts  # pixels darker than each level
+    last = counts.gather(2, levels.amax(2, keepdim=True))  # pixels of the brightest level that occurs
+    step = ((levels.shape[2] - last) / 255).floor()  # as in PIL
+    table = ((below + (step / 2).floor()) / step.clamp_min(1)).floor().clamp_(0, 255) / 255
+    return torch.where(step > 0, table.gather(2, levels), x.flatten(2)).view_as(x)
+
+
+GEOMETRIC: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "shear_x": lambda s, aspect: _matrix(len(s), m01=0.3 * s * aspect),
+    "shear_y": lambda s, aspect: _matrix(len(s), m10=0.3 * s / aspect),
+    # coordinates span 2: up to 45 % of the side
+    "translate_x": lambda s, aspect: _matrix(len(s), m02=0.9 * s),
+    "translate_y": lambda s, aspect: _matrix(len(s), m12=0.9 * s),
+    "rotate": _rotate,
+}
+PHOTOMETRIC: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "brightness": lambda x, s: x * (1 + 0.9 * s),
+    "colour": lambda x, s: _blend(_grey(x), x, s),
+    "contrast": lambda x, s: _blend(_grey(x).mean((2, 3), keepdim=True), x, s),
+    "sharpness": _sharpness,
+    "posterize": _posterize,
+    "solarize": _solarize,
+    "autocontrast": _autocontrast,
+    "equalize": _equalize,
+}

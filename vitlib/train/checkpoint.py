@@ -21,16 +21,11 @@ from torch import Tensor
 from vitlib.data.dataset import Dataset
 from vitlib.evidence import write_atomic, write_json
 
-__all__ = ["Stopped", "checksum", "differences", "load_checkpoint", "polite_interrupt", "save_checkpoint"]
-
-
 # what reading a damaged file was seen to raise
 _DAMAGE = (
     *(RuntimeError, OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
     *(pickle.UnpicklingError, struct.error, zipfile.BadZipFile),
 )
-
-
 _PARTS = {"step": int, "log": dict, "model": dict, "optimizer": dict, "ema": (dict, NoneType), "sums": Tensor}
 
 
@@ -39,15 +34,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def save_checkpoint(path: Path, state: dict) -> None:
-    """Write a run's state, whole or not at all, and its log beside it as `log.json`.
-
-    Args:
-        path: The file.
-        state: "identity" (what makes it this run), "log", and all that changes from step to step.
-
-    Raises:
-        OSError: If it cannot be written; the last checkpoint stays.
-    """
+    """Write a run's `state` to `path`, whole or not at all, and its log beside it as `log.json`."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     content = buffer.getvalue()
@@ -61,18 +48,8 @@ def save_checkpoint(path: Path, state: dict) -> None:
         ) from error
 
 
-def load_checkpoint(path: Path, identity: dict, device: torch.device, usual: dict | None = None) -> dict:
-    """Read a run's state.
-
-    Args:
-        path: The file.
-        identity: What makes it this run; it must be the file's.
-        device: Where the tensors go.
-        usual: What a part of the identity was before it had a name; see `differences`.
-
-    Raises:
-        ValueError: If the file is damaged or of another run.
-    """
+def load_checkpoint(path: Path, identity: dict, device: torch.device, defaults: dict | None = None) -> dict:
+    """The state of the run that has this `identity`; a file that is damaged or of another run is refused."""
     anew = "delete it, or start anew with resume=False (--no-resume)"
     try:
         with zipfile.ZipFile(path) as archive:  # torch.load does not look at its checksums
@@ -82,7 +59,7 @@ def load_checkpoint(path: Path, identity: dict, device: torch.device, usual: dic
         theirs = dict(state["identity"])
     except _DAMAGE as error:
         raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
-    if differs := list(differences(theirs, identity, usual)):
+    if differs := list(differences(theirs, identity, defaults)):
         raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")
     wrong = [key for key, kind in _PARTS.items() if key not in state or not isinstance(state[key], kind)]
     if wrong or state["step"] < 0:
@@ -96,27 +73,20 @@ def checksum(data: Dataset) -> int:
     return zlib.crc32(labels.numpy().data, zlib.crc32(images.numpy().data))
 
 
-def differences(theirs: dict, ours: dict, usual: dict | None = None, path: str = "") -> Iterator[str]:
-    """What two nested dictionaries have otherwise, in words.
-
-    Args:
-        theirs: As a file has it, perhaps from before some field existed.
-        ours: As it is now.
-        usual: The value of a field that one of them lacks; see `usual_fields`.
-        path: What stands before each name.
-    """
-    usual = usual or {}
+def differences(theirs: dict, ours: dict, defaults: dict | None = None, path: str = "") -> Iterator[str]:
+    """In words, where two nested dictionaries differ; what one of them lacks is as in `default_fields`."""
+    defaults = defaults or {}
     for key in sorted(theirs.keys() | ours.keys()):
-        a, b = theirs.get(key, usual.get(key)), ours.get(key, usual.get(key))
+        a, b = theirs.get(key, defaults.get(key)), ours.get(key, defaults.get(key))
         if isinstance(a, dict) and isinstance(b, dict):
-            yield from differences(a, b, usual.get(key), f"{path}{key}.")
+            yield from differences(a, b, defaults.get(key), f"{path}{key}.")
         elif a != b:
             yield f"{path}{key} was {a!r}, now {b!r}"
 
 
 @contextmanager
 def polite_interrupt() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag to be asked for between steps; the second interrupts as always."""
+    """Turn the first Ctrl-C into a flag to look at between steps; the second interrupts as always."""
     hits = []
 
     def note(signum: int, frame: object) -> None:

@@ -38,9 +38,6 @@ def predict(
     Returns:
         (n, K) float32 on the CPU; rows sum to 1.
 
-    Raises:
-        ValueError: If there are no images.
-
     Source: chapter 09.
     """
     return outputs(model, images, device, batch_size).softmax(1)
@@ -60,14 +57,11 @@ def evaluate(
         model: Maps normalised images to logits.
         images: As for `predict`.
         labels: (n,) integers in [0, K).
-        device: Where to compute; None is where the model is, which stays there in any case.
+        device: As for `predict`.
         batch_size: Images at a time.
 
     Returns:
         "loss" (the mean cross-entropy), "accuracy" in [0, 1], and "predictions", (n,) integers on the CPU.
-
-    Raises:
-        ValueError: If there are no images, or not as many labels, or a label is no class.
 
     Source: chapter 09.
     """
@@ -82,12 +76,7 @@ def evaluate(
 
 
 @torch.inference_mode()
-def outputs(
-    model: nn.Module,
-    images: Tensor | Any,
-    device: str | torch.device | None,
-    batch_size: int,
-) -> Tensor:
+def outputs(model: nn.Module, images: Any, device: str | torch.device | None, batch_size: int) -> Tensor:
     """What a model in eval mode makes of images that are normalised here: float32 on the CPU; see `predict`."""
     images = _as_tensor(images)
     if len(images) == 0:

@@ -2,48 +2,110 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from vitlib.checks import checked
 from vitlib.data.dataset import Dataset
-from vitlib.device import derive_seed, matmul_peak
+from vitlib.device import derive_seed, matmul_peak, pick_device
+from vitlib.evidence import provenance
 from vitlib.model.build import MODELS
-from vitlib.model.costs import count_parameters
+from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.layers import PatchDrop
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
-from vitlib.train.history import History
-from vitlib.train.objective import Objective
+from vitlib.train.objective import OBJECTIVES, Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.parallel import Ranks
-from vitlib.train.precision import settle_precision
-from vitlib.train.recipe import Recipe, usual_fields
+from vitlib.train.precision import pick_precision
+from vitlib.train.recipe import Recipe, default_fields
+from vitlib.train.transfer import start_from
 
-__all__ = ["Trainer"]
+__all__ = ["train_model"]
 
 CHECKPOINT_SECONDS = 60.0  # the longest time between two checkpoints
 
 
-class Trainer:
-    """One training run: a model, what it is trained for, and all that changes from step to step.
+@checked
+def train_model(
+    recipe: Recipe,
+    data: Dataset | tuple[Tensor, Tensor],
+    val: Dataset | tuple[Tensor, Tensor] | None = None,
+    *,
+    out: str | Path | None = None,
+    device: str = "auto",
+    resume: bool = True,
+    budget_minutes: float | None = None,
+    progress: bool = True,
+    start: nn.Module | None = None,
+) -> dict:
+    """Train the recipe's model to name images, and return its history, with the model under "model".
+
+    The randomness of step s is seeded by (recipe.seed, s) alone. So a run that was stopped, or killed, goes
+    on to the same weights, bit for bit, as one that was not (with the same device and number of threads).
+    Ctrl-C finishes the step, saves and raises `Stopped`; a second one interrupts at once.
+
+    Started by `torchrun`, its processes train one model together: each takes its share of every batch, and the
+    first one writes; see `Ranks`.
 
     Args:
-        model: Any module; its device is where everything happens.
-        objective: Makes batches, computes losses and scores.
-        recipe: What to do.
-        data: The training images.
-        val: Held-out images, or None.
-        out: Folder for `checkpoint.pt` and `log.json`, or None.
-        ranks: The processes that share the work; None is this one alone.
+        recipe: What to do; see `RECIPES`.
+        data: The images, (n, C, H, W) uint8, not normalised, and their labels, (n,) integers in [0, num_classes),
+            as a pair or as a `Dataset`, whose label then stands in the log. They are moved to the device whole.
+        val: Images and labels held out, evaluated after each epoch (by the averaged model, if there is one).
+        out: Folder for `checkpoint.pt` and `log.json`; a checkpoint in it is continued. None keeps nothing.
+        device: "auto", "cpu", "cuda" or "mps".
+        resume: False starts anew and overwrites what is in `out`.
+        budget_minutes: Stop after this time with a checkpoint and "finished": False; call again to go on.
+        progress: Whether to show a bar for each epoch and print a line after it.
+        start: A model as `recipe.model` says, whose weights are taken where others would be drawn; see `replace_head`.
+
+    Returns:
+        What `log.json` holds: "epochs" (a list of dicts: epoch, lr, train_loss, train_accuracy, images_per_s,
+        seconds and, with `val`, val_loss and val_accuracy), "seconds", "finished", "config", "recipe",
+        "precision", "hardware" and more; and "model", in eval mode (the averaged one, if there is one). Where masked
+        patches are predicted, it is a `MaskedPatchModel`, and the accuracy is of colours (for pixels it is "r2").
 
     Raises:
-        ValueError: If the data do not fit the objective, or the batch cannot be divided among the processes.
+        ValueError: If the data or `start` do not fit the model, or the checkpoint is damaged or of another run.
+        FloatingPointError: If the loss is no longer a number.
+        Stopped: After Ctrl-C.
+        OSError: If a checkpoint cannot be written; the last one stays.
+
+    Source: chapter 09.
     """
+    ranks, data, val = Ranks.here(), _as_dataset(data), None if val is None else _as_dataset(val)
+    where = ranks.join(pick_device(device))
+    objective = OBJECTIVES[recipe.objective](recipe)
+    with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
+        torch.manual_seed(derive_seed(recipe.seed, "init"))
+        model = objective.build().to(where)
+    started = {} if start is None else {"start": start_from(model, start)}
+    trainer = Trainer(model, objective, objective.recipe, data, val, out, ranks)
+    trainer.identity |= started
+    if resume:
+        trainer.load()
+    return trainer.run(budget_minutes, progress and ranks.rank == 0)
+
+
+def _as_dataset(data: Dataset | tuple[Tensor, Tensor]) -> Dataset:
+    if isinstance(data, Tensor):
+        raise ValueError(
+            "expected a Dataset or a pair (images, labels), got a tensor; write "
+            "train_model(recipe, (images, labels))"
+        )
+    return data if isinstance(data, Dataset) else Dataset(*data)
+
+
+class Trainer:
+    """One run of `train_model`: a model on its device, its objective, and all that changes from step to step."""
 
     def __init__(
         self,
@@ -68,7 +130,10 @@ class Trainer:
         self.epoch_steps = len(data) // self.batch_size
         self.total = recipe.epochs * self.epoch_steps
         self.warmup = min(round(recipe.warmup * self.total), self.total - 1)
-        self.precision = settle_precision(recipe, device, ranks)
+        self.precision = recipe.precision
+        if self.precision == "auto":  # bf16 in all processes if any of them picks it
+            (bf16,) = ranks.any(pick_precision(device, recipe.model) == "bf16")
+            self.precision = "bf16" if bf16 else "fp32"
         self.optimizer = build_optimizer(model, recipe)
         self.dropping = [(part, part.rate) for part in model.modules() if isinstance(part, PatchDrop)]
         self.ema = EMA(model, recipe.ema_decay) if recipe.ema_decay else None
@@ -77,55 +142,25 @@ class Trainer:
         self.step = 0
         home = torch.device("cpu") if device.type == "mps" else device  # MPS has no float64
         self.sums = torch.zeros(2, dtype=torch.float64, device=home)  # loss and hits in this epoch
-        self.saved = time.monotonic()
-        self.history = History(recipe, data, val, device, self.precision, count_parameters(model))
-        about = {"label": data.label, "n": len(data), "checksum": checksum(data)}
-        plain = {key: value for key, value in self.history.log["recipe"].items() if key != "compile"}
-        self.identity: dict = {"recipe": plain, "data": about}
-
-    def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
-        """Train to the end, or until the time is over or Ctrl-C; see `train_model`.
-
-        Raises:
-            Stopped: After Ctrl-C.
-        """
-        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
-            with polite_interrupt() as interrupted:
-                return self._run(interrupted, budget_minutes, progress)
-
-    def _run(self, interrupted: Callable[[], bool], budget_minutes: float | None, progress: bool) -> dict:
-        began = self.history.clock = time.monotonic()
-        if self.step == 0 and self.out is not None:
-            if isinstance(self.model, MODELS):  # whose work can be counted
-                peak = matmul_peak(self.device, self.precision)
-                self.history.log["peak_flops"] = self.ranks.size * peak
-            self.save()  # a folder that cannot be written is found out now
-        if progress and self.step == 0 and self.recipe.precision == "auto":
-            print(f"in {self.precision}", flush=True)
-        while self.step < self.total:
-            epoch, done = divmod(self.step, self.epoch_steps)
-            order = self.order(epoch)
-            with _bar(progress, epoch, self.recipe.epochs, self.epoch_steps, done) as bar:
-                for i in range(done, self.epoch_steps):
-                    self.train_step(order[i * self.batch_size : (i + 1) * self.batch_size])
-                    self.report(bar, i + 1)
-                    if i + 1 == self.epoch_steps:
-                        bar.close()
-                        self.end_epoch(progress)
-                    now = time.monotonic()
-                    over = budget_minutes is not None and now - began >= budget_minutes * 60
-                    stop, over = self.ranks.any(interrupted(), over)
-                    self.save_now_and_then(now, stop or over)
-                    if stop and self.step < self.total:
-                        raise Stopped(self.how_to_resume())
-                    if over:
-                        return self.result()
-        return self.result()
-
-    def order(self, epoch: int) -> Tensor:
-        """The order of the images in an epoch: (n,), by the run's seed and the epoch's number alone."""
-        generator = torch.Generator().manual_seed(derive_seed(self.recipe.seed, "order", epoch))
-        return torch.randperm(len(self.images), generator=generator).to(self.device)
+        self.clock = self.saved = time.monotonic()
+        plain = json.loads(json.dumps(asdict(recipe)))  # as in a file, where tuples are lists
+        self.log: dict = {
+            "name": recipe.name,
+            **provenance(data.label, device, self.precision),
+            "seed": recipe.seed,
+            "parameters": count_parameters(model),
+            "n_train": len(data),
+            "n_val": 0 if val is None else len(val),
+            "seconds": 0.0,
+            "finished": False,
+            "config": plain["model"],
+            "recipe": plain,
+            "epochs": [],
+        }
+        self.identity: dict = {
+            "recipe": {key: value for key, value in plain.items() if key != "compile"},
+            "data": {"label": data.label, "n": len(data), "checksum": checksum(data)},
+        }
 
     def train_step(self, index: Tensor) -> None:
         """One step on the images at `index`, (B,)."""
@@ -155,6 +190,51 @@ class Trainer:
         self.sums += self.ranks.sum(sums)
         self.step += 1
 
+    def order(self, epoch: int) -> Tensor:
+        """The order of the images in an epoch: (n,), by the run's seed and the epoch's number alone."""
+        generator = torch.Generator().manual_seed(derive_seed(self.recipe.seed, "order", epoch))
+        return torch.randperm(len(self.images), generator=generator).to(self.device)
+
+    def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
+        """Train to the end, or until the time is over or Ctrl-C; see `train_model`."""
+        devices = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices), polite_interrupt() as interrupted:
+            began = self.clock = time.monotonic()
+            if self.step == 0 and self.out is not None:
+                if isinstance(self.model, MODELS):  # whose work can be counted
+                    self.log["peak_flops"] = self.ranks.size * matmul_peak(self.device, self.precision)
+                self.save()  # a folder that cannot be written is found out now
+            if progress and self.step == 0 and self.recipe.precision == "auto":
+                print(f"in {self.precision}", flush=True)
+            while self.step < self.total:
+                epoch, done = divmod(self.step, self.epoch_steps)
+                order = self.order(epoch)
+                with self.bar(progress, epoch, done) as bar:
+                    for i in range(done, self.epoch_steps):
+                        self.train_step(order[i * self.batch_size : (i + 1) * self.batch_size])
+                        self.report(bar, i + 1)
+                        if i + 1 == self.epoch_steps:
+                            bar.close()
+                            self.end_epoch(progress)
+                        now = time.monotonic()
+                        over = budget_minutes is not None and now - began >= budget_minutes * 60
+                        stop, over = self.ranks.any(interrupted(), over)
+                        self.save_if_due(now, stop or over)
+                        if stop and self.step < self.total:
+                            raise Stopped(self.how_to_resume())
+                        if over:
+                            return self.result()
+        return self.result()
+
+    def bar(self, progress: bool, epoch: int, done: int):
+        """The progress bar of an epoch of which some steps are done."""
+        from tqdm import tqdm
+
+        hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        how = {"unit": "step", "leave": False, "disable": hidden, "mininterval": 0.5}
+        name = f"epoch {epoch + 1}/{self.recipe.epochs}"
+        return tqdm(total=self.epoch_steps, initial=done, desc=name, **how)
+
     def report(self, bar, done: int) -> None:
         """Show the running means, on a GPU only at each 50th step: looking at them makes it wait."""
         if self.device.type == "cpu" or done % 50 == 0:
@@ -163,11 +243,7 @@ class Trainer:
         bar.update(1)
 
     def means(self, done: int) -> dict[str, float]:
-        """Mean loss and metric over the first `done` steps of this epoch.
-
-        Raises:
-            FloatingPointError: If the loss is no longer a number.
-        """
+        """Mean loss and metric over the first `done` steps of this epoch, if the loss still is a number."""
         loss, score = (self.sums / (done * self.batch_size)).tolist()
         if not math.isfinite(loss):
             raise FloatingPointError(
@@ -178,14 +254,36 @@ class Trainer:
 
     def end_epoch(self, progress: bool) -> None:
         """Score the held-out images, and write the epoch's row into the log."""
-        train, clock = self.means(self.epoch_steps), self.history.tick()
+        train, trained = self.means(self.epoch_steps), self.tick()
         self.sums.zero_()
         val = {} if self.val is None else self.objective.score(self.best, self.val)
-        lr, images = self.optimizer.param_groups[0]["lr"], self.epoch_steps * self.batch_size
-        line = self.history.end_epoch(lr, train, val, images, clock)
-        self.history.log["finished"] = self.step == self.total
+        rows, metric = self.log["epochs"], self.objective.metric
+        before = sum(row["seconds"] for row in rows)
+        rate = self.epoch_steps * self.batch_size / (trained - before)  # scoring apart
+        row: dict = {"epoch": len(rows) + 1, "lr": self.optimizer.param_groups[0]["lr"]}
+        for split, scores in (("train", train), ("val", val)):
+            row |= {f"{split}_{name}": round(value, 5) for name, value in scores.items()}
+        row |= {"images_per_s": round(rate, 1), "seconds": round(self.tick() - before, 3)}
+        rows.append(row)
+        self.log["finished"] = self.step == self.total
+        if "peak_flops" in self.log and not getattr(self.recipe.model, "patch_drop_rate", 0):
+            # 2 FLOPs per MAC, and a backward pass costs two forward passes
+            share = 6 * count_macs(self.recipe.model) * rate / self.log["peak_flops"]
+            if share < 1:  # else the peak was measured while the machine did other work
+                self.log["share_of_peak"] = float(f"{share:.3g}")
         if progress:
-            print(line, flush=True)
+            line = f"epoch {row['epoch']:3d}/{self.recipe.epochs}"
+            line += f"  loss {train['loss']:.3f}  {metric} {train[metric]:.1%}"
+            if val:
+                line += f"  held out {val['loss']:.3f} {val[metric]:.1%}"
+            print(f"{line}  {rate:.0f} images/s  {row['seconds']:.0f} s", flush=True)
+
+    def tick(self) -> float:
+        """Seconds the run has taken; its clock stands still while the run is stopped."""
+        now = time.monotonic()
+        self.log["seconds"] += now - self.clock
+        self.clock = now
+        return self.log["seconds"]
 
     @property
     def best(self) -> nn.Module:
@@ -196,7 +294,7 @@ class Trainer:
         """The log, and the model in eval mode."""
         for module, rate in self.dropping:
             module.rate = rate
-        return {**self.history.log, "model": self.best.eval()}
+        return {**self.log, "model": self.best.eval()}
 
     def how_to_resume(self) -> str:
         """Where a stopped run stands."""
@@ -204,8 +302,8 @@ class Trainer:
         nothing = "nothing was kept, because there is no out folder"
         return f"stopped at step {self.step} of {self.total}; {nothing if self.out is None else kept}"
 
-    def save_now_and_then(self, now: float, stopping: bool) -> None:
-        """Save when it is due: at the end of the run and every minute, and sooner where an epoch ends."""
+    def save_if_due(self, now: float, stopping: bool) -> None:
+        """Save at the end of the run and every minute, and sooner where an epoch ends."""
         wait = min(10.0, CHECKPOINT_SECONDS) if self.step % self.epoch_steps == 0 else CHECKPOINT_SECONDS
         if stopping or self.step == self.total or now - self.saved >= wait:
             self.save()
@@ -217,12 +315,12 @@ class Trainer:
             return
         if done := self.step % self.epoch_steps:
             self.means(done)  # raises if the loss is no number
-        self.history.tick()
+        self.tick()
         state = {
             "identity": self.identity,
             "step": self.step,
             "sums": self.sums,
-            "log": self.history.log,
+            "log": self.log,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "ema": self.ema.state_dict() if self.ema else None,
@@ -233,21 +331,10 @@ class Trainer:
         """Go on from the folder's checkpoint, if there is one."""
         if self.out is None or not (path := self.out / "checkpoint.pt").exists():
             return
-        state = load_checkpoint(path, self.identity, self.device, {"recipe": usual_fields(self.recipe)})
-        self.step, self.sums = state["step"], state["sums"].to(self.sums)
-        self.history.log = state["log"]
-        self.precision = state["log"]["precision"]  # "auto" may mean another one on this machine
+        state = load_checkpoint(path, self.identity, self.device, {"recipe": default_fields(self.recipe)})
+        self.step, self.sums, self.log = state["step"], state["sums"].to(self.sums), state["log"]
+        self.precision = self.log["precision"]  # "auto" may mean another one on this machine
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.ema:
             self.ema.load_state_dict(state["ema"])
-
-
-def _bar(progress: bool, epoch: int, epochs: int, steps: int, done: int):
-    from tqdm import tqdm
-
-    hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    name = f"epoch {epoch + 1}/{epochs}"
-    return tqdm(
-        total=steps, initial=done, desc=name, unit="step", leave=False, disable=hidden, mininterval=0.5
-    )

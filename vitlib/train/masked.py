@@ -1,28 +1,22 @@
-"""Masked patch prediction: a model tells what corrupted patches show, without any labels (Section 4.6)."""
+"""Masked patches: which are corrupted, the model that predicts what they show, targets, a guess (Section 4.6)."""
 
 from __future__ import annotations
-
-from abc import abstractmethod
-from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Generator, Tensor, nn
 
-from vitlib.checks import Count, checked
+from vitlib.checks import Count, MaskRatio, Natural, check_divides, checked
 from vitlib.config import ViTConfig
-from vitlib.data.dataset import Dataset, normalize, to_float
-from vitlib.device import derive_seed
-from vitlib.model.patches import patchify
+from vitlib.model.patches import patchify, unpatchify
 from vitlib.model.posembed import STD
 from vitlib.model.vit import VisionTransformer
-from vitlib.train.augment import augment_images
-from vitlib.train.corrupt import LEVELS, corrupt_patches, guess_patches, patch_colours, take_patches
-from vitlib.train.objective import Classification, Objective
-from vitlib.train.recipe import Recipe
 
-__all__ = ["OBJECTIVES", "MaskedGrid", "MaskedMean", "MaskedPatchModel", "MaskedPatches", "MaskedPixels"]
+__all__ = ["MaskedPatchModel", "corrupt_patches", "guess_patches", "patch_colours"]
+
+LEVELS = 8  # of a colour of 3 bits
+HIDDEN, SWAPPED = 0.8, 0.1  # of the corrupted patches; the others are shown as they are
 
 
 class MaskedPatchModel(nn.Module):
@@ -58,182 +52,109 @@ class MaskedPatchModel(nn.Module):
         return self.predict(take_patches(tokens, corrupted))  # (B, M, D) -> (B, M, K)
 
 
-class MaskedPatches(Objective):
-    """Half of the patches are corrupted and told from the others. No label is read.
+@checked
+def corrupt_patches(
+    n: Natural, num_patches: Count, ratio: MaskRatio, generator: Generator
+) -> tuple[Bool[Tensor, "n N"], Int64[Tensor, "n N"], Int64[Tensor, "n M"]]:
+    """Choose the patches that are to be predicted, and what the model sees in their places.
+
+    Each image has exactly M = round(ratio N) of them. What happens to each is drawn by itself, as in BERT: with 80 %
+    it is the mask token, with 10 % another patch of the same image, any one, with 10 % the patch itself.
 
     Args:
-        recipe: Its model loses its classes and gets a mask token; of its augmentation, what needs no labels is done.
+        n: Images.
+        num_patches: Patches N of each.
+        ratio: Share of the patches that are corrupted.
+        generator: A CPU generator.
+
+    Returns:
+        The mask (n, N), True where the mask token is put; the source (n, N), the patch whose embedding each place
+        shows, mostly its own; and the corrupted patches' indices (n, M), in no order.
 
     Raises:
-        ValueError: If the recipe's model has no patches, or it would mix or smooth labels, leave out patches,
-            or corrupt no patch or all.
+        ValueError: If that would corrupt no patch, or leave none.
 
-    Source: Section 4.6 and Appendix B.1.2; chapter 17.
+    Source: Appendix B.1.2, which leaves open from where "a random other patch embedding" comes; chapter 17.
+
+    >>> mask, source, corrupted = corrupt_patches(2, 64, 0.5, Generator().manual_seed(0))
+    >>> mask.shape, source.shape, corrupted.shape
+    (torch.Size([2, 64]), torch.Size([2, 64]), torch.Size([2, 32]))
     """
-
-    def __init__(self, recipe: Recipe) -> None:
-        if not isinstance(recipe.model, ViTConfig):
-            raise ValueError(
-                f"expected a ViTConfig with objective {recipe.objective!r}, got {type(recipe.model).__name__}; "
-                "only patches can be masked"
-            )
-        self.cfg = replace(recipe.model, num_classes=0, mask_token=True)
-        super().__init__(replace(recipe, model=self.cfg))
-        told = {name: getattr(recipe, name) for name in ("mixup", "cutmix", "label_smoothing")}
-        told["model.patch_drop_rate"] = self.cfg.patch_drop_rate
-        if wrong := [name for name, value in told.items() if value]:
-            raise ValueError(
-                f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {told[wrong[0]]}; no label is read, "
-                "and every patch may be asked for"
-            )
-        self.patch_size = recipe.model.patch_size
-        self.corrupt(1, Generator())  # refuses a ratio that does not fit
-
-    @property
-    @abstractmethod
-    def num_outputs(self) -> int:
-        """Numbers that the model gives for each patch."""
-
-    @abstractmethod
-    def targets(self, images: Float[Tensor, "B C H W"]) -> Shaped[Tensor, "B N A"]:
-        """What is right for every patch of `images` in [0, 1]."""
-
-    @abstractmethod
-    def error(self, outputs: Float[Tensor, "B M K"], targets: Shaped[Tensor, "B M A"]) -> Float[Tensor, ""]:
-        """The mean loss."""
-
-    @abstractmethod
-    def answers(self, outputs: Float[Tensor, "B M K"]) -> Shaped[Tensor, "B M A"]:
-        """What `outputs` say, in the form of targets."""
-
-    @abstractmethod
-    def constant(self, targets: Shaped[Tensor, "B M A"]) -> Shaped[Tensor, "*A"]:
-        """The best answer that is the same for all patches."""
-
-    @abstractmethod
-    def measure(self, answers: Shaped[Tensor, "B M A"], targets: Shaped[Tensor, "B M A"]) -> Tensor:
-        """The `metric`."""
-
-    def build(self) -> MaskedPatchModel:
-        return MaskedPatchModel(self.cfg, self.num_outputs)
-
-    def corrupt(self, n: int, generator: Generator) -> tuple[Tensor, Tensor, Tensor]:
-        """`corrupt_patches` for `n` images."""
-        return corrupt_patches(n, self.cfg.num_patches, self.recipe.mask_ratio, generator)
-
-    def draw(
-        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
-        images = augment_images(images, self.recipe, generator)
-        mask, source, corrupted = (which.to(images.device) for which in self.corrupt(len(images), generator))
-        return (normalize(images), mask, source, corrupted), take_patches(self.targets(images), corrupted)
-
-    def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        hits = len(targets) * self.measure(self.answers(outputs.detach().float()), targets)
-        return self.error(outputs.float(), targets), hits
-
-    @torch.inference_mode()
-    def score(self, model: nn.Module, data: Dataset) -> dict[str, float]:
-        """Mean "loss" and `metric`, always with the same masks, and the metric of two guesses.
-
-        "constant" is the best answer that is the same for all; "neighbours" is read off `guess_patches`.
-        """
-        device, was_training = next(model.parameters()).device, model.training
-        masks = self.corrupt(len(data), Generator().manual_seed(derive_seed("held-out masks")))
-        model.eval()
-        losses, found = [], []
-        for batch in zip(*(part.split(100) for part in (data.images, *masks)), strict=True):
-            images, mask, source, corrupted = (part.to(device) for part in batch)
-            images = to_float(images)
-            outputs = model(normalize(images), mask, source, corrupted).float()
-            guess = guess_patches(images, mask, source, self.patch_size)
-            right, guessed = (take_patches(self.targets(each), corrupted) for each in (images, guess))
-            losses.append(self.error(outputs, right).item() * len(images))
-            found.append((self.answers(outputs), guessed, right))
-        model.train(was_training)
-        answers, guesses, targets = (torch.cat(parts) for parts in zip(*found, strict=True))
-        told = {self.metric: answers, "constant": self.constant(targets).expand_as(targets)}
-        told["neighbours"] = guesses
-        scores = {name: self.measure(each, targets).item() for name, each in told.items()}
-        return {"loss": sum(losses) / len(data), **scores}
+    count = round(ratio * num_patches)
+    if not 0 < count < num_patches:
+        raise ValueError(
+            f"expected a mask_ratio that corrupts 1 to {num_patches - 1} of {num_patches} patches, got {ratio}, "
+            f"which corrupts {count}; the paper takes 0.5, and smaller patches are more"
+        )
+    corrupted = torch.rand(n, num_patches, generator=generator).argsort(dim=1)[:, :count]  # (n, M)
+    fate = torch.rand(n, count, generator=generator)  # (n, M)
+    other = (corrupted + torch.randint(1, num_patches, (n, count), generator=generator)) % num_patches
+    swapped = (fate >= HIDDEN) & (fate < HIDDEN + SWAPPED)
+    mask = torch.zeros(n, num_patches, dtype=torch.bool).scatter(1, corrupted, fate < HIDDEN)
+    own = torch.arange(num_patches).repeat(n, 1)  # (n, N)
+    return mask, own.scatter(1, corrupted, torch.where(swapped, other, corrupted)), corrupted
 
 
-class MaskedMean(MaskedPatches):
-    """Tell the mean colour of each patch, one class of 512; arguments as for `MaskedPatches`.
+@checked
+def patch_colours(
+    images: Float[Tensor, "B C H W"], patch_size: Count, side: Count = 1
+) -> Int64[Tensor, "B N cells"]:
+    """The colours of each patch, shrunk to side x side cells, with 3 bits a channel.
 
-    Source: Appendix B.1.2, target 1; chapter 17.
+    Args:
+        images: (B, C, H, W) in [0, 1].
+        patch_size: Patch side P.
+        side: Cells along each side of a patch: 1 is the mean colour. Patches of fewer pixels have a cell for each.
+
+    Returns:
+        (B, N, cells), row by row, each in [0, 512) for RGB: 64 red + 8 green + blue, each the three highest bits of
+        the mean of the cell's bytes.
+
+    Source: Appendix B.1.2, targets 1 and 2; chapter 17.
+
+    >>> red = torch.tensor([1.0, 0.0, 0.0])[None, :, None, None].expand(1, 3, 4, 4)
+    >>> patch_colours(red, 4)
+    tensor([[[448]]])
     """
-
-    side = 1  # cells along each side of a patch
-
-    @property
-    def num_outputs(self) -> int:
-        return min(self.side, self.patch_size) ** 2 * LEVELS**self.recipe.model.in_chans
-
-    def targets(self, images: Tensor) -> Tensor:
-        return patch_colours(images, self.patch_size, self.side)
-
-    def error(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        return F.cross_entropy(self._classes(outputs).flatten(0, 2), targets.flatten())  # (B M cells, 512)
-
-    def answers(self, outputs: Tensor) -> Tensor:
-        return self._classes(outputs).argmax(dim=3)
-
-    def constant(self, targets: Tensor) -> Tensor:
-        return targets.flatten().mode().values  # the most frequent colour
-
-    def measure(self, answers: Tensor, targets: Tensor) -> Tensor:
-        return (answers == targets).float().mean()
-
-    def _classes(self, outputs: Tensor) -> Tensor:
-        return outputs.unflatten(2, (-1, LEVELS**self.recipe.model.in_chans))  # (B, M, cells, 512)
+    check_divides(patch_size, *images.shape[2:])
+    side = min(side, patch_size)
+    rows, cols = (length // patch_size for length in images.shape[2:])
+    pixels = (images * 255).round()  # bytes again, whose sums are exact
+    means = F.adaptive_avg_pool2d(pixels, (rows * side, cols * side))  # no bin reaches over a patch's edge
+    colours = torch.zeros_like(means[:, :1], dtype=torch.int64)  # (B, 1, rows side, cols side)
+    for channel in (means * LEVELS / 256).long().split(1, dim=1):
+        colours = LEVELS * colours + channel
+    return patchify(colours, side)  # (B, N, side side)
 
 
-class MaskedGrid(MaskedMean):
-    """Tell the 16 colours of each patch shrunk to 4 x 4, at once; arguments as for `MaskedPatches`.
+@checked
+def guess_patches(
+    images: Float[Tensor, "B C H W"],
+    mask: Bool[Tensor, "B N"],
+    source: Int64[Tensor, "B N"],
+    patch_size: Count,
+) -> Float[Tensor, "B C H W"]:
+    """What somebody would guess who sees what the model sees, and has learned nothing: images (B, C, H, W).
 
-    With patches of 4 x 4 pixels these are the pixels, with 8 x 8 the means of 2 x 2.
+    Where a patch is shown it is believed; a masked one gets the mean colour of the shown ones among its eight
+    neighbours, or of all shown ones where none of these is. `mask` and `source` are as from `corrupt_patches`,
+    `images` of any scale, `patch_size` is P.
 
-    Source: Appendix B.1.2, target 2; chapter 17.
+    Source: not in the paper; chapter 17.
     """
-
-    side = 4
-
-
-class MaskedPixels(MaskedPatches):
-    """Tell the normalised pixels of each patch, with the mean squared error; arguments as for `MaskedPatches`.
-
-    Its metric is R^2, the share of the pixels' variance that is explained: 0 for the best constant answer.
-
-    Source: Appendix B.1.2, target 3; chapter 17.
-    """
-
-    metric = "r2"
-
-    @property
-    def num_outputs(self) -> int:
-        return self.patch_size**2 * self.recipe.model.in_chans
-
-    def targets(self, images: Tensor) -> Tensor:
-        return patchify(normalize(images), self.patch_size)
-
-    def error(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        return F.mse_loss(outputs, targets)
-
-    def answers(self, outputs: Tensor) -> Tensor:
-        return outputs
-
-    def constant(self, targets: Tensor) -> Tensor:
-        return targets.mean(dim=(0, 1))  # (P P C), the mean patch
-
-    def measure(self, answers: Tensor, targets: Tensor) -> Tensor:
-        return 1 - F.mse_loss(answers, targets) / targets.var(dim=(0, 1), correction=0).mean()
+    size, pixels = (images.shape[2], images.shape[3]), patch_size**2
+    patches = patchify(images, patch_size)  # (B, N, P P C)
+    shown = take_patches(patches, source)
+    colours = shown.unflatten(2, (pixels, -1)).mean(dim=2)  # (B, N, P P, C) -> (B, N, C)
+    seen = (~mask).to(colours)[:, :, None]  # (B, N, 1)
+    grid = size[0] // patch_size, size[1] // patch_size
+    sums = torch.cat([colours * seen, seen], dim=2).mT.unflatten(2, grid)  # (B, C+1, rows, columns)
+    near = F.avg_pool2d(sums, 3, stride=1, padding=1)
+    near = torch.where(near[:, -1:] > 0, near, sums.mean(dim=(2, 3), keepdim=True))
+    means = (near[:, :-1] / near[:, -1:]).flatten(2).mT  # (B, C, rows, columns) -> (B, N, C)
+    return unpatchify(torch.where(mask[:, :, None], means.repeat(1, 1, pixels), shown), patch_size, size)
 
 
-#: What `Recipe.objective` can name. Source: chapter 17.
-OBJECTIVES: dict[str, type[Objective]] = {
-    "classification": Classification,
-    "masked-mean": MaskedMean,
-    "masked-grid": MaskedGrid,
-    "masked-pixels": MaskedPixels,
-}
+def take_patches(values: Shaped[Tensor, "B N A"], which: Int64[Tensor, "B M"]) -> Shaped[Tensor, "B M A"]:
+    """The rows of `values` (B, N, A) at the indices `which` (B, M), image by image: (B, M, A)."""
+    return values.gather(1, which[:, :, None].expand(-1, -1, values.shape[2]))

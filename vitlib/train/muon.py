@@ -23,12 +23,7 @@ def orthogonalize(matrices: Float[Tensor, "*B M N"], steps: Count = 5) -> Float[
     each singular value s. With (a, b, c) = (3.4445, -4.7750, 2.0315) small ones grow fast: of a matrix of norm 1, all
     above 0.003 end between 0.68 and 1.21. That is near enough, and five steps need no decomposition, only products.
 
-    Args:
-        matrices: (..., M, N), floats.
-        steps: Rounds, of three products each.
-
-    Returns:
-        (..., M, N); zeros stay zeros.
+    Of `matrices` (..., M, N), those of zeros stay zeros.
 
     Source: Jordan et al. 2024, "Muon" (https://kellerjordan.github.io/posts/muon/); not in the paper; chapter 10.
 
@@ -71,13 +66,10 @@ class Muon(torch.optim.AdamW):
         super().__init__(groups, lr=lr, betas=(0.9, 0.999), fused=fused)
         for group in (group for group in self.param_groups if "parts" in group):
             for weight in group["params"]:
-                if (
-                    weight.ndim != 2
-                    or group["parts"] not in range(1, 1 + len(weight))
-                    or len(weight) % group["parts"]
-                ):
+                parts = group["parts"]
+                if weight.ndim != 2 or parts not in range(1, 1 + len(weight)) or len(weight) % parts:
                     raise ValueError(
-                        f"expected matrices with rows in {group['parts']} equal parts, got {tuple(weight.shape)}; "
+                        f"expected matrices with rows in {parts} equal parts, got {tuple(weight.shape)}; "
                         'leave "parts" out, and AdamW takes it'
                     )
 
@@ -88,15 +80,13 @@ class Muon(torch.optim.AdamW):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        by_shape = defaultdict(list)  # (rows, columns) -> what each matrix would move by, and where it stands
+        by_shape = defaultdict(list)  # (rows, columns) -> each matrix, what it would move by, and its group
         for group in self.param_groups:
             for weight in group["params"] if "parts" in group else ():
                 if weight.grad is None:
                     continue
-                parts, moves = (
-                    x.chunk(group["parts"]) for x in (weight, self._momentum(weight, weight.grad))
-                )
-                for part, move in zip(parts, moves, strict=True):
+                moves = self._momentum(weight, weight.grad).chunk(group["parts"])
+                for part, move in zip(weight.chunk(group["parts"]), moves, strict=True):
                     by_shape[part.shape].append((part, move, group))
                 weight.grad = None  # so AdamW passes it by
         for (rows, columns), moves in by_shape.items():

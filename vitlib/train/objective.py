@@ -1,32 +1,41 @@
 """What a model is trained for: how a batch is made, what its loss is, how the model is scored on held-out images.
 
-The loop in `vitlib.train.loop` knows nothing else of the task. Another task is another `Objective`: this file has
-classification, `vitlib.train.masked` has masked patches.
+The loop in `vitlib.train.loop` knows nothing else of the task. Another task is another `Objective`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float, Shaped
 from torch import Generator, Tensor, nn
 
 from vitlib.checks import check_labels
-from vitlib.data.dataset import Dataset, normalize
+from vitlib.config import ViTConfig
+from vitlib.data.dataset import Dataset, normalize, to_float
+from vitlib.device import derive_seed
 from vitlib.model.build import build_model
-from vitlib.train.augment import augment_batch
+from vitlib.model.patches import patchify
+from vitlib.train.augment import augment_batch, augment_images
 from vitlib.train.evaluate import evaluate
+from vitlib.train.masked import (
+    LEVELS,
+    MaskedPatchModel,
+    corrupt_patches,
+    guess_patches,
+    patch_colours,
+    take_patches,
+)
 from vitlib.train.recipe import Recipe
 
-__all__ = ["Classification", "Objective"]
+__all__ = ["OBJECTIVES"]
 
 
 class Objective(ABC):
-    """What the loop asks of whatever a model is trained for.
-
-    Args:
-        recipe: What is to be done; its model is what `build` makes.
+    """What the loop asks of whatever a model is trained for; the `recipe`'s model is what `build` makes.
 
     Source: chapter 09.
     """
@@ -41,11 +50,7 @@ class Objective(ABC):
         return build_model(self.recipe.model)
 
     def check(self, data: Dataset) -> None:
-        """Refuse `data` that do not fit the model.
-
-        Raises:
-            ValueError: If images or labels are not what the model was made for.
-        """
+        """Refuse `data` that do not fit the model."""
         model, images = self.recipe.model, data.images
         want = (model.in_chans, *model.image_shape)
         if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
@@ -60,25 +65,14 @@ class Objective(ABC):
     def draw(
         self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
     ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """One step's batch.
+        """The model's arguments and the targets of one `step` of `total`, from uint8 images (B, C, H, W) and labels.
 
-        Args:
-            images: (B, C, H, W) uint8.
-            labels: (B,) integers.
-            generator: A CPU generator, seeded for this step.
-            step: 0 for the first one.
-            total: Steps of the whole run.
-
-        Returns:
-            The model's arguments, and the targets.
+        All is drawn from a CPU generator that is seeded for this step.
         """
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean loss of a batch's `outputs` against its `targets`, and B times their `metric`.
-
-        For classification the second is the number of images that are named rightly.
-        """
+        """The mean loss of a batch's `outputs` against its `targets`, and B times their `metric`."""
 
     @abstractmethod
     def score(self, model: nn.Module, data: Dataset) -> dict[str, float]:
@@ -87,9 +81,6 @@ class Objective(ABC):
 
 class Classification(Objective):
     """Cross-entropy with the labels, which augmentation may have softened and mixed.
-
-    Args:
-        recipe: Its augmentation, label smoothing and number of classes.
 
     Source: Section 4.1 and Appendix B.1; chapter 09.
     """
@@ -113,3 +104,151 @@ class Classification(Objective):
     def score(self, model: nn.Module, data: Dataset) -> dict[str, float]:
         scores = evaluate(model, data.images, data.labels)
         return {"loss": scores["loss"], "accuracy": scores["accuracy"]}
+
+
+class MaskedPatches(Objective):
+    """Half of the patches are corrupted and their mean colours, of 512, predicted from the others. No label is read.
+
+    The recipe's model loses its classes and gets a mask token; of its augmentation, what needs no labels is done.
+
+    Source: Section 4.6 and Appendix B.1.2, target 1; chapter 17.
+    """
+
+    side = 1  # cells along each side of a patch that have a colour of their own
+
+    def __init__(self, recipe: Recipe) -> None:
+        if not isinstance(recipe.model, ViTConfig):
+            raise ValueError(
+                f"expected a ViTConfig with objective {recipe.objective!r}, got {type(recipe.model).__name__}; "
+                "only patches can be masked"
+            )
+        self.cfg = replace(recipe.model, num_classes=0, mask_token=True)
+        super().__init__(replace(recipe, model=self.cfg))
+        off = {name: getattr(recipe, name) for name in ("mixup", "cutmix", "label_smoothing")}
+        off["model.patch_drop_rate"] = self.cfg.patch_drop_rate
+        if wrong := [name for name, value in off.items() if value]:
+            raise ValueError(
+                f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {off[wrong[0]]}; no label is read, "
+                "and every patch may be asked for"
+            )
+        self.patch_size = self.cfg.patch_size
+        self.corrupt(1, Generator())  # refuses a ratio that does not fit
+
+    def build(self) -> MaskedPatchModel:
+        return MaskedPatchModel(self.cfg, self.num_outputs)
+
+    def corrupt(self, n: int, generator: Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """`corrupt_patches` for `n` images."""
+        return corrupt_patches(n, self.cfg.num_patches, self.recipe.mask_ratio, generator)
+
+    def draw(
+        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        images = augment_images(images, self.recipe, generator)
+        mask, source, corrupted = (part.to(images.device) for part in self.corrupt(len(images), generator))
+        return (normalize(images), mask, source, corrupted), take_patches(self.targets(images), corrupted)
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        hits = len(targets) * self.measure(self.answers(outputs.detach().float()), targets)
+        return self.error(outputs.float(), targets), hits
+
+    @torch.inference_mode()
+    def score(self, model: nn.Module, data: Dataset) -> dict[str, float]:
+        """Mean "loss" and `metric`, always with the same masks, and the metric of two guesses.
+
+        "constant" is the best answer that is the same for all; "neighbours" is read off `guess_patches`.
+        """
+        device, was_training = next(model.parameters()).device, model.training
+        masks = self.corrupt(len(data), Generator().manual_seed(derive_seed("held-out masks")))
+        model.eval()
+        losses, found = [], []
+        for batch in zip(*(part.split(100) for part in (data.images, *masks)), strict=True):
+            images, mask, source, corrupted = (part.to(device) for part in batch)
+            images = to_float(images)
+            outputs = model(normalize(images), mask, source, corrupted).float()
+            guess = guess_patches(images, mask, source, self.patch_size)
+            right, guessed = (take_patches(self.targets(each), corrupted) for each in (images, guess))
+            losses.append(self.error(outputs, right).item() * len(images))
+            found.append((self.answers(outputs), guessed, right))
+        model.train(was_training)
+        answers, guesses, targets = (torch.cat(parts) for parts in zip(*found, strict=True))
+        constant = self.constant(targets).expand_as(targets)
+        guessers = {self.metric: answers, "constant": constant, "neighbours": guesses}
+        scores = {name: self.measure(each, targets).item() for name, each in guessers.items()}
+        return {"loss": sum(losses) / len(data), **scores}
+
+    @property
+    def num_outputs(self) -> int:
+        """Numbers K that the model predicts for each patch."""
+        return min(self.side, self.patch_size) ** 2 * LEVELS**self.cfg.in_chans
+
+    def targets(self, images: Float[Tensor, "B C H W"]) -> Shaped[Tensor, "B N A"]:
+        """What is right for every patch of `images` in [0, 1]."""
+        return patch_colours(images, self.patch_size, self.side)
+
+    def error(self, outputs: Float[Tensor, "B M K"], targets: Shaped[Tensor, "B M A"]) -> Float[Tensor, ""]:
+        """The mean loss."""
+        return F.cross_entropy(self._classes(outputs).flatten(0, 2), targets.flatten())  # (B M cells, 512)
+
+    def answers(self, outputs: Float[Tensor, "B M K"]) -> Shaped[Tensor, "B M A"]:
+        """The prediction that `outputs` stand for, in the form of targets."""
+        return self._classes(outputs).argmax(dim=3)
+
+    def constant(self, targets: Shaped[Tensor, "B M A"]) -> Shaped[Tensor, "*A"]:
+        """The best answer that is the same for all patches."""
+        return targets.flatten().mode().values  # the most frequent colour
+
+    def measure(self, answers: Shaped[Tensor, "B M A"], targets: Shaped[Tensor, "B M A"]) -> Tensor:
+        """The `metric`."""
+        return (answers == targets).float().mean()
+
+    def _classes(self, outputs: Tensor) -> Tensor:
+        return outputs.unflatten(2, (-1, LEVELS**self.cfg.in_chans))  # (B, M, cells, 512)
+
+
+class MaskedGrid(MaskedPatches):
+    """The 16 colours of each patch shrunk to 4 x 4, at once: of 8 x 8 pixels, the means of 2 x 2.
+
+    Source: Appendix B.1.2, target 2; chapter 17.
+    """
+
+    side = 4
+
+
+class MaskedPixels(MaskedPatches):
+    """The normalised pixels of each patch in place of colours, with the mean squared error.
+
+    Its metric is R^2, the share of the pixels' variance that is explained: 0 for the best constant answer.
+
+    Source: Appendix B.1.2, target 3; chapter 17.
+    """
+
+    metric = "r2"
+
+    @property
+    def num_outputs(self) -> int:
+        return self.patch_size**2 * self.cfg.in_chans
+
+    def targets(self, images: Tensor) -> Tensor:
+        return patchify(normalize(images), self.patch_size)
+
+    def error(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return F.mse_loss(outputs, targets)
+
+    def answers(self, outputs: Tensor) -> Tensor:
+        return outputs
+
+    def constant(self, targets: Tensor) -> Tensor:
+        return targets.mean(dim=(0, 1))  # (P P C), the mean patch
+
+    def measure(self, answers: Tensor, targets: Tensor) -> Tensor:
+        return 1 - F.mse_loss(answers, targets) / targets.var(dim=(0, 1), correction=0).mean()
+
+
+#: What `Recipe.objective` can name. Source: chapter 17.
+OBJECTIVES: dict[str, type[Objective]] = {
+    "classification": Classification,
+    "masked-mean": MaskedPatches,
+    "masked-grid": MaskedGrid,
+    "masked-pixels": MaskedPixels,
+}

@@ -48,13 +48,13 @@ def parameter_groups(model: nn.Module, weight_decay: WeightDecay) -> list[dict]:
 
     Args:
         model: Any module; frozen parameters are left out.
-        weight_decay: Decay of the first group, >= 0.
+        weight_decay: Decay of the first group.
 
     Returns:
         Two groups for a torch optimiser, with keys `params` and `weight_decay`.
 
     Raises:
-        ValueError: If the weight decay is negative or nothing in the model is trainable.
+        ValueError: If nothing in the model is trainable.
 
     Source: not in the paper; usual since DeiT (arXiv 2012.12877); chapter 09.
     """
@@ -85,7 +85,7 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
         A torch optimiser; SGD has momentum 0.9. Set "lr" in all its groups alike, also for `Muon`.
 
     Raises:
-        ValueError: For an unknown optimiser, or Muon for a model without blocks of matrices.
+        ValueError: If it is Muon, and the model has no blocks of matrices.
 
     Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019);
         chapter 09.
@@ -133,17 +133,13 @@ def lr_at(
         schedule: "cosine", "linear" or "constant".
         final_lr: Where cosine and linear end.
 
-    Returns:
-        The learning rate.
-
     Raises:
-        ValueError: For an unknown schedule, or a warm-up that is not shorter than the run.
+        ValueError: If the warm-up is not shorter than the run.
 
     Source: Appendix B.1, Table 3 (linear warm-up, then cosine or linear decay); chapter 09.
 
-    Example:
-        >>> [round(lr_at(s, 6, 1.0, warmup=2, schedule="linear"), 2) for s in range(6)]
-        [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    >>> [round(lr_at(s, 6, 1.0, warmup=2, schedule="linear"), 2) for s in range(6)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
     check_choice("schedule", schedule, SCHEDULES)
     if not 0 <= warmup < total:
@@ -165,10 +161,7 @@ class EMA:
 
     Args:
         model: The model to follow; `EMA.model` is a copy in eval mode.
-        decay: In [0, 1); 0.999 averages over about the last thousand steps.
-
-    Raises:
-        ValueError: If the decay is outside [0, 1).
+        decay: 0.999 averages over about the last thousand steps.
 
     Source: Polyak and Juditsky (1992); the paper averages its largest models when fine-tuning (table 4);
         chapter 10.

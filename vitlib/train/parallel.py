@@ -12,8 +12,6 @@ from torch import distributed as dist
 
 from vitlib.device import derive_seed
 
-__all__ = ["Ranks", "launcher"]
-
 
 @dataclass(frozen=True)
 class Ranks:
@@ -22,27 +20,19 @@ class Ranks:
     Every process draws the whole batch, with the same random numbers, and trains on its share of it. So a step is that
     of one process, up to the order in which floats are added, and a checkpoint does not know how many there were.
 
-    Args:
-        rank: This process, 0 the first.
-        size: How many there are.
-
     Source: Li et al. 2020, "PyTorch Distributed" (arXiv 2006.15704); not in the paper.
     """
 
-    rank: int = 0
-    size: int = 1
+    rank: int = 0  # this process
+    size: int = 1  # how many there are
 
     @classmethod
     def here(cls) -> Ranks:
-        """As `torchrun` tells by the environment."""
+        """As `torchrun` has set the environment."""
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     def join(self, device: torch.device) -> torch.device:
-        """Wait for the others, and return this process's own device of this kind.
-
-        Raises:
-            ValueError: If this machine has fewer GPUs than processes, or the device knows no other process.
-        """
+        """Wait for the others, and return this process's own device of this kind."""
         if self.size == 1:
             return device
         if device.type == "mps":
@@ -62,11 +52,7 @@ class Ranks:
         return device
 
     def check(self, batch_size: int) -> None:
-        """Refuse a batch that cannot be divided evenly.
-
-        Raises:
-            ValueError: If the number of processes does not divide it.
-        """
+        """Refuse a batch that cannot be divided evenly."""
         if batch_size % self.size:
             near = max(1, round(batch_size / self.size)) * self.size
             raise ValueError(

@@ -12,10 +12,6 @@ import torch
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.device import cpuinfo
 from vitlib.model.build import build_model
-from vitlib.train.parallel import Ranks
-from vitlib.train.recipe import Recipe
-
-__all__ = ["pick_precision", "settle_precision", "time_bf16"]
 
 SECONDS = 0.25  # for each of the two
 
@@ -35,24 +31,9 @@ def pick_precision(device: torch.device, model: ViTConfig | ResNetConfig) -> str
     return "bf16" if time_bf16(model, torch.get_num_threads()) < 1 else "fp32"
 
 
-def settle_precision(recipe: Recipe, device: torch.device, ranks: Ranks) -> str:
-    """What the recipe says or, for "auto", what is picked here: bf16 in all processes if any of them picks it."""
-    if recipe.precision != "auto":
-        return recipe.precision
-    (bf16,) = ranks.any(pick_precision(device, recipe.model) == "bf16")
-    return "bf16" if bf16 else "fp32"
-
-
 @cache
 def time_bf16(model: ViTConfig, threads: int) -> float:
-    """The time of a forward and backward pass in bfloat16, as a share of float32's, one block deep.
-
-    The best of half a second, or of one each where that takes longer.
-
-    Args:
-        model: The model's shape.
-        threads: PyTorch's threads, so that the answer is kept for each number of them.
-    """
+    """The time of a block's forward and backward pass in bfloat16, as a share of float32's with as many threads."""
     with torch.random.fork_rng(devices=[]):
         block = build_model(replace(model, depth=1))
         images = torch.randn(64, model.in_chans, *model.image_shape)

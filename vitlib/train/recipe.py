@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from vitlib.checks import (
     Count,
@@ -27,11 +27,8 @@ from vitlib.checks import (
     checked,
 )
 from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
-from vitlib.train.optim import OPTIMIZERS, SCHEDULES
 
-__all__ = ["RECIPES", "Recipe", "recipe", "usual_fields"]
-
-_OBJECTIVES = ("classification", "masked-mean", "masked-grid", "masked-pixels")
+__all__ = ["RECIPES", "Recipe", "default_fields", "recipe"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +41,12 @@ class Recipe:
         data: "auto", "cifar10" or "drawn10", which the command line loads; or the name of another `Dataset`.
         epochs: Passes over the training images; an incomplete last batch is left out.
         batch_size: Images per step.
-        optimizer: "adamw", "adam", "sgd", or "muon": `Muon` for the matrices of a ViT's blocks, AdamW for the rest.
+        optimizer: "muon" is `Muon` for the matrices of a ViT's blocks, AdamW for the rest.
         lr: Peak learning rate.
         muon_lr: Peak learning rate of the matrices that `Muon` takes.
         weight_decay: On matrices only; see `parameter_groups`.
-        schedule: "cosine", "linear" or "constant".
-        warmup: Share of all steps spent warming up, in [0, 1).
+        schedule: How the learning rate falls; see `lr_at`.
+        warmup: Share of all steps spent warming up.
         final_lr: Where the schedule ends.
         clip_norm: Largest norm of the gradient; 0 is off.
         label_smoothing: Share of the target spread over all classes.
@@ -63,15 +60,12 @@ class Recipe:
         mix_off: Share of the run, at its end, without Mixup and CutMix.
         patch_drop_off: Share of the run, at its end, without the model's `PatchDrop`.
         ema_decay: Decay of the averaged weights; 0 is off.
-        precision: "fp32", "bf16", or "auto", the faster where the run begins; see `pick_precision`.
+        precision: "auto" is the faster one where the run begins; see `pick_precision`.
         compile: Whether to use `torch.compile`: a minute or more of waiting, then faster steps (on GPUs).
         seed: Decides the initial weights, the order of the images and every augmentation.
-        objective: "classification", or what is told of corrupted patches, without any labels: "masked-mean" (their
-            mean colour), "masked-grid" (their colours, 4 x 4) or "masked-pixels"; see `vitlib.train.masked`.
-        mask_ratio: Share of the patches that are corrupted, in (0, 1), where the objective is a masked one.
-
-    Raises:
-        ValueError: If a number is out of range, or an optimizer, schedule, data set, precision or objective unknown.
+        objective: "classification", or what is predicted of corrupted patches, without any labels: "masked-mean"
+            (their mean colour), "masked-grid" (their colours, 4 x 4) or "masked-pixels"; see `OBJECTIVES`.
+        mask_ratio: Share of the patches that are corrupted, where the objective is a masked one.
 
     Source: chapter 09.
     """
@@ -81,11 +75,11 @@ class Recipe:
     data: str = "auto"
     epochs: Count = 10
     batch_size: Count = 128
-    optimizer: str = "adamw"
+    optimizer: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
     lr: LearningRate = 1e-3
     muon_lr: Annotated[Positive, Usual(0.02)] = 0.02
     weight_decay: WeightDecay = 0.05
-    schedule: str = "cosine"
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
     warmup: Annotated[Rate, Usual(0.05)] = 0.05
     final_lr: NonNegative = 0.0
     clip_norm: Annotated[NonNegative, Usual(1)] = 1.0
@@ -100,20 +94,16 @@ class Recipe:
     mix_off: Share = 0.0
     patch_drop_off: Share = 0.0
     ema_decay: EmaDecay = 0.0
-    precision: str = "auto"
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
     compile: bool = False
     seed: Seed = 0
-    objective: str = "classification"
+    objective: Literal["classification", "masked-mean", "masked-grid", "masked-pixels"] = "classification"
     mask_ratio: MaskRatio = 0.5
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_rate("crop", self.crop, min(self.model.image_shape))
-        check_choice("objective", self.objective, _OBJECTIVES)
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("data", self.data, ("auto", "cifar10", "drawn10", "folder", "custom"))
-        check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
 
 
 _SMALL = ViTConfig(embed_dim=96, depth=4, num_heads=3, mlp_ratio=2.0, global_pool="avg")  # 311k parameters
@@ -220,9 +210,6 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
         **overrides: Any field of `Recipe` and, written "model.FIELD", any of its model. "model" may be a word of
             `CONFIGS`, "vit" or "resnet", for that kind of model as it is by default.
 
-    Returns:
-        The recipe.
-
     Raises:
         ValueError: If the name, the scale or a field is unknown.
 
@@ -255,22 +242,16 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
     return replace(base, model=replace(base.model, **shape))
 
 
-def usual_fields(config: Any) -> dict[str, Any]:
-    """The fields of a recipe, and of its model, as they are unless told otherwise.
+def default_fields(config: Any) -> dict[str, Any]:
+    """The defaults of the fields of a recipe (or another dataclass `config`) and of its model, as JSON has them.
 
     A file from before a field existed was written by code that did what the field's default does.
-
-    Args:
-        config: A `Recipe`, or another dataclass.
-
-    Returns:
-        What `dataclasses.asdict` would give, as JSON has it.
     """
     found: dict[str, Any] = {}
     for f in dataclasses.fields(config):
         value = getattr(config, f.name)
         if dataclasses.is_dataclass(value):
-            found[f.name] = usual_fields(value)
+            found[f.name] = default_fields(value)
         elif f.default is not dataclasses.MISSING:
             found[f.name] = f.default
     return json.loads(json.dumps(found))

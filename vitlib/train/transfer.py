@@ -23,7 +23,7 @@ from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import outputs
 
-__all__ = ["RIDGES", "features", "few_shot", "replace_head", "sample_shots", "start_from"]
+__all__ = ["features", "few_shot", "replace_head", "sample_shots"]
 
 RIDGES = tuple(2.0**power for power in range(-10, 21, 2))
 
@@ -40,20 +40,14 @@ def replace_head(
         zero: Whether the head starts at zero: all classes begin equally likely, and the first gradient reaches
             nothing but the head. False draws it as a new model's.
 
-    Returns:
-        The copy.
-
-    Raises:
-        ValueError: If `num_classes` is no number of classes.
-
     Source: Section 3.2; chapter 16.
 
     >>> from vitlib.config import ViTConfig
     >>> replace_head(VisionTransformer(ViTConfig(depth=1)), 37).head
     Linear(in_features=192, out_features=37, bias=True)
     """
-    usual: dict[str, Any] = {"head": "linear", "patch_drop_rate": 0.0} if hasattr(model.cfg, "head") else {}
-    cfg: Any = replace(model.cfg, num_classes=num_classes, **usual)  # a ResNet has neither
+    plain: dict[str, Any] = {"head": "linear", "patch_drop_rate": 0.0} if hasattr(model.cfg, "head") else {}
+    cfg: Any = replace(model.cfg, num_classes=num_classes, **plain)  # a ResNet has neither
     with torch.device("meta" if zero else "cpu"):  # on "meta" nothing is drawn
         head = type(model)(cfg).head
     new: Any = copy.deepcopy(model)
@@ -61,22 +55,18 @@ def replace_head(
     if zero:
         for parameter in new.head.parameters():
             nn.init.zeros_(parameter)
-    if usual:
+    if plain:
         new.patch_drop.rate = 0.0
     return new.to(next(model.parameters()))
 
 
 def start_from(model: nn.Module, start: nn.Module) -> int:
-    """Give a `model` the weights of `start`, and return their CRC-32.
-
-    Raises:
-        ValueError: If the two are not made alike, rates of dropping apart.
-    """
+    """Give a `model` the weights of `start`, made alike but for rates of dropping, and return their CRC-32."""
     configs: list[Any] = [getattr(m, "cfg", None) for m in (start, model)]
     theirs, ours = ({} if cfg is None else asdict(cfg) for cfg in configs)
     shape = [
         name for name in {**ours, **theirs} if not name.endswith("_rate")
-    ]  # what is dropped shapes no weight
+    ]  # no weights' shape has a rate
     if differs := [name for name in shape if theirs.get(name) != ours.get(name)]:
         words = ", ".join(f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}" for name in differs)
         fix = f"take model=start.cfg (--set model.{differs[0]}={theirs.get(differs[0])})"
@@ -104,14 +94,11 @@ def features(
     Args:
         model: Its head is left out.
         images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
-        device: Where to compute; None is where the model is, which stays there in any case.
+        device: As for `predict`.
         batch_size: Images at a time.
 
     Returns:
         (n, D) float32 on the CPU.
-
-    Raises:
-        ValueError: If there are no images.
 
     Source: Equation 4 and Section 4.1; chapter 16.
     """
@@ -182,8 +169,7 @@ def few_shot(
         "accuracy" on the m test images, in [0, 1], "ridge", and "predictions", (m,) integers.
 
     Raises:
-        ValueError: If sizes do not fit, there are fewer than two classes, a feature is not a number or `ridge` is not
-            above 0.
+        ValueError: If there are fewer than two classes, a feature is not a number or `ridge` is not above 0.
 
     Source: Section 4.1, Metrics; chapter 16.
 
@@ -192,7 +178,13 @@ def few_shot(
     1.0
     """
     ridges = tuple(ridge) if isinstance(ridge, Sequence) else (ridge,)
-    _check_probe(train_x, train_y, test_x, ridges)
+    for features in (train_x, test_x):
+        if len(features) == 0 or not features.isfinite().all():
+            raise ValueError("expected finite features, got none, NaN or infinity; has the model diverged?")
+    if len(train_y.unique()) < 2:
+        raise ValueError("expected images of two classes or more, got one class")
+    if not ridges or any(not value > 0 for value in ridges):
+        raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
     train_y, test_y = train_y.cpu().long(), test_y.cpu()
     x, z = train_x.to("cpu", torch.float64), test_x.to("cpu", torch.float64)
     mean, std = x.mean(0), x.std(0, correction=0)
@@ -215,11 +207,8 @@ def few_shot(
     return {"accuracy": accuracy, "ridge": best, "predictions": predictions}
 
 
-def _check_probe(train_x: Tensor, train_y: Tensor, test_x: Tensor, ridges: tuple) -> None:
-    for x in (train_x, test_x):
-        if len(x) == 0 or not x.isfinite().all():
-            raise ValueError("expected finite features, got none, NaN or infinity; has the model diverged?")
-    if len(train_y.unique()) < 2:
-        raise ValueError("expected images of two classes or more, got one class")
-    if not ridges or any(not value > 0 for value in ridges):
-        raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
+def ridge_weights(x: Tensor, targets: Tensor, ridge: float) -> Tensor:
+    """argmin sum((x W - targets)^2) + ridge sum(W^2) in closed form, for more rows than columns: (D, K)."""
+    scatter = (x.T @ x).double()  # (D, D)
+    scatter.diagonal().add_(ridge)
+    return torch.linalg.solve(scatter, (x.T @ targets).double()).to(x.dtype)

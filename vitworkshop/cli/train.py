@@ -15,10 +15,10 @@ from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
 from vitlib.train.evaluate import evaluate
-from vitlib.train.masked import OBJECTIVES
+from vitlib.train.loop import train_model
+from vitlib.train.objective import OBJECTIVES
 from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
-from vitlib.train.run import train_model
 from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
 from vitworkshop.cli.options import SETS, Formatter, add_runs, prepare, settings

@@ -15,6 +15,7 @@ from vitlib.data.dataset import normalize
 from vitlib.device import describe_hardware, pick_device
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import recipe
+from vitlib.train.transfer import ridge_weights
 from vitworkshop.studies.study import QUICK, Job, Study, draw_images, train_variant
 
 __all__ = ["BASE", "FAMILIES", "FULL", "Pixels", "embed", "ridge", "run_family"]
@@ -100,9 +101,8 @@ def ridge(features: Tensor, labels: Tensor, num_classes: int, decay: float = 1.0
     targets = 2 * F.one_hot(labels, num_classes).float() - 1  # (n, K)
     mean, middle = features.mean(dim=0), targets.mean(dim=0)
     x = features - mean
-    scatter = (x.T @ x).double()  # (D, D)
-    scatter.diagonal().add_(decay * scatter.trace() / min(x.shape))
-    weight = torch.linalg.solve(scatter, (x.T @ (targets - middle)).double()).T.float()  # (K, D)
+    size = decay * x.square().sum(dim=0).double().sum() / min(x.shape)
+    weight = ridge_weights(x, targets - middle, size.item()).T  # (K, D)
     layer = nn.Linear(x.shape[1], num_classes)
     with torch.no_grad():
         layer.weight.copy_(weight)

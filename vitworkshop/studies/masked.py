@@ -36,9 +36,9 @@ from typing import Any
 from torch import nn
 
 from vitlib.data.dataset import Dataset
-from vitlib.train.masked import OBJECTIVES
+from vitlib.train.loop import train_model
+from vitlib.train.objective import OBJECTIVES
 from vitlib.train.recipe import recipe
-from vitlib.train.run import train_model
 from vitlib.train.transfer import replace_head
 from vitworkshop.studies.study import FULL, QUICK, Claim, Job, Study, rows_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vitlib.evidence import RESULTS, read_json, summarize, write_json
 from vitlib.train.checkpoint import differences
-from vitlib.train.recipe import usual_fields
+from vitlib.train.recipe import default_fields
 from vitworkshop.studies.kept import DELETE, ROWS, Taken, alone, plain, read_rows
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.study import Job, Study
@@ -65,7 +65,7 @@ class Plan:
         """What a part of `about` was before it had a name: a field its default, a variant's change the base's value."""
         base = self.header.get("base") or {}
         flat = base | {f"model.{key}": value for key, value in base.get("model", {}).items()}
-        fields = {} if self.study.base is None else usual_fields(self.study.base)
+        fields = {} if self.study.base is None else default_fields(self.study.base)
         return plain({"study": self.name, "base": fields, "variant": flat})
 
     def otherwise(self, result: dict) -> str:

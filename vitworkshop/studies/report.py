@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from vitlib.evidence import RESULTS, load_results
 from vitlib.train.checkpoint import differences
-from vitlib.train.recipe import usual_fields
+from vitlib.train.recipe import default_fields
 from vitworkshop.studies.registry import STUDIES, folders
 from vitworkshop.studies.study import Claim
 
@@ -154,4 +154,4 @@ def since(result: dict) -> str:
         {key: value for key, value in base.items() if key not in own}
         for base in (result["base"], asdict(study.base))
     )
-    return "; ".join(differences(then, now, usual_fields(study.base)))
+    return "; ".join(differences(then, now, default_fields(study.base)))

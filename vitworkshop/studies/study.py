@@ -16,8 +16,8 @@ from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed
 from vitlib.evidence import paired_difference
+from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
-from vitlib.train.run import train_model
 
 __all__ = [
     "FULL",
