@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vitlib as vl
-from vitlib.data.dataset import to_float
-from vitlib.train.augment import GEOMETRIC, PHOTOMETRIC, soft_targets
+from vitlib.train.augment import PHOTOMETRIC, soft_targets
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -22,44 +21,28 @@ def pictures(n: int = 8, height: int = 16, width: int = 16, seed: int = 0) -> to
     return torch.randint(0, 256, (n, 3, height, width), dtype=torch.uint8, generator=seeded(seed))
 
 
-def all_of_it(**changes) -> SimpleNamespace:
-    fields = dict(
-        crop=4,
-        flip=True,
-        randaugment=2,
-        magnitude=9.0,
-        erasing=0.5,
-        mixup=0.8,
-        cutmix=1.0,
-        label_smoothing=0.1,
-    )
-    return SimpleNamespace(**(fields | changes))
+IMAGES = {"crop": 4, "flip": True, "randaugment": 2, "magnitude": 9.0, "erasing": 0.5}
+ALL = SimpleNamespace(**IMAGES, mixup=0.8, cutmix=1.0, label_smoothing=0.1)
 
 
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 9), height=st.integers(5, 20), width=st.integers(5, 20), seed=st.integers(0, 10**6))
 def test_augment_keeps_shapes_ranges_and_whole_labels(n, height, width, seed):
     images, labels = pictures(n, height, width, seed), torch.randint(0, 7, (n,), generator=seeded(seed))
-    x, y = vl.augment_batch(images, labels, all_of_it(), 7, seeded(seed))
+    x, y = vl.augment_batch(images, labels, ALL, 7, seeded(seed))
     assert x.shape == images.shape and x.dtype == torch.float32 and 0 <= x.min() and x.max() <= 1
     assert y.shape == (n, 7) and y.min() >= 0
     torch.testing.assert_close(y.sum(1), torch.ones(n))
 
 
-def test_one_seed_one_result_and_the_input_stays():
+def test_one_seed_one_result_and_the_input_and_the_global_random_state_stay():
     images, labels = pictures(16), torch.arange(16) % 10
-    kept = images.clone()
-    x, y = vl.augment_batch(images, labels, all_of_it(), 10, seeded(3))
-    again = vl.augment_batch(images, labels, all_of_it(), 10, seeded(3))
-    other = vl.augment_batch(images, labels, all_of_it(), 10, seeded(4))
+    kept, state = images.clone(), torch.get_rng_state()
+    x, y = vl.augment_batch(images, labels, ALL, 10, seeded(3))
+    again = vl.augment_batch(images, labels, ALL, 10, seeded(3))
+    other = vl.augment_batch(images, labels, ALL, 10, seeded(4))
     assert torch.equal(x, again[0]) and torch.equal(y, again[1]) and not torch.equal(x, other[0])
-    assert torch.equal(images, kept)
-
-
-def test_the_global_random_state_is_left_alone():
-    state = torch.get_rng_state()
-    vl.augment_batch(pictures(), torch.zeros(8, dtype=torch.long), all_of_it(), 10, seeded())
-    assert torch.equal(state, torch.get_rng_state())
+    assert torch.equal(images, kept) and torch.equal(state, torch.get_rng_state())
 
 
 def test_flip_is_exact():
@@ -100,14 +83,9 @@ def test_photometric_operations_golden():
         (lambda g: vl.random_crop(pictures()[0], 2, g), r"got \(3, 16, 16\); add the batch axis"),
         (lambda g: vl.random_flip(pictures().long(), g), "got torch.int64; convert"),
         (lambda g: vl.mixup(pictures(), torch.eye(8), 0.0, g), "alpha must be a number above 0, got 0.0"),
-        (lambda g: vl.rand_augment(pictures(), g, num_ops=0), "num_ops must be a positive integer, got 0"),
         (
-            lambda g: vl.rand_augment(pictures(), g, magnitude=11),
-            r"magnitude must be a number in \[0, 10\], got 11",
-        ),
-        (
-            lambda g: soft_targets(torch.zeros(2, dtype=torch.long), 3, 1.0),
-            r"smoothing must be a number in \[0, 1\), got 1.0",
+            lambda g: soft_targets(torch.zeros(2).long(), 3, 1.0),
+            r"smoothing must be a number in \[0, 1\), got",
         ),
     ],
 )

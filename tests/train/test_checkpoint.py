@@ -17,7 +17,7 @@ from vitlib.data.dataset import Dataset
 from vitlib.evidence import read_json
 from vitlib.train.checkpoint import differences, load_checkpoint, save_checkpoint
 from vitlib.train.loop import train_model
-from vitlib.train.recipe import RECIPES, Recipe, recipe, default_fields
+from vitlib.train.recipe import RECIPES, Recipe, default_fields, recipe
 from vitlib.weights.pretrained import load_pretrained
 
 
@@ -142,8 +142,7 @@ def test_a_flipped_bit_in_a_weight_is_noticed(tmp_path):
     """`torch.load` reads on and gives other numbers; the file's own checksums tell."""
     path, cpu = tmp_path / "checkpoint.pt", torch.device("cpu")
     weight = torch.arange(1000.0)
-    parts = {"step": 1, "log": {}, "optimizer": {}, "ema": None, "sums": torch.zeros(2)}
-    torch.save({"identity": {}, "model": {"w": weight}, **parts}, path)
+    torch.save(STATE | {"identity": {}, "model": {"w": weight}}, path)
     raw = bytearray(path.read_bytes())
     raw[raw.index(weight[500:510].numpy().tobytes()) + 3] ^= 1
     path.write_bytes(raw)

@@ -72,14 +72,10 @@ def test_every_patch_is_corrupted_as_often_and_every_other_one_takes_its_place()
 
 
 def test_the_generator_decides_and_nothing_else():
-    torch.manual_seed(1)
-    first = vl.corrupt_patches(3, 16, 0.5, seeded(4))
-    drawn = torch.rand(1)
-    torch.manual_seed(1)
-    assert torch.equal(drawn, torch.rand(1))
-    assert all(
-        torch.equal(a, b) for a, b in zip(first, vl.corrupt_patches(3, 16, 0.5, seeded(4)), strict=True)
-    )
+    state = torch.get_rng_state()
+    first, again = (vl.corrupt_patches(3, 16, 0.5, seeded(4)) for _ in range(2))
+    assert torch.equal(state, torch.get_rng_state())
+    assert all(map(torch.equal, first, again))
     assert not torch.equal(first[2], vl.corrupt_patches(3, 16, 0.5, seeded(5))[2])
     assert not torch.equal(first[2][0].sort().values, first[2][1].sort().values)  # images have their own
 
@@ -90,9 +86,7 @@ def test_the_generator_decides_and_nothing_else():
     [(0.01, 16, 0), (0.99, 16, 16), (0.9995, 1000, 1000), (0.5, 1, 0), (0.2, 2, 0)],
 )
 def test_a_ratio_that_corrupts_nothing_or_all_is_refused(ratio, num_patches, count):
-    with pytest.raises(
-        ValueError, match=rf"of {num_patches} patches, got {ratio}, which corrupts {count}; the"
-    ):
+    with pytest.raises(ValueError, match=rf"of {num_patches} patches, got {ratio}, which corrupts {count}; "):
         vl.corrupt_patches(1, num_patches, ratio, seeded())
 
 
@@ -149,11 +143,6 @@ def test_the_mean_colour_of_a_patch_and_the_order_of_channels():
     assert vl.patch_colours(image[:, :1], 8).tolist() == [[[7]]]  # one channel has eight
 
 
-def test_a_grid_of_patches_of_16_is_the_papers():
-    found = vl.patch_colours(pictures(1, 32, 48), 16, 4)
-    assert found.shape == (1, 6, 16) and 0 <= found.min() and found.max() < 512
-
-
 # ------------------------------------------------------------------------------------------------- guesses
 
 
@@ -173,9 +162,7 @@ def slow_guess(image, mask, source, patch_size):
             for r in range(max(i // cols - 1, 0), min(i // cols + 2, rows))
             for c in range(max(i % cols - 1, 0), min(i % cols + 2, cols))
         ]
-        near = [patch for patch in near if patch is not None] or [
-            patch for patch in shown if patch is not None
-        ]
+        near = [patch for patch in near if patch is not None] or [x for x in shown if x is not None]
         colour = torch.stack([patch.mean(dim=(1, 2)) for patch in near]).mean(0)[:, None, None]
         top, left = i // cols * patch_size, i % cols * patch_size
         guess[:, top : top + patch_size, left : left + patch_size] = colour if shown[i] is None else shown[i]

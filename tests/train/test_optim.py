@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -21,17 +21,7 @@ def names_of(model, group):
 
 @pytest.mark.parametrize("pos_embed", ["learned", "learned2d", "relative"])
 def test_only_matrices_decay(pos_embed):
-    model = vl.VisionTransformer(
-        vl.ViTConfig(
-            img_size=8,
-            embed_dim=12,
-            depth=2,
-            num_heads=2,
-            pos_embed=pos_embed,
-            layer_scale=0.1,
-            mask_token=True,
-        )
-    )
+    model = vl.VisionTransformer(replace(TINY, pos_embed=pos_embed, mask_token=True))
     decay, rest = vl.parameter_groups(model, 0.3)
     assert decay["weight_decay"] == 0.3 and rest["weight_decay"] == 0.0
     block = ("attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight")
@@ -60,31 +50,6 @@ def test_frozen_parameters_are_left_out():
     model.patch_embed.requires_grad_(False)
     decay, rest = vl.parameter_groups(model, 0.1)
     assert not any("patch_embed" in name for name in names_of(model, decay) | names_of(model, rest))
-
-
-@pytest.mark.parametrize("name", ["adamw", "adam", "sgd"])
-def test_each_optimizer_lowers_a_loss(name):
-    torch.manual_seed(0)
-    model = nn.Linear(4, 1)
-    optimizer = vl.build_optimizer(model, SimpleNamespace(optimizer=name, lr=0.05, weight_decay=0.0))
-    x, y = torch.randn(64, 4), torch.randn(64, 1)
-    losses = []
-    for _ in range(30):
-        loss = (model(x) - y).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < losses[0]
-
-
-def test_adamw_decays_decoupled():
-    model = nn.Linear(3, 2, bias=False)
-    before = model.weight.detach().clone()
-    optimizer = vl.build_optimizer(model, SimpleNamespace(optimizer="adamw", lr=0.1, weight_decay=0.5))
-    model.weight.grad = torch.zeros_like(model.weight)  # only the decay is left: w - lr * wd * w
-    optimizer.step()
-    torch.testing.assert_close(model.weight.detach(), before * (1 - 0.1 * 0.5))
 
 
 def steps_by_hand(name: str, w: torch.Tensor, gradients: list[torch.Tensor], lr: float, decay: float):
@@ -139,40 +104,24 @@ def test_each_optimizer_steps_as_its_formula_says(name):
 def test_schedules_golden(schedule, golden):
     rates = [vl.lr_at(s, 6, 1.0, warmup=2, schedule=schedule, final_lr=0.1) for s in range(7)]
     assert rates == pytest.approx(golden, abs=1e-6)
+    assert vl.lr_at(0, 10, 0.3, schedule=schedule) == 0.3  # no warm-up
+    end = vl.lr_at(10, 10, 0.3, schedule=schedule, final_lr=0.01)
+    assert vl.lr_at(25, 10, 0.3, schedule=schedule, final_lr=0.01) == end
 
 
-def test_schedule_without_warmup_starts_at_the_peak_and_stays_at_the_end():
-    assert vl.lr_at(0, 10, 0.3) == 0.3
-    assert vl.lr_at(25, 10, 0.3, final_lr=0.01) == pytest.approx(0.01)
-
-
-def test_ema_warms_up_and_follows_by_hand():
+def test_ema_warms_up_and_follows_by_hand_also_when_it_was_stopped():
     model = nn.Linear(1, 1, bias=False)
     nn.init.constant_(model.weight, 0.0)
     ema, expected = vl.EMA(model, 0.5), 0.0
-    for t, target in enumerate((1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)):
-        nn.init.constant_(model.weight, target)
+    for t in range(10):
+        nn.init.constant_(model.weight, t + 1.0)
         ema.update(model)
         d = min(0.5, (1 + t) / (10 + t))
-        expected = d * expected + (1 - d) * target
+        expected = d * expected + (1 - d) * (t + 1)
         assert ema.model.weight.item() == pytest.approx(expected, rel=1e-6)
+        state, ema = ema.state_dict(), vl.EMA(model, 0.5)
+        ema.load_state_dict(state)
     assert not ema.model.training and not ema.model.weight.requires_grad
-
-
-def test_ema_comes_back_whole_and_goes_on_as_if_never_stopped():
-    torch.manual_seed(0)
-    model = nn.Linear(2, 2)
-    ema, other = vl.EMA(model, 0.9), vl.EMA(nn.Linear(2, 2), 0.9)
-    for again in (False, True):
-        for p in model.parameters():
-            nn.init.normal_(p)
-        ema.update(model)
-        if again:
-            other.update(model)
-        else:
-            other.load_state_dict(copy.deepcopy(ema.state_dict()))
-        assert other.updates == ema.updates and torch.equal(other.model.weight, ema.model.weight)
-    assert not torch.equal(ema.model.weight, model.weight)
 
 
 def test_ema_copies_buffers_and_keeps_its_state():

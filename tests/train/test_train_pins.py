@@ -17,19 +17,8 @@ from vitlib.train import loop
 
 TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
 # what can be off is off; two epochs of six steps, each leaving out four of the forty images
-BASE = vl.Recipe(
-    "base",
-    TINY,
-    epochs=2,
-    batch_size=6,
-    lr=3e-3,
-    schedule="constant",
-    warmup=0.0,
-    clip_norm=0.0,
-    crop=0,
-    flip=False,
-    precision="fp32",
-)
+OFF = {"schedule": "constant", "warmup": 0.0, "clip_norm": 0.0, "crop": 0, "flip": False}
+BASE = vl.Recipe("base", TINY, epochs=2, batch_size=6, lr=3e-3, precision="fp32", **OFF)
 DROPS = {"model.drop_rate": 0.2, "model.attn_drop_rate": 0.1, "model.drop_path_rate": 0.3}
 SGD = {"optimizer": "sgd", "lr": 0.05}
 MIXED = {"mixup": 0.8, "cutmix": 1.0, **SGD}
@@ -80,17 +69,7 @@ def rate(r, step: int, total: int) -> float:
 
 
 def decays(name: str) -> bool:
-    matrices = (
-        "patch_embed.proj",
-        "attn.qkv",
-        "attn.proj",
-        "mlp.fc1",
-        "mlp.fc2",
-        "head",
-        "head.0",
-        "head.2",
-        "predict",
-    )
+    matrices = "patch_embed.proj attn.qkv attn.proj mlp.fc1 mlp.fc2 head head.0 head.2 predict".split()
     return name.endswith(tuple(f"{matrix}.weight" for matrix in matrices))
 
 
@@ -358,12 +337,7 @@ def test_each_feature_to_the_bit(changes):
 
 @pytest.mark.parametrize(
     ("name", "scale"),
-    [
-        *((name, "quick") for name in vl.RECIPES),
-        ("plain", "full"),
-        ("paper", "full"),
-        ("modern", "full"),
-    ],
+    [*((name, "quick") for name in vl.RECIPES), ("plain", "full"), ("paper", "full"), ("modern", "full")],
 )
 def test_each_preset_to_the_bit(name, scale):
     tiny = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 2, "num_heads": 2}
@@ -529,14 +503,7 @@ def forward_by_hand(model, images):
 
 @pytest.mark.parametrize("pool", ["token", "avg"])
 @pytest.mark.parametrize(
-    "rates",
-    [
-        (0.3, 0.0, 0.0),
-        (0.0, 0.3, 0.0),
-        (0.0, 0.0, 0.6),
-        (0.2, 0.1, 0.4),
-    ],
-    ids=str,
+    "rates", [(0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.6), (0.2, 0.1, 0.4)], ids=str
 )
 def test_dropout_and_drop_path_are_where_they_belong(rates, pool):
     torch.manual_seed(0)

@@ -49,12 +49,13 @@ def equal(a, b) -> bool:
 @pytest.mark.parametrize("pool", ["token", "avg"])
 @pytest.mark.parametrize("head", ["linear", "mlp"])
 def test_a_new_head_is_zero_and_the_rest_is_kept(pool, head):
-    old = model(replace(TINY, global_pool=pool, head=head, pos_embed="sincos2d")).eval()
+    old = model(replace(TINY, global_pool=pool, head=head, pos_embed="sincos2d", patch_drop_rate=0.5)).eval()
     before = {name: value.clone() for name, value in old.state_dict().items()}
     state = torch.random.get_rng_state()
     new = vl.replace_head(old, 7)
     assert torch.equal(state, torch.random.get_rng_state())  # nothing was drawn
-    assert new.cfg == replace(old.cfg, num_classes=7, head="linear") and not new.training
+    assert new.cfg == replace(old.cfg, num_classes=7, head="linear", patch_drop_rate=0.0) and not new.training
+    assert new.patch_drop.rate == 0 and old.patch_drop.rate == 0.5
     x = torch.randn(2, 3, 8, 8)
     assert new(x).shape == (2, 7) and not new(x).any()
     assert torch.equal(new.forward_features(x), old.forward_features(x))
@@ -78,20 +79,8 @@ def test_a_head_can_be_dropped_and_takes_the_models_dtype():
     x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
     assert torch.equal(vl.replace_head(old, 0)(x), old.pool(old.forward_features(x)))
     assert vl.replace_head(old, 3).head.weight.dtype == torch.float64
-
-
-def test_the_first_gradient_reaches_only_a_head_that_is_zero():
-    for zero in (True, False):
-        new = vl.replace_head(model(), 4, zero=zero)
-        torch.nn.functional.cross_entropy(new(torch.randn(5, 3, 8, 8)), torch.arange(5) % 4).backward()
-        reached = {name for name, p in new.named_parameters() if p.grad is not None and p.grad.any()}
-        assert (reached == {"head.weight", "head.bias"}) is zero
-
-
-@pytest.mark.errors
-def test_a_head_needs_a_number_of_classes():
     with pytest.raises(ValueError, match="num_classes must be 0 .* got -1"):
-        vl.replace_head(model(), -1)
+        vl.replace_head(old, -1)
 
 
 # ------------------------------------------------------------------------------------------ beginning elsewhere
@@ -124,19 +113,13 @@ def test_a_run_begins_with_the_given_weights_and_leaves_them_alone():
     assert equal(start, before.double()) and not equal(run(start)["model"], before)
 
 
-def test_a_stopped_run_with_a_start_goes_on_to_the_bit(tmp_path):
-    start = model(seed=1)
-    stopped = run(start, out=tmp_path, budget_minutes=0.0)
-    assert not stopped["finished"]
-    assert equal(run(start, out=tmp_path)["model"], run(start)["model"])
-
-
 @pytest.mark.errors
 def test_another_start_is_another_run(tmp_path):
-    run(model(seed=1), out=tmp_path, budget_minutes=0.0)
+    assert not run(model(seed=1), out=tmp_path, budget_minutes=0.0)["finished"]
     for other, message in ((model(seed=2), r"start was \d+, now \d+"), (None, r"start was \d+, now None")):
         with pytest.raises(ValueError, match=message):
             run(other, out=tmp_path)
+    assert equal(run(model(seed=1), out=tmp_path)["model"], run(model(seed=1))["model"])  # goes on to the bit
     run(out=tmp_path, resume=False, budget_minutes=0.0)
     with pytest.raises(ValueError, match=r"start was None, now \d+"):
         run(model(seed=1), out=tmp_path)
@@ -150,20 +133,10 @@ def test_a_start_of_another_shape_is_refused_by_name():
         ValueError, match=r"got img_size None.*; take model=start.cfg \(--set model.img_size=None\)"
     ):
         run(torch.nn.Linear(2, 2))
-
-
-@pytest.mark.errors
-def test_a_start_with_other_weights_is_refused():
     start = model()
     start.head.bias = None
     with pytest.raises(ValueError, match="expected start to have recipe.model's weights, got others; .*bias"):
         run(start)
-
-
-def test_a_new_head_drops_no_patches_and_neither_does_its_recipe():
-    dropping = vl.VisionTransformer(replace(TINY, patch_drop_rate=0.5))
-    new = vl.replace_head(dropping, 3)
-    assert new.cfg.patch_drop_rate == new.patch_drop.rate == 0 and dropping.patch_drop.rate == 0.5
 
 
 def test_finetuning_at_a_higher_resolution():
@@ -179,13 +152,8 @@ def test_finetuning_at_a_higher_resolution():
 def test_the_recipe_is_the_papers():
     """Table 4 and Section 4.1: SGD with momentum, cosine, batch 512, no decay, clip 1; 10,000 steps on CIFAR-10."""
     r = recipe("finetune", "full")
-    assert (r.optimizer, r.schedule, r.batch_size, r.weight_decay, r.clip_norm) == (
-        "sgd",
-        "cosine",
-        512,
-        0.0,
-        1.0,
-    )
+    assert (r.optimizer, r.schedule, r.batch_size, r.weight_decay) == ("sgd", "cosine", 512, 0.0)
+    assert r.clip_norm == 1.0
     assert r.ema_decay == 0.9999 and r.lr in (0.001, 0.003, 0.01, 0.03)
     assert r.epochs * (50_000 // r.batch_size) == pytest.approx(10_000, rel=0.05)
     (group, _) = vl.build_optimizer(model(), r).param_groups
@@ -206,12 +174,12 @@ def test_features_are_what_the_head_reads(pool):
         torch.testing.assert_close(old.head(found), old(vl.normalize(images)))
 
 
-@pytest.mark.parametrize(("pool", "theirs"), [("token", "token"), ("avg", "avg")])
-def test_features_agree_with_timm(timm, pool, theirs):
+@pytest.mark.parametrize("pool", ["token", "avg"])
+def test_features_agree_with_timm(timm, pool):
     cfg = replace(TINY, global_pool=pool)
     reference = timm.models.vision_transformer.VisionTransformer(
         img_size=8, patch_size=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0, num_classes=4,
-        global_pool=theirs, fc_norm=False,
+        global_pool=pool, fc_norm=False,
     ).eval()  # fmt: skip
     ours, (images, _) = model(cfg), toy(6)
     ours.load_state_dict(reference.state_dict())
@@ -247,10 +215,7 @@ def by_least_squares(x, y, z, ridge: float, scaled_by=None) -> np.ndarray:
 
 
 @given(
-    n=st.integers(6, 40),
-    D=st.integers(1, 30),
-    K=st.integers(2, 4),
-    ridge=st.sampled_from([1e-3, 1.0, 50.0]),
+    n=st.integers(6, 40), D=st.integers(1, 30), K=st.integers(2, 4), ridge=st.sampled_from([1e-3, 1.0, 50.0])
 )
 def test_ridge_regression_is_exact(n, D, K, ridge):
     """In every regime: fewer images than features, more of them."""
@@ -261,6 +226,7 @@ def test_ridge_regression_is_exact(n, D, K, ridge):
     clear = top[:, -1] - top[:, -2] > 1e-6  # elsewhere rounding decides
     assert (found["predictions"].numpy() == scores.argmax(1))[clear].all()
     assert found["accuracy"] == (found["predictions"] == t).double().mean() and found["ridge"] == ridge
+    assert vl.few_shot(x, y, z, t + K, ridge)["accuracy"] == 0  # labels that were not trained on are wrong
 
 
 @pytest.mark.parametrize(("n", "D"), [(12, 30), (40, 6)])
@@ -271,13 +237,9 @@ def test_the_ridge_is_chosen_by_leaving_out_one_image_after_the_other(n, D):
     targets = np.where(labels[:, None] == np.arange(3), 1.0, -1.0)
 
     def error(ridge: float) -> float:
-        total = 0.0
-        for i in range(n):
-            rest = np.arange(n) != i
-            total += (
-                (by_least_squares(a[rest], labels[rest], a[i : i + 1], ridge, a) - targets[i]) ** 2
-            ).sum()
-        return total
+        rests = (np.arange(n) != i for i in range(n))
+        scores = [by_least_squares(a[rest], labels[rest], a[~rest], ridge, a) for rest in rests]
+        return ((np.concatenate(scores) - targets) ** 2).sum()
 
     best = min(RIDGES, key=error)
     assert RIDGES[0] < best < RIDGES[-1]  # the grid holds a minimum
@@ -297,11 +259,6 @@ def test_a_strong_ridge_leaves_the_commonest_class():
     x, _, z, t = problem(20, 8, 3)
     y = torch.tensor([0] * 9 + [2] * 8 + [1] * 3)
     assert (vl.few_shot(x, y, z, t, 1e9)["predictions"] == 0).all()
-
-
-def test_labels_that_were_not_trained_on_are_wrong():
-    x, y, z, t = problem(20, 8, 2)
-    assert vl.few_shot(x, y, z, t + 2, 1.0)["accuracy"] == 0
 
 
 def test_few_images_of_each_class():
