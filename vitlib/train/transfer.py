@@ -64,9 +64,7 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
     """Give a `model` the weights of `start`, made alike but for rates of dropping, and return their CRC-32."""
     configs: list[Any] = [getattr(m, "cfg", None) for m in (start, model)]
     theirs, ours = ({} if cfg is None else asdict(cfg) for cfg in configs)
-    shape = [
-        name for name in {**ours, **theirs} if not name.endswith("_rate")
-    ]  # no weights' shape has a rate
+    shape = [name for name in {**ours, **theirs} if not name.endswith("_rate")]  # rates shape no weight
     if differs := [name for name in shape if theirs.get(name) != ours.get(name)]:
         words = ", ".join(f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}" for name in differs)
         fix = f"take model=start.cfg (--set model.{differs[0]}={theirs.get(differs[0])})"
@@ -178,8 +176,8 @@ def few_shot(
     1.0
     """
     ridges = tuple(ridge) if isinstance(ridge, Sequence) else (ridge,)
-    for features in (train_x, test_x):
-        if len(features) == 0 or not features.isfinite().all():
+    for x in (train_x, test_x):
+        if len(x) == 0 or not x.isfinite().all():
             raise ValueError("expected finite features, got none, NaN or infinity; has the model diverged?")
     if len(train_y.unique()) < 2:
         raise ValueError("expected images of two classes or more, got one class")
