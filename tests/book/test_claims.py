@@ -14,7 +14,7 @@ import pytest
 from pages import CHAPTERS, ROOT, code_cells, prose, source, tags
 
 import vitlib as vl
-from vitlib.explain.explanations import BASELINES
+from vitlib.explain.scores import BASELINES
 from vitworkshop.studies import masked, transfer
 from vitworkshop.studies.compute import Frontier
 from vitworkshop.studies.data_size import SIZES

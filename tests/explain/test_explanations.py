@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.explain.explanations import BASELINES
+from vitlib.explain.scores import BASELINES
 
 CLOSE = dict(rtol=1e-4, atol=1e-5)
 POOLS = pytest.mark.parametrize("pool", ["token", "avg"])
