@@ -200,6 +200,12 @@ def test_every_explanation_scores_every_patch(model, images, name):
         same(vl.patch_scores(name, model, images[1:2])[0], scores[1])
 
 
+def test_a_relation_is_read_where_the_head_reads(model, images):
+    relation = vl.attention_relevance(model, images, TARGET)[:, :, 1:]
+    wanted = relation[:, 0] if model.cfg.global_pool == "token" else relation[:, 1:].mean(dim=1)
+    same(vl.patch_scores("relevance", model, images, TARGET), wanted)
+
+
 def test_baselines_know_nothing_of_the_model():
     images = tiny_images(2)
     images[0, :, :8, :8] = 0.5

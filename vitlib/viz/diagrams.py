@@ -38,7 +38,7 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: Count) -> Figure:
         The figure, one axes.
 
     Raises:
-        ValueError: If P does not divide the image, if it is larger than 8 x 8, or if the numbers differ.
+        ValueError: If the image is larger than 8 x 8, or the tokens hold other numbers.
 
     Source: chapter 01.
     """
@@ -194,8 +194,7 @@ def shape_flow(
         The figure, one axes; each box holds a shape and how many numbers that is.
 
     Raises:
-        ValueError: If there are no models or more than two, if their stages differ, or if the stages inside do
-            not follow one another.
+        ValueError: If the models' stages differ, or the stages inside do not follow one another.
 
     Source: chapter 08.
     """
