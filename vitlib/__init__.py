@@ -50,8 +50,7 @@ from vitlib.train.randaugment import rand_augment
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.run import train_model
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
-from vitlib.weights.foreign import load_weights
-from vitlib.weights.names import convert_state_dict
+from vitlib.weights.foreign import convert_state_dict, load_weights
 from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pretrained
 
 if TYPE_CHECKING:

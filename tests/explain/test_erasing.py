@@ -200,7 +200,9 @@ def test_every_explanation_scores_every_patch(model, images, name):
         same(vl.patch_scores(name, model, images[1:2])[0], scores[1])
 
 
-def test_a_relation_is_read_where_the_head_reads(model, images):
+def test_scores_are_read_where_the_head_reads(model, images):
+    lens = vl.logit_lens(model, images)[-1]
+    same(vl.patch_scores("logit lens", model, images, TARGET), lens[range(3), 1:, TARGET])
     relation = vl.attention_relevance(model, images, TARGET)[:, :, 1:]
     wanted = relation[:, 0] if model.cfg.global_pool == "token" else relation[:, 1:].mean(dim=1)
     same(vl.patch_scores("relevance", model, images, TARGET), wanted)

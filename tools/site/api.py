@@ -28,7 +28,7 @@ ROOMS = {
         *("model.patches", "model.resample", "model.posembed", "model.attention", "model.layers"),
         *("model.encoder", "model.vit", "model.resnet", "model.build", "model.costs"),
     ),
-    "Weights": ("weights.pretrained", "weights.foreign", "weights.names"),
+    "Weights": ("weights.pretrained", "weights.foreign"),
     "Training": (
         *("train.recipe", "train.augment", "train.randaugment", "train.optim", "train.muon"),
         *("train.corrupt", "train.masked", "train.run", "train.evaluate", "train.transfer"),

@@ -120,9 +120,6 @@ def intervene(
             the patch tokens counts as zero.
         heads: Pairs (layer, head), counted from 0, whose output is zero.
 
-    Returns:
-        (B, K).
-
     Raises:
         ValueError: If the images do not fit, a place or a head does not exist, an order is no list of N
             places, or positions are no table that is added once.

@@ -124,9 +124,6 @@ def integrated_gradients(
         target: One class for all images, one for each, or None for the predicted ones.
         steps: Points on the path, in the middles of as many equal pieces.
 
-    Returns:
-        (B, C, H, W).
-
     Source: Sundararajan et al. 2017 (arXiv 1703.01365), Equation 1 and Section 5; chapter 14.
     """
     with evaluated(model):

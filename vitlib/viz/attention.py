@@ -55,9 +55,6 @@ def attention_overlay(
         titles: One line above each of the k maps.
         label: What the scale below calls a weight, in the singular: "rank", say.
 
-    Returns:
-        The figure: 1 + k axes, and the colour scale.
-
     Source: Figure 6; chapter 09.
     """
     array = image_array(image)
@@ -88,9 +85,6 @@ def attention_grid(
         maps: (L, h, T, T), one image's `attention_maps`; numbered from 0, as they are indexed.
         grid: (rows, cols) of patches; None where their number is a square.
         gamma: As for `attention_overlay`.
-
-    Returns:
-        The figure: one axes, and the colour scale.
 
     Raises:
         ValueError: If the maps are not one image's.
@@ -135,9 +129,6 @@ def show_attention_from_patch(
         patch: The patch that attends, 0 to N - 1 in reading order.
         grid: (rows, cols) of patches; None where N is a square.
         titles: One line above each of the k maps.
-
-    Returns:
-        The figure: 1 + k axes, and the colour scale.
 
     Raises:
         ValueError: If the maps or the patch do not fit.

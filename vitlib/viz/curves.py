@@ -43,9 +43,6 @@ def plot_lines(
         labels: "direct" writes each name at the end of its curve, "legend" in a box, "none" nowhere.
         height: Height in inches.
 
-    Returns:
-        The figure, one axes.
-
     Raises:
         ValueError: If `labels` is unknown.
 
@@ -87,9 +84,6 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
         results: Name -> what `train_model` returned, or the card of a pretrained model; at most 7. Of
             each entry of its "epochs", the keys train_loss, val_loss, train_accuracy and val_accuracy
             are drawn where present.
-
-    Returns:
-        The figure, two axes.
 
     Raises:
         ValueError: If a result has no epochs.
@@ -137,9 +131,6 @@ def curve_panels(
         xlabel: What x is, with its unit.
         ylabel: What y is, with its unit.
         cols: Panels in a row.
-
-    Returns:
-        The figure, an axes a panel.
 
     Source: chapter 10.
     """

@@ -34,9 +34,6 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: Count) -> Figure:
         tokens: (N, K), the same numbers as some function cut them, rightly or wrongly.
         patch_size: Patch side P in pixels.
 
-    Returns:
-        The figure, one axes.
-
     Raises:
         ValueError: If the image is larger than 8 x 8, or the tokens hold other numbers.
 
@@ -83,9 +80,6 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
     Args:
         cfg: A model of the paper's parts: patches by one matrix, learned positions, norms first, CLS read out.
         image: (3, H, W), uint8 or float in [0, 1], of the size that the model reads.
-
-    Returns:
-        The figure, one axes; the shapes are those of one image, without the batch.
 
     Raises:
         ValueError: If the model has other parts than the paper's, or the image another size.
@@ -189,9 +183,6 @@ def shape_flow(
         flows: Model -> stage -> shape; one model or two, with the same stages in the same order.
         inside: The stages, one after the other, that a model runs through again and again; they stand on a band.
         repeated: What is written at the head of the band.
-
-    Returns:
-        The figure, one axes; each box holds a shape and how many numbers that is.
 
     Raises:
         ValueError: If the models' stages differ, or the stages inside do not follow one another.

@@ -46,9 +46,6 @@ def heat_maps(
         rows: What each row is called; written to the left of the first matrix.
         columns: What each column is called; written below.
 
-    Returns:
-        The figure: one axes for each matrix, and the colour scale.
-
     Raises:
         ValueError: If the numbers are not finite or would not fit their squares, or names are too few or too many.
 
@@ -117,9 +114,6 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
         preds: (n,) predicted classes.
         classes: K names, 2 to 12.
 
-    Returns:
-        The figure, one axes.
-
     Raises:
         ValueError: If there are not 2 to 12 names, or a class is out of range.
 
@@ -175,9 +169,6 @@ def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
     Args:
         pos_embed: (1, 1+N, D) as in `model.pos_embed.table()`, or (N, D) without CLS.
         grid: (rows, cols) of patches; None where N is a square.
-
-    Returns:
-        The figure: the maps, and the colour scale.
 
     Raises:
         ValueError: If the table has neither shape.

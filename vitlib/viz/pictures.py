@@ -34,9 +34,6 @@ def show_images(
         titles: One line above each image.
         cols: Images per row; by default up to 8, fewer where titles are long.
 
-    Returns:
-        The figure, one axes per image.
-
     Source: chapter 01.
     """
     arrays = image_arrays(images)
@@ -52,9 +49,6 @@ def show_patches(image: Tensor, patch_size: Count, numbers: bool = False) -> Fig
         image: (3, H, W), uint8 or float in [0, 1]; or its patches, (N, P*P*3) by `patchify`, N square.
         patch_size: Patch side P in pixels.
         numbers: Whether to write each patch's place in the sequence, counted from 0.
-
-    Returns:
-        The figure, one axes.
 
     Raises:
         ValueError: If the numbers would not fit, with more than 16 patches in a row.
@@ -88,9 +82,6 @@ def show_tokens(image: Tensor, patch_size: Count, first: int = 8, last: int = 3,
         first: Patches shown from the start.
         last: Patches shown from the end.
         cls: Whether the CLS token stands in front. The numbers are then positions in the sequence: CLS is 0.
-
-    Returns:
-        The figure, one axes.
 
     Raises:
         ValueError: If `first` and `last` do not name 1 to 20 patches.
@@ -135,9 +126,6 @@ def show_predictions(
         labels: (n,), or None where the truth is not known: then there is no mark.
         classes: K names.
         cols: Images per row; by default as many as the names leave room for, up to 5.
-
-    Returns:
-        The figure, one axes per image.
 
     Raises:
         ValueError: If the lengths differ, a row of `probs` does not sum to 1 or a label is out of range.
