@@ -1,4 +1,4 @@
-"""CIFAR-10 fetched and unpacked: whole or absent, gone on with after any stop, nothing hostile let out of an archive."""
+"""CIFAR-10 fetched and unpacked: whole or absent, gone on with after any stop, nothing hostile let out."""
 
 from __future__ import annotations
 
