@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 from tools.build import HTML
 from tools.pdf import chromium
 from tools.serve import served
-from vitlib.explain.intervene import intervene
+from vitlib.explain.erasing import intervene
 from vitlib.weights.pretrained import load_pretrained
 
 LIMITS = {"forward": 40, "action": 100, "page": 1500}  # milliseconds that the book allows itself

@@ -17,8 +17,7 @@ from vitlib.data.cifar10 import find_cifar10
 from vitlib.data.dataset import load_dataset, normalize
 from vitlib.evidence import RESULTS, load_results, provenance, summarize, write_json
 from vitlib.explain.erasing import answer_with
-from vitlib.explain.explanations import EXPLANATIONS, patch_scores
-from vitlib.explain.faithfulness import curve_area, deletion_curve, insertion_curve
+from vitlib.explain.scores import EXPLANATIONS, curve_area, deletion_curve, insertion_curve, patch_scores
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import load_pretrained
 

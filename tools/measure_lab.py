@@ -17,7 +17,7 @@ from vitlib.data.cifar10 import find_cifar10
 from vitlib.data.dataset import Dataset, load_dataset, normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import RESULTS, load_results, provenance, summarize, write_json
-from vitlib.explain.intervene import intervene
+from vitlib.explain.erasing import intervene
 from vitlib.weights.pretrained import load_pretrained
 
 MODELS = ("cifar10-modern", "drawn10-token")  # of the labs

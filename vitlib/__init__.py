@@ -17,15 +17,11 @@ from vitlib.data.drawn10 import DRAWN10_CLASSES, drawn10_masks, load_drawn10
 from vitlib.data.photos import load_folder, load_image, sample_image
 from vitlib.device import pick_device, seed_everything
 from vitlib.evidence import load_results
-from vitlib.explain.ablation import head_importance
 from vitlib.explain.attention import attention_distance, attention_entropy, attention_rollout
-from vitlib.explain.erasing import answer_with
-from vitlib.explain.explanations import EXPLANATIONS, patch_scores
-from vitlib.explain.faithfulness import curve_area, deletion_curve, insertion_curve
+from vitlib.explain.erasing import answer_with, head_importance, intervene, occlusion
 from vitlib.explain.gradients import attention_relevance, grad_cam, integrated_gradients
-from vitlib.explain.intervene import intervene
 from vitlib.explain.lens import logit_lens
-from vitlib.explain.occlusion import occlusion
+from vitlib.explain.scores import EXPLANATIONS, curve_area, deletion_curve, insertion_curve, patch_scores
 from vitlib.model.attention import Attention, AxialAttention
 from vitlib.model.build import build_model
 from vitlib.model.costs import count_macs, count_parameters
@@ -61,8 +57,7 @@ from vitlib.train.objective import OBJECTIVES
 from vitlib.train.optim import EMA, build_optimizer, lr_at, parameter_groups
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
-from vitlib.weights.foreign import load_weights
-from vitlib.weights.names import convert_state_dict
+from vitlib.weights.foreign import convert_state_dict, load_weights
 from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pretrained
 
 if TYPE_CHECKING:

@@ -15,25 +15,12 @@ import torch
 
 from vitlib.checks import SmallSeed, checked
 
-__all__ = [
-    "cpuinfo",
-    "derive_seed",
-    "describe_hardware",
-    "matmul_peak",
-    "pick_device",
-    "seed_everything",
-]
+__all__ = ["pick_device", "seed_everything"]
 
 
 @checked
 def seed_everything(seed: SmallSeed) -> None:
     """Seed Python's, NumPy's and PyTorch's random numbers (all devices).
-
-    Args:
-        seed: Any integer in [0, 2**32).
-
-    Raises:
-        ValueError: If the seed is out of range.
 
     Source: chapter 09.
     """

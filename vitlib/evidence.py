@@ -15,30 +15,14 @@ import vitlib
 from vitlib.checks import checked
 from vitlib.device import describe_hardware
 
-__all__ = [
-    "COMMAND",
-    "RESULTS",
-    "load_results",
-    "paired_difference",
-    "provenance",
-    "read_json",
-    "summarize",
-    "write_atomic",
-    "write_json",
-]
+__all__ = ["load_results"]
 
 RESULTS = Path(__file__).parent / "results"
 COMMAND: ContextVar[str] = ContextVar("COMMAND", default="")  # the command line sets it, for the results
 
 
 def provenance(dataset: str, device: torch.device, precision: str) -> dict[str, str]:
-    """The header of a results file: what made it, from which data, where.
-
-    Args:
-        dataset: The data's label.
-        device: Where it was computed.
-        precision: "fp32" or "bf16".
-    """
+    """The header of a results file: what made it, from which data, where."""
     return {
         "command": COMMAND.get(),
         "vitlib_version": vitlib.__version__,
@@ -58,15 +42,9 @@ def summarize(values: Sequence[float]) -> dict:
 
 
 def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -> dict | None:
-    """What the differences first - second say, paired by seed.
+    """What the differences first - second (each seed -> score) say, paired by seed; None of fewer than two.
 
-    Args:
-        first: Seed -> score.
-        second: Likewise.
-
-    Returns:
-        "difference" (the mean), "se" (its standard error), "interval" (95 %, Student's t) and "n"; None where fewer
-        than two seeds are shared.
+    "difference" is their mean, "se" its standard error, "interval" of 95 % (Student's t), "n" their number.
     """
     import statistics
 
@@ -81,15 +59,10 @@ def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -
 
 
 def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) -> Path:
-    """Write a file so that a reader finds the old one or the new one, never half of it.
+    """Write bytes, or what a function writes to the path it is given, so that no reader finds half of it.
 
-    Args:
-        path: Where the file goes; its folder is made if needed.
-        content: The bytes, or a function that writes them to the path it is given.
-
-    Returns:
-        The path. On any failure, Ctrl-C included, the old file stays and nothing else is left; what a killed
-        process leaves, `<name>.part`, the next write replaces.
+    On any failure, Ctrl-C included, the old file stays and nothing else is left; what a killed process leaves,
+    `<name>.part`, the next write replaces.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,11 +87,7 @@ def write_json(path: str | Path, value: dict) -> Path:
 
 
 def read_json(path: str | Path, fix: str) -> dict:
-    """What `write_json` wrote to `path`, or a person, who gives no checksum.
-
-    Raises:
-        ValueError: If it is no dictionary in JSON, or not what was written; with what to do, the `fix`.
-    """
+    """What `write_json` wrote to `path`, or a person, who gives no checksum; refuses what is damaged, with a `fix`."""
     try:
         found = {**json.loads(Path(path).read_text(encoding="utf-8"))}
     except (ValueError, TypeError) as error:

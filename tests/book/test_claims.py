@@ -15,7 +15,7 @@ import pytest
 from pages import PAGES, cells, prose, source, tags
 
 import vitlib as vl
-from vitlib.explain.explanations import BASELINES
+from vitlib.explain.scores import BASELINES
 from vitworkshop.studies import masked, transfer  # noqa: F401 - conditions name both
 from vitworkshop.studies.compute import Frontier
 from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401

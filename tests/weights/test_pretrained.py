@@ -10,19 +10,20 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 
 import vitlib as vl
 from vitlib.evidence import RESULTS, read_json
 from vitlib.model.costs import count_parameters
 
 TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=8, depth=2, num_heads=2)
+CARD_OF_TINY = {"name": "tiny", "final": {"test_accuracy": 0.5}}
 
 
-def saved(folder, name="tiny", cfg=TINY, seed=0) -> vl.VisionTransformer:
+def saved(folder, cfg=TINY, seed=0) -> vl.VisionTransformer:
     torch.manual_seed(seed)
     model = vl.VisionTransformer(cfg)
-    vl.save_pretrained(model, {"name": name, "final": {"test_accuracy": 0.5}}, folder)
+    vl.save_pretrained(model, CARD_OF_TINY, folder)
     return model
 
 
@@ -40,27 +41,19 @@ def test_round_trip(tmp_path, cfg):
     raw = (tmp_path / "new folder/tiny.safetensors").read_bytes()
     assert card.pop("sha256") == hashlib.sha256(raw).hexdigest()
     assert loaded.cfg == cfg and not loaded.training
-    assert card == {
-        "name": "tiny",
-        "final": {"test_accuracy": 0.5},
-        "config": json.loads(json.dumps(asdict(cfg))),
-    }
-    assert all(p.dtype == torch.float32 for p in loaded.parameters())
-    expected = vl.VisionTransformer(cfg).eval()
-    expected.load_state_dict(
-        {k: v.half().float() for k, v in model.state_dict().items()}
-    )  # what float16 leaves
+    assert card == CARD_OF_TINY | {"config": json.loads(json.dumps(asdict(cfg)))}
+    expected = vl.VisionTransformer(cfg).eval()  # what float16 leaves
+    expected.load_state_dict({k: v.half().float() for k, v in model.state_dict().items()})
     assert all(torch.equal(loaded.state_dict()[k], v) for k, v in expected.state_dict().items())
     x = torch.randn(2, 3, *cfg.image_shape)
     assert torch.equal(loaded(x), expected(x))
-    assert vl.list_pretrained(tmp_path / "new folder") == ["tiny"]
+    assert vl.list_pretrained(tmp_path / "new folder") == ["tiny"] and vl.list_pretrained(tmp_path) == []
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path):
     model = saved(tmp_path)
     first = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
-    card = {"name": "tiny", "final": {"test_accuracy": 0.5}}
-    vl.save_pretrained(vl.load_pretrained("tiny", tmp_path)[0], card, tmp_path)
+    vl.save_pretrained(vl.load_pretrained("tiny", tmp_path)[0], CARD_OF_TINY, tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == first
     assert next(model.parameters()).dtype == torch.float32  # the model itself is left alone
 
@@ -75,16 +68,6 @@ def test_a_resnets_card_tells_what_it_is(tmp_path):
     assert len(card.pop("sha256")) == 64
     assert card == {"name": "tiny", "kind": "resnet", "config": json.loads(json.dumps(asdict(cfg)))}
     assert torch.equal(loaded.stem.conv.weight, model.stem.conv.weight.half().float())
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("kind", ["resnet", "cnn", 3])
-def test_a_card_of_another_kind(tmp_path, kind):
-    saved(tmp_path)
-    path = tmp_path / "tiny.json"
-    path.write_text(json.dumps(read_json(path, "") | {"kind": kind}))
-    with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete"):
-        vl.load_pretrained("tiny", tmp_path)
 
 
 def test_an_old_model_is_replaced(tmp_path):
@@ -115,10 +98,6 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_listing_an_empty_or_missing_folder(tmp_path):
-    assert vl.list_pretrained(tmp_path) == vl.list_pretrained(tmp_path / "none") == []
-
-
 @pytest.mark.errors
 def test_an_unknown_name_lists_the_known(tmp_path):
     with pytest.raises(ValueError, match="no model called 'vit'; there are: none yet"):
@@ -129,44 +108,18 @@ def test_an_unknown_name_lists_the_known(tmp_path):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("name", [None, ""])
-def test_a_card_needs_a_name(tmp_path, name):
-    with pytest.raises(ValueError, match='the card\'s "name" must be a file name without'):
-        vl.save_pretrained(vl.VisionTransformer(TINY), {"name": name}, tmp_path)
-
-
-@pytest.mark.errors
 @pytest.mark.parametrize("value", [1e5, float("nan")])
 def test_a_diverged_model_is_not_saved(tmp_path, value):
     model = vl.VisionTransformer(TINY)
     torch.nn.init.constant_(model.head.bias, value)
     with pytest.raises(
-        ValueError,
-        match="head.bias holds numbers beyond float16's 65504, or NaN, or no floats; the model has",
+        ValueError, match="head.bias holds numbers beyond float16's 65504, or NaN.*; the model has"
     ):
         vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
     assert not os.listdir(tmp_path)
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-10])
-
-
-def empty(path):
-    path.write_bytes(b"")
-
-
-def scramble_the_header(path):
-    path.write_bytes(b"\xff" * 20 + path.read_bytes()[20:])
-
-
-def forget(key):
-    def damage(path):
-        state = load_file(path)
-        del state[key]
-        save_file(state, path)
-
-    return damage
+DAMAGED = "tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"
 
 
 def forget_the_sum(folder):
@@ -175,94 +128,62 @@ def forget_the_sum(folder):
     (folder / "tiny.json").write_text(json.dumps(card))
 
 
-def add_a_key(path):
-    save_file({**load_file(path), "extra": torch.zeros(1)}, path)
-
-
-def reshape_the_head(path):
-    save_file({**load_file(path), "head.weight": torch.zeros(3, 3)}, path)
+def without(state, key):
+    return {name: value for name, value in state.items() if name != key}
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
     "damage",
     [
-        cut,
-        empty,
-        scramble_the_header,
-        forget("head.weight"),
-        forget("pos_embed"),
-        add_a_key,
-        reshape_the_head,
+        lambda raw: raw[:-10],
+        lambda raw: b"",
+        lambda raw: b"\xff" * 20 + raw[20:],
+        lambda raw: save(without(load(raw), "head.weight")),
+        lambda raw: save(without(load(raw), "pos_embed")),
+        lambda raw: save(load(raw) | {"extra": torch.zeros(1)}),
+        lambda raw: save(load(raw) | {"head.weight": torch.zeros(3, 3)}),
     ],
 )
 @pytest.mark.parametrize("known", [True, False], ids=["by its sha256", "by what is in it"])
 def test_damaged_weights(tmp_path, damage, known):
     saved(tmp_path)
-    damage(tmp_path / "tiny.safetensors")
+    path = tmp_path / "tiny.safetensors"
+    path.write_bytes(damage(path.read_bytes()))
     if not known:
         forget_the_sum(tmp_path)
-    with pytest.raises(
-        ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"
-    ):
+    with pytest.raises(ValueError, match=DAMAGED):
         vl.load_pretrained("tiny", tmp_path)
 
 
+BROKEN = [
+    *(None, "", '{"config": {', "[]", "{}"),
+    *({"config": config} for config in ({"depth": 0}, {"colour": 1}, 3, {"img_size": "x"}, {"depth": 3})),
+    *({"kind": kind} for kind in ("resnet", "cnn", 3)),
+]
+
+
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        "",
-        '{"config": {',
-        "[]",
-        "{}",
-        '{"config": {"depth": 0}}',
-        '{"config": {"colour": 1}}',
-        '{"config": 3}',
-        '{"config": {"img_size": "x"}}',
-        '{"config": {"depth": 3}}',
-    ],
-)
-def test_damaged_cards(tmp_path, text):
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+def test_damaged_cards(tmp_path, broken):
     saved(tmp_path)
-    if text is None:
-        (tmp_path / "tiny.json").unlink()
-    else:
-        (tmp_path / "tiny.json").write_text(text)
-    with pytest.raises(
-        ValueError, match="tiny in .* is damaged or incomplete .*; reinstall vitlib, or train"
-    ):
+    path = tmp_path / "tiny.json"
+    if isinstance(broken, dict):
+        broken = json.dumps(read_json(path, "") | broken)
+    path.unlink() if broken is None else path.write_text(broken)
+    with pytest.raises(ValueError, match=DAMAGED):
         vl.load_pretrained("tiny", tmp_path)
 
 
 # --- the committed models ---------------------------------------------------------------------------------------
 
 NAMES = vl.list_pretrained()
-EXPECTED = {
-    "cifar10-plain",
-    "cifar10-modern",
-    "cifar10-laptop",
-    "cifar10-muon",
-    "drawn10-small",
-    "drawn10-token",
-}
+EXPECTED = {f"cifar10-{recipe}" for recipe in ("plain", "modern", "laptop", "muon")}
+EXPECTED |= {"drawn10-small", "drawn10-token"}
 TOLERANCE = 0.002  # the cards' numbers belong to the float16 weights; other kernels may turn a few near ties
 MB = 1_000_000
-CARD = {
-    "name": str,
-    "command": str,
-    "vitlib_version": str,
-    "dataset": str,
-    "hardware": str,
-    "precision": str,
-    "seed": int,
-    "seconds": (int, float),
-    "config": dict,
-    "recipe": dict,
-    "epochs": list,
-    "final": dict,
-}
+CARD = dict.fromkeys(("name", "command", "vitlib_version", "dataset", "hardware", "precision"), str)
+CARD |= {"seed": int, "seconds": (int, float), "config": dict, "recipe": dict, "epochs": list, "final": dict}
 every_model = pytest.mark.parametrize("name", sorted(EXPECTED | set(NAMES)))
 
 
@@ -283,10 +204,8 @@ def test_the_card_says_how_it_was_made(name):
 def test_the_curves_are_whole(name):
     card = vl.load_pretrained(name)[1]
     epochs = card["epochs"]
-    assert [entry["epoch"] for entry in epochs] == list(
-        range(epochs[0]["epoch"], epochs[0]["epoch"] + len(epochs))
-    )
-    assert len(epochs) == card["recipe"]["epochs"]
+    first, n = epochs[0]["epoch"], card["recipe"]["epochs"]
+    assert [entry["epoch"] for entry in epochs] == list(range(first, first + n))
     for entry in epochs:
         assert {"epoch", "lr", "train_loss", "images_per_s", "seconds"} <= set(entry)
         assert entry["lr"] >= 0 and 0 < entry["train_loss"] < 10 and entry["images_per_s"] > 0
@@ -315,19 +234,15 @@ def test_the_accuracy_is_reproduced(name, n):
     assert scores["loss"] == pytest.approx(final["test_loss"], abs=0.1 if n else 0.01)
 
 
-@every_model
-def test_models_are_small(name):
-    assert (RESULTS / f"{name}.safetensors").stat().st_size <= 12 * MB
-
-
 def test_all_evidence_together_is_small():
+    assert all((RESULTS / f"{name}.safetensors").stat().st_size <= 12 * MB for name in NAMES)
     files = [Path(folder) / file for folder, _, files in os.walk(RESULTS) for file in files]
     assert sum(file.stat().st_size for file in files) < 25 * MB
     assert {file.suffix for file in files} <= {".json", ".safetensors"}
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("name", ["../../x", "a/b", "..", 3])
+@pytest.mark.parametrize("name", ["../../x", "a/b", "..", 3, None, ""])
 def test_a_name_that_leaves_the_folder(tmp_path, name):
     with pytest.raises(ValueError, match='name" must be a file name without folders, got '):
         vl.save_pretrained(vl.VisionTransformer(TINY), {"name": name}, tmp_path / "new")
@@ -351,9 +266,8 @@ def test_a_model_of_another_kind_is_not_saved(tmp_path, model):
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_weights_on_disk_that_are_no_numbers(tmp_path, value):
     saved(tmp_path)
-    state = load_file(tmp_path / "tiny.safetensors")
-    state["head.bias"][0] = value
-    save_file(state, tmp_path / "tiny.safetensors")
+    path = tmp_path / "tiny.safetensors"
+    path.write_bytes(save(load(path.read_bytes()) | {"head.bias": torch.full((10,), value)}))
     forget_the_sum(tmp_path)
     with pytest.raises(ValueError, match=r"damaged or incomplete \(head.bias holds numbers beyond float32"):
         vl.load_pretrained("tiny", tmp_path)

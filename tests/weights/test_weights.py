@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -29,121 +30,86 @@ def lively(cfg=FOREIGN, seed=0) -> vl.VisionTransformer:
     return model
 
 
-def blocks(model, norms, attention, mlp, join=".", ends=("weight", "bias"), block="blocks.{}"):
-    """Every block's weights under other names; `attention` makes its own from the fused projection and the output."""
-    out = {}
-    for i, b in enumerate(model.blocks):
-        at = block.format(i) + join
-        for name, layer in zip((*norms, *mlp), (b.norm1, b.norm2, b.mlp.fc1, b.mlp.fc2), strict=True):
-            out |= {f"{at}{name}{join}{ends[0]}": layer.weight, f"{at}{name}{join}{ends[1]}": layer.bias}
-        out |= {at + name: value for name, value in attention(b.attn).items()}
-    return {key: value.detach().clone() for key, value in out.items()}
+def renamed(
+    model, names: dict[str, str], split=True, change=lambda key, value: value
+) -> dict[str, torch.Tensor]:
+    """A model's weights under other names, a regular expression for each part; `change` lays a value out anew."""
+    state = {}
+    for key, value in model.state_dict().items():
+        letters = "qkv" if split and ".qkv." in key else [".qkv."]
+        for letter, piece in zip(letters, value.chunk(len(letters)), strict=True):
+            own = key.replace("qkv", letter) if letter in "qkv" else key
+            piece = change(own, piece).clone()
+            for pattern, name in names.items():
+                own = re.sub(pattern, name, own)
+            state[own] = piece
+    return state
 
 
 def torchvisions(model, mlp=("mlp.0", "mlp.3")):
-    def attention(a):
-        return {
-            "self_attention.in_proj_weight": a.qkv.weight,
-            "self_attention.in_proj_bias": a.qkv.bias,
-            "self_attention.out_proj.weight": a.proj.weight,
-            "self_attention.out_proj.bias": a.proj.bias,
-        }
-
-    s = model.state_dict()
-    return {
-        "class_token": s["cls_token"],
-        "conv_proj.weight": s["patch_embed.proj.weight"],
-        "conv_proj.bias": s["patch_embed.proj.bias"],
-        "encoder.pos_embedding": s["pos_embed"],
-        **blocks(model, ("ln_1", "ln_2"), attention, mlp, block="encoder.layers.encoder_layer_{}"),
-        "encoder.ln.weight": s["norm.weight"],
-        "encoder.ln.bias": s["norm.bias"],
-        "heads.head.weight": s["head.weight"],
-        "heads.head.bias": s["head.bias"],
+    names = {
+        "cls_token": "class_token",
+        "pos_embed": "encoder.pos_embedding",
+        "patch_embed.proj": "conv_proj",
     }
+    names |= {r"blocks\.(\d+)": r"encoder.layers.encoder_layer_\1", "norm1": "ln_1", "norm2": "ln_2"}
+    names |= {r"attn\.qkv\.": "self_attention.in_proj_", r"attn\.proj": "self_attention.out_proj"}
+    names |= {r"mlp\.fc1": mlp[0], r"mlp\.fc2": mlp[1], "^norm": "encoder.ln", "^head": "heads.head"}
+    return renamed(model, names, split=False)
 
 
 def transformers_names(model, version=4, prefix="vit."):
-    def attention(a):
-        names = (
-            ("attention.attention.query", "attention.attention.key", "attention.attention.value")
-            if version == 4
-            else ("attention.q_proj", "attention.k_proj", "attention.v_proj")
-        )
-        out = {}
-        for n, w, b in zip(names, a.qkv.weight.chunk(3), a.qkv.bias.chunk(3), strict=True):
-            out |= {f"{n}.weight": w, f"{n}.bias": b}
-        last = "attention.output.dense" if version == 4 else "attention.o_proj"
-        return out | {f"{last}.weight": a.proj.weight, f"{last}.bias": a.proj.bias}
-
-    s = model.state_dict()
-    mlp = ("intermediate.dense", "output.dense") if version == 4 else ("mlp.fc1", "mlp.fc2")
-    body = {
-        "embeddings.cls_token": s["cls_token"],
-        "embeddings.position_embeddings": s["pos_embed"],
-        "embeddings.patch_embeddings.projection.weight": s["patch_embed.proj.weight"],
-        "embeddings.patch_embeddings.projection.bias": s["patch_embed.proj.bias"],
-        **blocks(
-            model,
-            ("layernorm_before", "layernorm_after"),
-            attention,
-            mlp,
-            block="encoder.layer.{}" if version == 4 else "layers.{}",
-        ),
-        "layernorm.weight": s["norm.weight"],
-        "layernorm.bias": s["norm.bias"],
-    }
-    return {prefix + key: value for key, value in body.items()} | {
-        "classifier.weight": s["head.weight"],
-        "classifier.bias": s["head.bias"],
-    }
+    names = {"cls_token": "embeddings.cls_token", "pos_embed": "embeddings.position_embeddings"}
+    names |= {r"patch_embed\.proj": "embeddings.patch_embeddings.projection", "^norm": "layernorm"}
+    names |= {r"norm1": "layernorm_before", "norm2": "layernorm_after", "^head": "classifier"}
+    if version == 4:
+        names |= {r"attn\.q\.": "attention.attention.query.", r"attn\.k\.": "attention.attention.key."}
+        names |= {r"attn\.v\.": "attention.attention.value.", r"attn\.proj": "attention.output.dense"}
+        names |= {r"mlp\.fc1": "intermediate.dense", r"mlp\.fc2": "output.dense", "blocks": "encoder.layer"}
+    else:
+        names |= {
+            r"attn\.([qkv])\.": r"attention.\1_proj.",
+            r"attn\.proj": "attention.o_proj",
+            "blocks": "layers",
+        }
+    state = renamed(model, names)
+    return {key if key.startswith("classifier") else prefix + key: value for key, value in state.items()}
 
 
 def googles(model, kind="paper"):
     """NumPy arrays as Flax lays them out: inputs before outputs, heads on an axis of their own."""
-    h = model.cfg.num_heads
-    first, second, layer = (1, 2, 3) if kind == "paper" else (0, 1, 0)
+    h, paper = model.cfg.num_heads, kind == "paper"
 
-    def attention(a):
-        out, at = {}, f"MultiHeadDotProductAttention_{first}/"
-        for n, w, b in zip(
-            ("query", "key", "value"), a.qkv.weight.chunk(3), a.qkv.bias.chunk(3), strict=True
-        ):
-            out |= {f"{at}{n}/kernel": w.T.unflatten(1, (h, -1)), f"{at}{n}/bias": b.unflatten(0, (h, -1))}
-        return out | {f"{at}out/kernel": a.proj.weight.T.unflatten(0, (h, -1)), f"{at}out/bias": a.proj.bias}
+    def flax(key, value):
+        if key == "patch_embed.proj.weight":
+            return value.permute(2, 3, 1, 0)
+        if re.search(r"attn\.[qkv]\.", key):
+            return value.T.unflatten(1, (h, -1)) if value.ndim == 2 else value.unflatten(0, (h, -1))
+        if key.endswith("attn.proj.weight"):
+            return value.T.unflatten(0, (h, -1))
+        return value.T if value.ndim == 2 else value
 
-    s = model.state_dict()
-    out = blocks(
-        model,
-        ("LayerNorm_0", f"LayerNorm_{second}"),
-        attention,
-        (f"MlpBlock_{layer}/Dense_0", f"MlpBlock_{layer}/Dense_1"),
-        "/",
-        ("kernel", "bias"),
-        "Transformer/encoderblock_{}",
-    )
-    out = {key.replace("kernel", "scale") if "LayerNorm" in key else key: value for key, value in out.items()}
-    out = {key: value.T if "Dense" in key and value.ndim == 2 else value for key, value in out.items()}
-    if kind == "scanned":
-        names = {key.replace("encoderblock_0", "encoderblock") for key in out if "encoderblock_0" in key}
-        out = {
-            name: torch.stack(
-                [out[name.replace("encoderblock", f"encoderblock_{i}")] for i in range(model.cfg.depth)]
-            )
-            for name in names
-        }
-    out |= {
-        "cls": s["cls_token"],
-        "embedding/kernel": s["patch_embed.proj.weight"].permute(2, 3, 1, 0),
-        "embedding/bias": s["patch_embed.proj.bias"],
-        "Transformer/encoder_norm/scale": s["norm.weight"],
-        "Transformer/encoder_norm/bias": s["norm.bias"],
-        "head/kernel": s["head.weight"].T,
-        "head/bias": s["head.bias"],
-        "Transformer/posembed_input/pos_embedding" if kind == "paper" else "pos_embedding": s["pos_embed"],
+    names = {"cls_token": "cls", r"patch_embed\.proj": "embedding", "^norm": "Transformer/encoder_norm"}
+    names |= {"pos_embed": "Transformer/posembed_input/pos_embedding" if paper else "pos_embedding"}
+    names |= {r"norm\.weight": "norm/scale", r"norm1\.weight": "norm1/scale", r"norm2\.weight": "norm2/scale"}
+    names |= {"norm1": "LayerNorm_0", "norm2": "LayerNorm_2" if paper else "LayerNorm_1"}
+    names |= {
+        r"attn\.q": "attn.query",
+        r"attn\.k": "attn.key",
+        r"attn\.v": "attn.value",
+        r"attn\.proj": "attn.out",
     }
-    prefix = "" if kind == "paper" else "params/"
-    return {prefix + key: value.detach().numpy().copy() for key, value in out.items()}
+    names |= {"attn": f"MultiHeadDotProductAttention_{int(paper)}", r"mlp\.fc(\d)": r"mlp/Dense_\1"}
+    names |= {"Dense_1": "Dense_0", "Dense_2": "Dense_1", "mlp": f"MlpBlock_{3 if paper else 0}"}
+    names |= {r"blocks\.": "Transformer/encoderblock_", r"\.weight": "/kernel", r"\.": "/"}
+    state = renamed(model, names, change=flax)
+    if kind == "scanned":
+        parts = {key.split("encoderblock_0")[1] for key in state if "encoderblock_0" in key}
+        apart = "Transformer/encoderblock_{}{}".format
+        for part in parts:
+            layers = [state.pop(apart(i, part)) for i in range(model.cfg.depth)]
+            state[f"Transformer/encoderblock{part}"] = torch.stack(layers)
+    return {("" if paper else "params/") + key: value.numpy().copy() for key, value in state.items()}
 
 
 def dinos(model):
@@ -161,10 +127,7 @@ MAKERS = {
     "Google": ("Google", googles),
     "big_vision": ("Google", lambda m: googles(m, "big_vision")),
     "big_vision, scanned": ("Google", lambda m: googles(m, "scanned")),
-    "compiled and parallel": (
-        "timm",
-        lambda m: {f"module._orig_mod.{k}": v for k, v in m.state_dict().items()},
-    ),
+    "compiled": ("timm", lambda m: {f"module._orig_mod.{k}": v for k, v in m.state_dict().items()}),
     "a training checkpoint": ("timm", lambda m: {"epoch": 3, "state_dict": m.state_dict(), "optimizer": {}}),
 }
 every_library = pytest.mark.parametrize(("library", "make"), MAKERS.values(), ids=MAKERS)
@@ -182,33 +145,18 @@ def test_every_librarys_names_load_and_give_the_same_model(library, make, cfg):
     assert torch.equal(ours(x), theirs(x))
 
 
-@every_library
-def test_converting_gives_timms_names(library, make):
-    theirs = lively()
-    state, found = vl.convert_state_dict(make(theirs))
-    assert found == library and state.keys() == theirs.state_dict().keys()
+def shaken(model: torch.nn.Module, std: float = 0.1) -> torch.nn.Module:
+    """Another library's model, with weights that all matter."""
+    for p in model.parameters():
+        torch.nn.init.normal_(p, std=std)
+    return model.eval()
 
 
-def test_real_timm(timm):
-    theirs = timm.models.vision_transformer.VisionTransformer(
-        img_size=16, patch_size=4, num_classes=5, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0
-    ).eval()
-    for p in theirs.parameters():
-        torch.nn.init.normal_(p, std=0.1)
+@pytest.mark.parametrize("more", [{}, {"no_embed_class": True}])  # as in DeiT III: CLS gets zeros
+def test_real_timm(timm, more):
+    sizes = dict(img_size=16, patch_size=4, num_classes=5, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0)
+    theirs = shaken(timm.models.vision_transformer.VisionTransformer(**sizes, **more))
     ours, x = lively(), torch.randn(2, 3, 16, 16)
-    vl.load_weights(ours, theirs.state_dict())
-    torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
-    # positions for patches only, as in DeiT III: CLS gets zeros
-    theirs = timm.models.vision_transformer.VisionTransformer(
-        img_size=16,
-        patch_size=4,
-        num_classes=5,
-        embed_dim=24,
-        depth=2,
-        num_heads=3,
-        mlp_ratio=2.0,
-        no_embed_class=True,
-    ).eval()
     vl.load_weights(ours, theirs.state_dict())
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
 
@@ -226,27 +174,16 @@ def test_weights_of_an_axial_model_load():
 def test_real_transformers(tmp_path):
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    theirs = transformers.ViTForImageClassification(
-        transformers.ViTConfig(
-            image_size=16,
-            patch_size=4,
-            hidden_size=24,
-            num_hidden_layers=2,
-            num_attention_heads=3,
-            intermediate_size=48,
-            num_labels=5,
-        )
-    ).eval()
-    for p in theirs.parameters():
-        torch.nn.init.normal_(p, std=0.2)
+    sizes = dict(image_size=16, patch_size=4, hidden_size=24, num_hidden_layers=2, num_attention_heads=3)
+    cfg = transformers.ViTConfig(**sizes, intermediate_size=48, num_labels=5)
+    theirs = shaken(transformers.ViTForImageClassification(cfg), 0.2)
     theirs.save_pretrained(tmp_path)
     x = torch.randn(2, 3, 16, 16)
+    wanted = theirs(pixel_values=x).logits
     for source in (theirs.state_dict(), tmp_path / "model.safetensors"):
         ours = lively()
         assert vl.load_weights(ours, source) == "transformers"
-        torch.testing.assert_close(
-            ours(x), theirs(pixel_values=x).logits, rtol=1e-4, atol=1e-4
-        )  # another epsilon
+        torch.testing.assert_close(ours(x), wanted, rtol=1e-4, atol=1e-4)  # another epsilon
 
 
 def test_real_torchvision():
@@ -254,11 +191,8 @@ def test_real_torchvision():
         from torchvision.models import VisionTransformer
     except Exception:
         pytest.skip("torchvision is not installed, or built for another torch")
-    theirs = VisionTransformer(
-        image_size=16, patch_size=4, num_layers=2, num_heads=3, hidden_dim=24, mlp_dim=48, num_classes=5
-    ).eval()
-    for p in theirs.parameters():
-        torch.nn.init.normal_(p, std=0.1)
+    sizes = dict(image_size=16, patch_size=4, num_layers=2, num_heads=3, hidden_dim=24, mlp_dim=48)
+    theirs = shaken(VisionTransformer(**sizes, num_classes=5))
     ours, x = lively(), torch.randn(2, 3, 16, 16)
     assert vl.load_weights(ours, theirs.state_dict()) == "torchvision"
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
@@ -330,10 +264,7 @@ def test_positions_are_resampled_to_the_models_grid():
 
 
 def test_a_rectangles_positions_need_their_grid():
-    theirs, ours = (
-        lively(replace(FOREIGN, img_size=(8, 24))),
-        lively(replace(FOREIGN, img_size=(24, 8)), seed=1),
-    )
+    theirs, ours = (lively(replace(FOREIGN, img_size=size)) for size in ((8, 24), (24, 8)))
     vl.load_weights(ours, theirs.state_dict(), old_grid=(2, 6))  # as many places, in another order
     expected = vl.resample_pos_embed(theirs.state_dict()["pos_embed"], (6, 2), (2, 6))
     assert torch.equal(ours.state_dict()["pos_embed"], expected)
@@ -354,6 +285,13 @@ def without(key):
     return lambda state: {k: v for k, v in state.items() if k != key}
 
 
+def plus(**more):
+    return lambda state: state | more
+
+
+HEADS = "to keep the model's own head"
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("change", "model", "message"),
@@ -361,52 +299,28 @@ def without(key):
         (
             without("norm.bias"),
             {},
-            r"the weights \(timm\) do not fit the model: missing: norm.bias; make the model with",
+            r"the weights \(timm\) do not fit the model: missing: norm.bias; make the model",
         ),
+        (plus(dist_token=torch.zeros(1, 1, 24)), {}, "left over: dist_token; .* weights, rename what"),
+        (plus(**{f"fc_norm{i}": torch.zeros(1) for i in range(6)}), {}, "left over: fc_norm0, .* and 2 more"),
+        (without("head.weight"), {}, f"missing: head.weight; .* pass load_head=False {HEADS}"),
+        (plus(), {"num_classes": 7}, "num_classes 5, the model has 7; .*, or pass load_head=False"),
+        (plus(), {"num_classes": 0}, "left over: head.bias, head.weight; .*, or pass load_head=False"),
+        (plus(), {"depth": 3}, "depth 2, the model has 3; make the model with the sizes of the weights$"),
         (
-            lambda s: s | {"dist_token": torch.zeros(1, 1, 24)},
-            {},
-            "left over: dist_token; .* weights, rename what",
-        ),
-        (
-            lambda s: s | {f"fc_norm{i}": torch.zeros(1) for i in range(6)},
-            {},
-            "left over: fc_norm0, .* and 2 more",
-        ),
-        (
-            without("head.weight"),
-            {},
-            "missing: head.weight; .* pass load_head=False to keep the model's own head",
-        ),
-        (lambda s: s, {"num_classes": 7}, "num_classes 5, the model has 7; .*, or pass load_head=False"),
-        (lambda s: s, {"num_classes": 0}, "left over: head.bias, head.weight; .*, or pass load_head=False"),
-        (
-            lambda s: s,
-            {"depth": 3},
-            "depth 2, the model has 3; make the model with the sizes of the weights$",
-        ),
-        (
-            lambda s: s,
+            plus(),
             {"embed_dim": 48, "patch_size": 8},
             "embed_dim 24, the model has 48; patch_size 4, the model has 8",
         ),
         (
-            lambda s: s,
+            plus(),
             {"mlp_ratio": 4.0},
             r"of another shape: blocks.0.mlp.fc1.bias \(48,\), the model's is \(96,\)",
         ),
-        (
-            lambda s: s | {"pos_embed": torch.zeros(1, 16)},
-            {},
-            r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)",
-        ),
-        (lambda s: s | {"pos_embed": torch.zeros(1, 12, 24)}, {}, "11 patch positions are not a square grid"),
-        (
-            lambda s: s | {"module.norm.bias": s["norm.bias"]},
-            {},
-            "expected one norm.bias, got two under different names",
-        ),
-        (lambda s: s | {"epoch": 3}, {}, "expected numbers only, got epoch beside them; leave that out"),
+        (plus(pos_embed=torch.zeros(1, 16)), {}, r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)"),
+        (plus(pos_embed=torch.zeros(1, 12, 24)), {}, "11 patch positions are not a square grid"),
+        (plus(**{"module.norm.bias": torch.zeros(24)}), {}, "one norm.bias, got two under different names"),
+        (plus(epoch=3), {}, "expected numbers only, got epoch beside them; leave that out"),
         (
             lambda s: {},
             {},
@@ -414,12 +328,10 @@ def without(key):
         ),
         (lambda s: {"weights": s}, {}, "expected weights, or a checkpoint .*; got weights"),
         (
-            lambda s: {"conv1.weight": torch.zeros(1)},
+            lambda s: {"x": torch.zeros(1)},
             {},
-            "expected a ViT's weights under the names of torchvision, .* "
-            "got conv1.weight; rename them, then use model.load_state_dict",
+            "the names of torchvision, .* got x; rename them, then use model.load",
         ),
-        (lambda s: 3, {}, r"source must be a string or a Path or a Mapping, got 3"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message):
@@ -461,10 +373,7 @@ def test_a_file_never_runs_code(tmp_path, monkeypatch, suffix):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "weights.ckpt",
-            "expected a file that ends in .safetensors, .npz, .pt, .pth, .bin, got .*weights.ckpt$",
-        ),
+        ("weights.ckpt", "a file that ends in .safetensors, .npz, .pt, .pth, .bin, got .*weights.ckpt$"),
         ("missing.npz", "got .*missing.npz, which is not there"),
     ],
 )
@@ -487,13 +396,8 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
     else:
         torch.save({"model": state}, path, _use_new_zipfile_serialization=suffix == ".pt")
     whole, dice, refused = path.read_bytes(), random.Random(0), 0
-    spoilt = [
-        b"",
-        b"x",
-        bytes(1000),
-        b"PK\x03\x04" + bytes(50),
-        *(whole[:n] for n in (9, 500, len(whole) - 9)),
-    ]
+    spoilt = [b"", b"x", bytes(1000), b"PK\x03\x04" + bytes(50)]
+    spoilt += [whole[:n] for n in (9, 500, len(whole) - 9)]
     for at in [*dice.sample(range(700), 80), *(len(whole) - 1 - n for n in dice.sample(range(700), 40))]:
         spoilt.append(whole[:at] + bytes([dice.randrange(256)]) + whole[at + 1 :])
         spoilt.append(whole[:at] + whole[at + dice.randrange(20) :])
@@ -506,25 +410,23 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
     assert refused > 50
 
 
+SPOILT = {
+    "NaN": lambda w: w * float("nan"),
+    "infinite": lambda w: w / 0,
+    "too large": lambda w: w.double() * 1e300,
+    "complex": lambda w: w.to(torch.complex64),
+    "whole": lambda w: w.long(),
+    "meta": lambda w: w.to("meta"),
+}
+
+
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda w: w * float("nan"),
-        lambda w: w / 0,
-        lambda w: w.double() * 1e300,
-        lambda w: w.to(torch.complex64),
-        lambda w: w.long(),
-        lambda w: w.to("meta"),
-    ],
-)
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
 def test_weights_that_are_no_numbers_change_nothing(spoil):
     model, state = lively(), lively(seed=1).state_dict()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     state["blocks.1.mlp.fc2.weight"] = spoil(state["blocks.1.mlp.fc2.weight"])
-    with pytest.raises(
-        ValueError, match="blocks.1.mlp.fc2.weight holds numbers beyond float32's .*as floats"
-    ):
+    with pytest.raises(ValueError, match="1.mlp.fc2.weight holds numbers beyond float32's .*as floats"):
         vl.load_weights(model, state)
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
@@ -547,21 +449,3 @@ def test_the_epsilon_that_no_file_tells():
     assert {norm.eps for norm in norms} == {1e-12}
     vl.load_weights(model, state)  # what was told once stays
     assert {norm.eps for norm in norms} == {1e-12}
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    "more, error, message",
-    [
-        ({"model": torch.nn.Linear(2, 2)}, ValueError, "model must be a VisionTransformer, got Linear"),
-        ({"model": None}, ValueError, "VisionTransformer, got None"),
-        ({"norm_eps": -1e-6}, ValueError, r"norm_eps must be a number in .*or None, got -1e-06"),
-        ({"norm_eps": float("nan")}, ValueError, "norm_eps must be a number in"),
-        ({"norm_eps": "1e-6"}, ValueError, "norm_eps must be a number in"),
-        ({"old_grid": 4}, ValueError, r"old_grid must be \(rows, columns\), got 4"),
-        ({"old_grid": (4,)}, ValueError, "old_grid must be"),
-    ],
-)
-def test_what_load_weights_is_given_besides(more, error, message):
-    with pytest.raises(error, match=message):
-        vl.load_weights(**{"model": lively(), "source": lively().state_dict(), **more})

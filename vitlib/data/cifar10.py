@@ -13,22 +13,9 @@ import torch
 from jaxtyping import Int64, UInt8
 from torch import Tensor
 
-from vitlib.checks import Count, check_choice, checked
+from vitlib.checks import check_choice, checked
 
-__all__ = [
-    "CIFAR10_BYTES",
-    "CIFAR10_CLASSES",
-    "CIFAR10_MD5",
-    "CIFAR10_URL",
-    "FETCH",
-    "check_cifar10",
-    "cifar10_label",
-    "data_folders",
-    "fetch_cifar10",
-    "find_cifar10",
-    "load_cifar10",
-    "mirrors",
-]
+__all__ = ["CIFAR10_CLASSES", "fetch_cifar10", "find_cifar10", "load_cifar10"]
 
 #: The classes of CIFAR-10, in the order of its labels. Source: chapter 09.
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -70,10 +57,9 @@ def load_cifar10(
 
     Raises:
         FileNotFoundError: No CIFAR-10 there; the message says how to get it.
-        ValueError: An unknown split, or a damaged file.
+        ValueError: A damaged file.
 
-    Source:
-        Krizhevsky, "Learning multiple layers of features from tiny images", 2009; chapter 09.
+    Source: Krizhevsky, "Learning multiple layers of features from tiny images", 2009; chapter 09.
     """
     check_choice("split", split, _CIFAR10_FILES)
     folder = find_cifar10(root)
@@ -130,12 +116,7 @@ def cifar10_label(folder: Path) -> str:
 
 
 def fetch_cifar10(
-    root: str | Path | None = None,
-    urls: Sequence[str] | None = None,
-    *,
-    md5: str = CIFAR10_MD5,
-    size: Count = CIFAR10_BYTES,
-    progress: bool = True,
+    root: str | Path | None = None, urls: Sequence[str] | None = None, *, progress: bool = True
 ) -> Path:
     """Downloads CIFAR-10's official binary archive and unpacks it, unless it is already there and whole.
 
@@ -145,8 +126,6 @@ def fetch_cifar10(
         root: The folder to put it in; without it, `$VITLIB_DATA`, else the user's cache folder.
         urls: Where to download from, tried in turn; without it, the addresses in `$VITLIB_MIRRORS`
             (separated by spaces), then the university's.
-        md5: The archive's MD5 sum.
-        size: The archive's size in bytes.
         progress: Whether to show a bar.
 
     Returns:
@@ -169,14 +148,14 @@ def fetch_cifar10(
         return target
     except ValueError:
         pass  # absent, or damaged and to be replaced
-    needed = size + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
+    needed = CIFAR10_BYTES + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
     free = shutil.disk_usage(next(p for p in (folder, *folder.absolute().parents) if p.exists())).free
     if free < needed:
         raise OSError(
             f"no space left: expected {needed / 1e6:.0f} MB free in {folder}, got {free / 1e6:.0f}; "
             f"make room, or choose another folder with --root"
         )
-    download(mirrors() if urls is None else urls, part, size, md5, progress)
+    download(mirrors() if urls is None else urls, part, CIFAR10_BYTES, CIFAR10_MD5, progress)
     unpack(part, target, check_cifar10)
     part.unlink()
     return target

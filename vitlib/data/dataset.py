@@ -29,15 +29,7 @@ from vitlib.checks import (
 from vitlib.data.cifar10 import CIFAR10_CLASSES, cifar10_label, find_cifar10, load_cifar10
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 
-__all__ = [
-    "Dataset",
-    "denormalize",
-    "load_dataset",
-    "normalize",
-    "resize_images",
-    "split_validation",
-    "to_float",
-]
+__all__ = ["Dataset", "denormalize", "load_dataset", "normalize", "split_validation"]
 
 
 @dataclass(frozen=True)
@@ -52,9 +44,6 @@ class Dataset:
         name: "cifar10", "drawn10" or "folder".
 
     NumPy arrays become tensors, and a list of labels, too.
-
-    Raises:
-        ValueError: If they are of another shape, not as many, or a label is no index into `classes`.
 
     Source: chapter 09.
     """
@@ -97,12 +86,8 @@ def load_dataset(
         n: Only the first n images.
         root: Where CIFAR-10 lies; see `find_cifar10`.
 
-    Returns:
-        a `Dataset` of n images.
-
     Raises:
         FileNotFoundError: "cifar10" was asked for and is not there.
-        ValueError: An unknown name or split, an n out of range, or a damaged file.
 
     Source: chapter 09.
     """
@@ -133,9 +118,6 @@ def split_validation(
     Returns:
         (train_images, train_labels), (val_images, val_labels): N - n and n of them, in their old order.
 
-    Raises:
-        ValueError: Lengths that differ, or n out of range.
-
     Source: chapter 09.
     """
     images, total = torch.as_tensor(images), len(images)
@@ -156,10 +138,7 @@ def split_validation(
 
 
 def resize_images(images: UInt8[Tensor, "n C H W"], size: tuple[int, int]) -> UInt8[Tensor, "n C H2 W2"]:
-    """Images at another size: bicubic, antialiased, uint8 (n, C, H, W) -> (n, C, *size).
-
-    A larger picture made like this shows no detail that the smaller one did not have.
-    """
+    """Images at another size: bicubic, antialiased, uint8 (n, C, H, W) -> (n, C, *size)."""
     size = as_pair("size", size)
     check_images(images)
     check_dtype(images, "uint8", "make floats in [0, 1] so: (255 * images).round().to(torch.uint8)")
@@ -188,8 +167,7 @@ def normalize(
         float (..., C, H, W), in [-1, 1] with the default mean and std.
 
     Raises:
-        ValueError: Not a tensor, another dtype, channels last, or values outside [0, 1] (that range is
-            looked at on the CPU only: on a GPU the look would stop the queue of work).
+        ValueError: Channels last, or values outside [0, 1]; on a GPU nobody looks at them, which would stop its queue.
 
     Source: chapter 09.
 
@@ -206,13 +184,7 @@ def normalize(
 
 
 def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
-    """uint8 in [0, 255] to float in [0, 1]; floats in [0, 1] become float32.
-
-    Raises:
-        ValueError: If floats are outside [0, 1].
-
-    Source: not in the paper.
-    """
+    """uint8 in [0, 255] to float in [0, 1]; floats in [0, 1] become float32, others are refused."""
     check_pixels(images)
     if images.dtype == torch.uint8:
         return images.float().div_(255)
@@ -234,9 +206,6 @@ def denormalize(
 
     Returns:
         float (..., C, H, W) in [0, 1].
-
-    Raises:
-        ValueError: Not a float tensor (..., C, H, W).
 
     Source: chapter 09.
     """

@@ -18,8 +18,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-__all__ = ["DiskError", "download", "unpack"]
-
 _CHUNK = 1 << 16
 
 
@@ -28,25 +26,7 @@ class DiskError(OSError):
 
 
 def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progress: bool = True) -> Path:
-    """Downloads one file, from the first address that has it.
-
-    Bytes are only ever appended to `path`: whatever ends the program, the same call goes on where it stopped.
-
-    Args:
-        urls: Addresses of the same file (http, https or file), tried in turn.
-        path: Where the bytes go.
-        size: How many bytes the whole file has.
-        md5: Its MD5 sum, in hexadecimal.
-        progress: Whether to show a bar.
-
-    Returns:
-        `path`, which now holds exactly the file asked for.
-
-    Raises:
-        ConnectionError: No address gave the whole file; what came is kept.
-        ValueError: An address of another kind, or every address gave another file (which is deleted).
-        DiskError: No space left, or no right to write.
-    """
+    """One file, from the first address that has it; bytes are only ever appended, so that the same call goes on."""
     path = Path(path)
     for url in urls:
         if not url.startswith(("https://", "http://", "file:")):
@@ -82,24 +62,10 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
 def unpack(
     archive: str | Path, target: str | Path, check: Callable[[Path], object], limit: int = 1 << 30
 ) -> Path:
-    """Unpacks a .tar.gz that holds one folder.
+    """Unpacks a .tar.gz of one folder, whole and with no word from `check` against it, or leaves what was there.
 
     Only plain files below a folder of the target's name are taken: one member that is a link or a device, lies
     elsewhere, or that tarfile's own filter for data refuses, condemns the whole archive.
-
-    Args:
-        archive: The file.
-        target: The folder to make; an old one is replaced once the new one is whole.
-        check: Called with the unpacked folder, raises if it is not what was expected.
-        limit: The most bytes to write.
-
-    Returns:
-        `target`.
-
-    Raises:
-        ValueError: A damaged archive, or one with a member that is refused, or a Python without that filter.
-            Nothing is left behind.
-        DiskError: No space left, or no right to write. Nothing is left behind.
     """
     archive, target = Path(archive), Path(target)
     if not hasattr(tarfile, "data_filter"):
@@ -208,5 +174,6 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
 
 
 def _md5(path: Path) -> str:
+    """Its MD5 sum, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from vitlib.checks import SmallSeed, check_between, check_choice, checked
 
-__all__ = ["DRAWN10_CLASSES", "DRAWN10_SIZES", "drawn10_masks", "load_drawn10"]
+__all__ = ["DRAWN10_CLASSES", "drawn10_masks", "load_drawn10"]
 
 DRAWN10_SIZES = {"train": 10_000, "test": 2_000}
 _BLOCK = 500  # images drawn together: what they need stays in the processor's cache
@@ -43,9 +43,6 @@ def load_drawn10(
         uint8 (n, 3, 32, 32) images, RGB, and int64 (n,) labels into `DRAWN10_CLASSES`. Each ten images in a row,
         from the first on, hold each class once.
 
-    Raises:
-        ValueError: An unknown split, or n or seed out of range.
-
     Source: chapter 09.
     """
     images, _, labels = _paint(split, n, seed)
@@ -54,18 +51,7 @@ def load_drawn10(
 
 @checked
 def drawn10_masks(split: str, n: int | None = None, seed: SmallSeed = 0) -> Bool[Tensor, "n 32 32"]:
-    """Which pixels of each image the thing covers, by half or more.
-
-    Args:
-        split: As for `load_drawn10`.
-        n: Likewise.
-        seed: Likewise.
-
-    Returns:
-        bool (n, 32, 32), in the order of `load_drawn10`'s images.
-
-    Raises:
-        ValueError: As for `load_drawn10`.
+    """Which pixels of each image the thing covers, by half or more: bool (n, 32, 32); arguments as for `load_drawn10`.
 
     Source: chapter 18.
 

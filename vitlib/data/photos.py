@@ -15,7 +15,7 @@ from torch import Tensor
 from vitlib.checks import Size, as_pair, check_choice, checked
 from vitlib.data.dataset import Dataset
 
-__all__ = ["SAMPLES", "load_folder", "load_image", "sample_image", "split_folder"]
+__all__ = ["load_folder", "load_image", "sample_image"]
 
 SAMPLES = {  # photographs in the public domain that scikit-image's wheel carries
     "astronaut": "astronaut.png",
@@ -43,12 +43,9 @@ def load_image(path: str | Path, img_size: Size | None = None) -> UInt8[Tensor, 
         img_size: Pixels, one number for a square or (height, width); None keeps the file's size. The middle
             of the photograph is cut out in the wanted proportion, then shrunk by averaging areas.
 
-    Returns:
-        uint8 (3, H, W).
-
     Raises:
         FileNotFoundError: No such file; the message proposes the nearest name.
-        ValueError: A folder, a file that is no image, damaged, or transparent and turned, or an impossible img_size.
+        ValueError: A folder, or a file that is no image, damaged, or transparent and turned.
 
     Source: chapter 01.
     """
@@ -88,19 +85,16 @@ def load_image(path: str | Path, img_size: Size | None = None) -> UInt8[Tensor, 
 
 @checked
 def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
-    """Reads a folder that holds one folder of images for each class.
+    """Reads a folder that holds one folder of images for each class; its name becomes the data's label.
 
     Args:
         path: For instance `pets`, with `pets/cat/1.jpg`, `pets/dog/1.jpg` and so on. Classes are numbered in
             alphabetical order; hidden files and files that are no images by their name are passed over.
         img_size: Pixels, one number or (height, width); see `load_image`.
 
-    Returns:
-        a `Dataset` of uint8 (n, 3, H, W) images, its label the folder's name.
-
     Raises:
         FileNotFoundError: No such folder.
-        ValueError: A file, no class folders, a class without images, a damaged image, or an impossible img_size.
+        ValueError: No folders of classes, a class without images, or a damaged image.
 
     Source: chapter 09.
     """
@@ -128,20 +122,7 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
 
 
 def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
-    """Holds a tenth of a reader's images out, to test a model by.
-
-    Args:
-        data: What `load_folder` gives.
-
-    Returns:
-        The images to train on, and those to test by: each class in proportion, drawn by seed 0, so that every run on
-        the folder has the same ones.
-
-    Raises:
-        ValueError: Fewer than two classes, or fewer than ten images in one of them.
-
-    Source: chapter 16.
-    """
+    """The images of a folder to train on, and a tenth of each class to test by, the same in every run."""
     if len(data.classes) < 2:
         found = ", ".join(data.classes) or "none"
         raise ValueError(f"expected two classes or more, got only {found}; give each a folder of its own")
@@ -163,11 +144,7 @@ def sample_image(name: str = "astronaut", img_size: Size | None = None) -> UInt8
         name: "astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel" or "rocket".
         img_size: Pixels, one number or (height, width); see `load_image`.
 
-    Returns:
-        uint8 (3, H, W).
-
     Raises:
-        ValueError: An unknown name, or an impossible img_size.
         ImportError: No scikit-image is installed.
 
     Source: chapter 01.

@@ -13,7 +13,6 @@ from vitlib.checks import Count, Grid, Rate, Usual, check_choice, checked
 
 __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 
-
 #: How the heads of a layer become one map.
 FUSIONS = {
     "mean": lambda maps: maps.mean(dim=2),
@@ -41,9 +40,6 @@ def attention_rollout(
     Returns:
         (B, T, T), rows sum to 1. Row 0 without its first entry, `rollout[:, 0, 1:]`, is what CLS holds
         of each patch.
-
-    Raises:
-        ValueError: If the maps do not have that shape or their rows do not sum to 1, or an option is not known.
 
     Source: Abnar and Zuidema 2020 (arXiv 2005.00928); the paper's Appendix D.8 and Figure 6; the options are
         Gildenblat's 2020 ("Exploring explainability for vision transformers"); chapters 09 and 14.
@@ -84,7 +80,7 @@ def attention_distance(
         (L, h) in pixels, the mean over queries and images.
 
     Raises:
-        ValueError: If the maps do not have that shape, their rows do not sum to 1 or the grid does not fit.
+        ValueError: If rows do not sum to 1 or the grid does not fit.
 
     Source: Figure 7 (right), Figure 11 and Appendix D.7; chapter 15.
 
@@ -118,9 +114,6 @@ def attention_entropy(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "L h"]:
     Returns:
         (L, h) in bits, the mean over queries and images.
 
-    Raises:
-        ValueError: If the maps do not have that shape or their rows do not sum to 1.
-
     Source: Shannon's entropy of a row of Equation 6; chapter 13.
 
     >>> print(f"{attention_entropy(torch.full((1, 1, 1, 64, 64), 1 / 64)).item():.3f}")
@@ -131,6 +124,7 @@ def attention_entropy(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "L h"]:
 
 
 def _check_maps(maps: Tensor) -> None:
+    """Refuse what are no attention weights."""
     if not maps.numel():
         raise ValueError(f"expected maps of one image or more, got {tuple(maps.shape)}")
     sums = maps.sum(dim=-1, dtype=torch.float32)

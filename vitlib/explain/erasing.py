@@ -1,18 +1,21 @@
-"""What a model answers when it is given some of an image's patches: for occlusion, deletion and insertion."""
+"""What a model answers when patches are erased or moved, or heads switched off."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
+from torch.nn import functional as F
 
-from vitlib.checks import check_choice, checked
+from vitlib.checks import check_choice, check_images, check_labels, check_normalised, checked, is_whole
+from vitlib.explain.gradients import Target, pick_targets
 from vitlib.model.vit import VisionTransformer
 
-__all__ = ["ERASERS", "answer_with", "check_removable", "read_out"]
-
-#: How a patch is taken away: its token is left out, or its pixels become mid-grey, which is 0 after `normalize`.
-ERASERS = ("remove", "grey")
+__all__ = ["answer_with", "head_importance", "intervene", "occlusion"]
 
 
 @torch.no_grad()
@@ -29,65 +32,194 @@ def answer_with(
         model: In evaluation mode.
         images: (B, C, H, W), normalised.
         kept: (B, n), the places of the patches that stay, each image's own, in [0, N); as many in each.
-        erase: "remove" leaves the other tokens out; "grey" makes the other patches' pixels 0, mid-grey.
+        erase: "remove" leaves the other tokens out; "grey" makes the other patches' pixels 0, which is mid-grey.
 
     Returns:
         (B, K). With no patch left, the mean of the patch tokens counts as zero.
 
     Raises:
-        ValueError: If the eraser is not known, the places do not fit, or, for "remove", the model has positions that
-            are not added once, at the stem.
+        ValueError: For "remove", also if the model has positions that are not added once, at the stem.
 
     Source: chapter 14.
     """
-    check_choice("eraser", erase, ERASERS)
-    N = model.cfg.num_patches
+    check_choice("eraser", erase, ("remove", "grey"))
+    cfg, N = model.cfg, model.cfg.num_patches
     places = kept.sort(dim=1).values
     if kept.numel() and not (places[:, 0].min() >= 0 and places[:, -1].max() < N and places.diff().all()):
         raise ValueError(f"expected places from 0 to {N - 1}, no one twice, got {kept.tolist()!r:.80}")
     if erase == "grey":
         stays = torch.zeros(len(images), N, dtype=torch.bool, device=images.device)
-        stays = stays.scatter(1, kept, True).unflatten(1, model.cfg.grid)  # (B, rows, cols)
+        stays = stays.scatter(1, kept, True).unflatten(1, cfg.grid)  # (B, rows, cols)
         for side in (1, 2):
-            stays = stays.repeat_interleave(model.cfg.patch_size, dim=side)
+            stays = stays.repeat_interleave(cfg.patch_size, dim=side)
         return model(images * stays[:, None])  # (B, H, W) -> (B, 1, H, W)
-    check_removable(model)
-    x = model.embed(images)
-    patches = x[:, 1:].gather(1, kept[:, :, None].expand(-1, -1, x.shape[-1]))
-    x = torch.cat([x[:, :1], patches], dim=1)  # (B, 1+n, D)
-    for block in model.blocks:
-        x = block(x)
-    return read_out(model, model.norm(x))
-
-
-def read_out(model: VisionTransformer, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B K"]:
-    """Logits of normalised tokens; the mean of no patch is zero.
-
-    Args:
-        model: Whose head reads them.
-        tokens: (B, 1+n, D) after the last norm, CLS first.
-
-    Source: Equation 4.
-    """
-    if model.cfg.global_pool == "avg" and tokens.shape[1] == 1:
-        return model.head(torch.zeros_like(tokens[:, 0]))
-    return model.head(model.pool(tokens))
-
-
-def check_removable(model: VisionTransformer) -> None:
-    """Refuses a model whose tokens cannot be left out: blocks must see neither places nor the number of tokens.
-
-    Args:
-        model: To be looked at.
-
-    Raises:
-        ValueError: If its positions are not added once, at the stem, or its attention is axial.
-
-    Source: not in the paper.
-    """
-    cfg = model.cfg
+    # blocks must see neither places nor the number of tokens
     if cfg.pos_at != "stem" or cfg.attention != "full" or model.pos_embed.attention_bias() is not None:
         raise ValueError(
             "expected a model with full attention and positions that are added once, at the stem, got "
             f"pos_embed={cfg.pos_embed!r}, pos_at={cfg.pos_at!r}, attention={cfg.attention!r}; erase by grey"
         )
+    x = model.embed(images)
+    patches = x[:, 1:].gather(1, kept[:, :, None].expand(-1, -1, x.shape[-1]))
+    return _answer(model, torch.cat([x[:, :1], patches], dim=1))  # (B, 1+n, D)
+
+
+@torch.no_grad()
+@checked
+def occlusion(
+    model: VisionTransformer,
+    images: Float[Tensor, "B C H W"],
+    target: Target = None,
+    erase: str = "remove",
+) -> Float[Tensor, "B N"]:
+    """How much a class's logit falls when one patch is taken away, for each patch: N forward passes.
+
+    Args:
+        model: In evaluation mode.
+        images: (B, C, H, W), normalised.
+        target: One class for all images, one for each, or None for the predicted ones.
+        erase: As for `answer_with`.
+
+    Returns:
+        (B, N), patches row after row; above 0 where the patch speaks for the class.
+
+    Source: Zeiler and Fergus 2014 (arXiv 1311.2901), Section 4.2; chapter 14.
+    """
+    logits = model(images)
+    classes = pick_targets(model, logits, target)[:, None]
+    places = torch.arange(model.cfg.num_patches, device=images.device)
+    falls = []
+    for n in range(len(places)):
+        kept = places[places != n].expand(len(images), -1)
+        falls.append((logits - answer_with(model, images, kept, erase)).gather(1, classes)[:, 0])
+    return torch.stack(falls, dim=1)
+
+
+@torch.no_grad()
+@checked
+def intervene(
+    model: VisionTransformer,
+    images: Float[Tensor, "B C H W"],
+    *,
+    order: Sequence[int] | None = None,
+    positions: Literal["none"] | Sequence[int] | None = None,
+    remove: Sequence[int] = (),
+    heads: Sequence[tuple[int, int]] = (),
+) -> Float[Tensor, "B K"]:
+    """Logits after an intervention, the same for all images; several may be made at once.
+
+    Places are counted from 0, row after row. `vitworkshop/web/vit.js` does the same in a page.
+
+    Args:
+        model: A pre-norm model whose positions are a table, in evaluation mode.
+        images: (B, C, H, W), normalised.
+        order: For each of the N places, the patch whose content stands there.
+        positions: "none" takes the patches' position embeddings away; or for each of the N places, the place
+            whose position embedding it gets.
+        remove: Places whose tokens are left out, as if the image had no such patch. If all are, the mean of
+            the patch tokens counts as zero.
+        heads: Pairs (layer, head), counted from 0, whose output is zero.
+
+    Raises:
+        ValueError: If the images do not fit, a place or a head does not exist, an order is no list of N
+            places, or positions are no table that is added once.
+
+    Source: Naseer et al. 2021 (arXiv 2105.10497) drop and shuffle patches in this way; chapter 15.
+
+    >>> import vitlib as vl
+    >>> model = vl.VisionTransformer(vl.ViTConfig(depth=1)).eval()
+    >>> image = torch.rand(1, 3, 32, 32)
+    >>> torch.allclose(intervene(model, image), model(image))
+    True
+    """
+    cfg, N = model.cfg, model.cfg.num_patches
+    check_images(images, f"B {cfg.in_chans} {cfg.image_shape[0]} {cfg.image_shape[1]}")
+    check_normalised(images, model.cls_token)
+    if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
+        raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
+    for name, places, wanted in (
+        ("order", order, f"{N} places"),
+        ("positions", positions, f"{N} places"),
+        ("remove", remove, "places"),
+    ):
+        if places is None or places == "none":
+            continue
+        if isinstance(places, str):
+            raise ValueError(f'expected {name} "none" or {N} places, got {places!r}')
+        whole = wanted == "places" or len(places) == N
+        if not whole or not all(is_whole(n) and 0 <= n < N for n in places):
+            raise ValueError(f"expected {name} to be {wanted} from 0 to {N - 1}, got {list(places)[:8]} ...")
+    patches, table = model.patch_embed(images), model.pos_embed.table()  # (B, N, D), (1, 1+N, D)
+    if order is not None:
+        patches = patches[:, list(order)]
+    cls_pos, pos = table[:, :1], table[:, 1:]
+    if positions is not None:
+        pos = torch.zeros_like(pos) if isinstance(positions, str) else pos[:, list(positions)]
+    keep = [n for n in range(N) if n not in set(remove)]
+    cls = (model.cls_token + cls_pos).expand(len(images), -1, -1)
+    with _switched_off(model, heads):
+        return _answer(model, torch.cat([cls, (patches + pos)[:, keep]], dim=1))  # (B, 1+kept, D)
+
+
+@torch.no_grad()
+@checked
+def head_importance(
+    model: VisionTransformer,
+    images: Float[Tensor, "B C H W"],
+    labels: Int64[Tensor, " B"],
+) -> Float[Tensor, "L h"]:
+    """How much the loss rises when one head's output is zero, for each head: L x h forward passes.
+
+    Args:
+        model: In evaluation mode.
+        images: (B, C, H, W), normalised.
+        labels: (B,), the right classes.
+
+    Returns:
+        (L, h), mean cross-entropy without the head minus that with all; below 0 where the model does better without.
+
+    Source: Michel et al. 2019 (arXiv 1905.10650), Section 3.2; chapter 15.
+    """
+    check_labels(labels, model.cfg.num_classes)
+    whole = F.cross_entropy(model(images), labels)
+    rises = torch.empty(len(model.blocks), model.cfg.num_heads)
+    for layer in range(rises.shape[0]):
+        for head in range(rises.shape[1]):
+            with _switched_off(model, [(layer, head)]):
+                rises[layer, head] = F.cross_entropy(model(images), labels) - whole
+    return rises
+
+
+def _answer(model: VisionTransformer, x: Tensor) -> Tensor:
+    """Logits of tokens (B, 1+n, D) that are yet to pass the blocks, CLS first; the mean of no patch is zero."""
+    for block in model.blocks:
+        x = block(x)
+    x = model.norm(x)
+    if model.cfg.global_pool == "avg" and x.shape[1] == 1:
+        return model.head(torch.zeros_like(x[:, 0]))
+    return model.head(model.pool(x))
+
+
+@contextmanager
+def _switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
+    """Makes the outputs of heads (layer, head) zero, before the projection joins them, while the context lasts."""
+    L, h, d = len(model.blocks), model.cfg.num_heads, model.cfg.embed_dim // model.cfg.num_heads
+    for layer, head in heads:
+        if not (is_whole(layer) and is_whole(head) and 0 <= layer < L and 0 <= head < h):
+            raise ValueError(f"expected heads as (layer, head) below ({L}, {h}), got ({layer}, {head})")
+
+    def silence(head: int) -> Callable:
+        def hook(_module, args: tuple[Tensor]) -> tuple[Tensor]:
+            x = args[0].clone()
+            x[..., head * d : (head + 1) * d] = 0
+            return (x,)
+
+        return hook
+
+    blocks: Any = model.blocks
+    hooks = [blocks[layer].attn.proj.register_forward_pre_hook(silence(head)) for layer, head in heads]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

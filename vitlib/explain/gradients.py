@@ -12,17 +12,20 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vitlib.checks import Count, checked
-from vitlib.explain.targets import pick_targets
 from vitlib.model.vit import VisionTransformer
 
-__all__ = ["attention_relevance", "evaluated", "grad_cam", "grad_cam_patches", "integrated_gradients"]
+__all__ = ["attention_relevance", "grad_cam", "integrated_gradients"]
+
+Target = (
+    int | Sequence[int] | Int[Tensor, " B"] | None
+)  # the class to explain: of all, of each, or the predicted one
 
 
 @checked
 def grad_cam(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
-    target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
+    target: Target = None,
 ) -> Float[Tensor, "B H W"]:
     """Which regions raise a class's logit: Grad-CAM on the tokens that the last attention reads.
 
@@ -39,9 +42,6 @@ def grad_cam(
         (B, H, W) in [0, 1], each image's maximum 1; all 0 where nothing raises the class. Bilinear
         between the patches' centres.
 
-    Raises:
-        ValueError: If the images do not fit the model, or a target is not one of its classes.
-
     Source: Selvaraju et al. 2017 (arXiv 1610.02391), Equations 1 and 2; channels are widths D here;
         chapter 14.
     """
@@ -50,23 +50,8 @@ def grad_cam(
     return cam / cam.amax(dim=(1, 2), keepdim=True).clamp_min(torch.finfo(cam.dtype).tiny)
 
 
-def grad_cam_patches(
-    model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
-    target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
-) -> Float[Tensor, "B N"]:
-    """Grad-CAM of each patch, (B, N), at least 0: what `grad_cam` spreads over the pixels.
-
-    Args:
-        model: As there.
-        images: As there.
-        target: As there.
-
-    Raises:
-        ValueError: As there.
-
-    Source: as there; chapter 14.
-    """
+def grad_cam_patches(model: VisionTransformer, images: Tensor, target: Target = None) -> Tensor:
+    """Grad-CAM of each patch, (B, N), at least 0: what `grad_cam` spreads over the pixels."""
     tokens: list[Tensor] = []
 
     def catch(_module, args: tuple) -> tuple:
@@ -89,7 +74,7 @@ def grad_cam_patches(
 def attention_relevance(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
-    target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
+    target: Target = None,
 ) -> Float[Tensor, "B T T"]:
     """How much each output token owes each input token for a class: gradient times attention, layer after layer.
 
@@ -105,7 +90,7 @@ def attention_relevance(
         (B, 1+N, 1+N), at least 0. Row 0 without its first entry, `relevance[:, 0, 1:]`, is the explanation under CLS.
 
     Raises:
-        ValueError: If the images do not fit the model, a target is not one of its classes, or attention is axial.
+        ValueError: If attention is axial, or a target is none of the classes.
 
     Source: Chefer et al. 2021 (arXiv 2103.15679), Equations 5 and 6; chapter 14.
     """
@@ -126,7 +111,7 @@ def attention_relevance(
 def integrated_gradients(
     model: VisionTransformer,
     images: Float[Tensor, "B C H W"],
-    target: int | Sequence[int] | Int[Tensor, " B"] | None = None,
+    target: Target = None,
     steps: Count = 32,
 ) -> Float[Tensor, "B C H W"]:
     """What each number of the image adds to a class's logit, from mid-grey to the image in small steps.
@@ -138,12 +123,6 @@ def integrated_gradients(
         images: (B, C, H, W), normalised; 0 is mid-grey, where the path begins.
         target: One class for all images, one for each, or None for the predicted ones.
         steps: Points on the path, in the middles of as many equal pieces.
-
-    Returns:
-        (B, C, H, W).
-
-    Raises:
-        ValueError: If the images do not fit the model, a target is not one of its classes, or steps is below 1.
 
     Source: Sundararajan et al. 2017 (arXiv 1703.01365), Equation 1 and Section 5; chapter 14.
     """
@@ -157,20 +136,33 @@ def integrated_gradients(
     return images * total / steps
 
 
-def _score(model: VisionTransformer, logits: Tensor, target: Any) -> Tensor:
+def pick_targets(model: VisionTransformer, logits: Tensor, target: Target) -> Tensor:
+    """The class of each image, (B,); refuses, by ValueError, what is none of the model's classes."""
+    if model.cfg.num_classes == 0:
+        raise ValueError("expected a model with a head, got num_classes=0; it names no class to explain")
+    batch, classes = logits.shape
+    if target is None:
+        return logits.argmax(dim=1)
+    targets = torch.as_tensor(target, device=logits.device)
+    targets = targets.expand(batch) if targets.ndim == 0 else targets
+    if targets.is_floating_point() or targets.dtype == torch.bool or targets.shape != (batch,):
+        raise ValueError(
+            f"target must be a class, {batch} classes (one for each image) or None, "
+            f"got {targets.dtype} of shape {tuple(targets.shape)}"
+        )
+    if not ((targets >= 0) & (targets < classes)).all():
+        raise ValueError(f"targets must be classes from 0 to {classes - 1}, got {targets.tolist()}")
+    return targets.long()
+
+
+def _score(model: VisionTransformer, logits: Tensor, target: Target) -> Tensor:
     """The sum of the targets' logits, to differentiate."""
     return logits.gather(1, pick_targets(model, logits, target)[:, None]).sum()
 
 
 @contextmanager
 def evaluated(model: VisionTransformer) -> Iterator[None]:
-    """In evaluation mode, with gradients; afterwards as it was.
-
-    Args:
-        model: To be set.
-
-    Source: not in the paper.
-    """
+    """In evaluation mode, with gradients; afterwards as it was."""
     modes = {module: module.training for module in model.modules()}
     try:
         with torch.inference_mode(False), torch.enable_grad():

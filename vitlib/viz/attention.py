@@ -39,10 +39,9 @@ def attention_overlay(
 ) -> Figure:
     """An image, and beside it the weights as colours over its grey copy: blue is none, yellow the largest weight.
 
-    The colour alone is the weight. A patch has one weight and one colour, at (w / max w)^gamma of the scale,
-    each map with its own largest weight; the scale below has its marks at 0, half and all of that. The picture
-    shows through as grey of little contrast, so that one can see what lies where. It is not multiplied with
-    the weight: that would leave dark things dark, however large their weight.
+    The colour alone is the weight, at (w / max w)^gamma of the scale, each map with its own largest. The picture
+    shows through as grey of little contrast; it is not multiplied with the weight, which would leave dark things
+    dark, however large their weight.
 
     Args:
         image: (3, H, W), uint8 or float in [0, 1].
@@ -55,13 +54,6 @@ def attention_overlay(
             colours alone.
         titles: One line above each of the k maps.
         label: What the scale below calls a weight, in the singular: "rank", say.
-
-    Returns:
-        The figure: 1 + k axes, and the colour scale.
-
-    Raises:
-        ValueError: If this is not one image, if the weights do not fit the grid or are negative, or if
-            gamma or floor is out of range.
 
     Source: Figure 6; chapter 09.
     """
@@ -82,11 +74,9 @@ def attention_grid(
     maps: Tensor,
     grid: Grid | None = None,
     *,
-    query: int = 0,
     gamma: int | float = 1.0,
-    floor: int | float = 0.25,
 ) -> Figure:
-    """One token's attention in every layer (from left to right) and head (from top to bottom).
+    """The attention of CLS in every layer (from left to right) and head (from top to bottom).
 
     Colours mean what they mean in `attention_overlay`: blue none, yellow the largest weight of that layer and head.
 
@@ -94,15 +84,10 @@ def attention_grid(
         image: (3, H, W), uint8 or float in [0, 1].
         maps: (L, h, T, T), one image's `attention_maps`; numbered from 0, as they are indexed.
         grid: (rows, cols) of patches; None where their number is a square.
-        query: The token that attends: 0 is CLS, 1 + i is patch i.
         gamma: As for `attention_overlay`.
-        floor: As for `attention_overlay`.
-
-    Returns:
-        The figure: one axes, and the colour scale.
 
     Raises:
-        ValueError: If the maps are not one image's, or the query or the grid does not fit.
+        ValueError: If the maps are not one image's.
 
     Source: Figure 6; Appendix D.8; chapter 09.
     """
@@ -111,11 +96,9 @@ def attention_grid(
         raise ValueError(
             f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; take maps[:, i] for image i"
         )
-    layers, heads, tokens, _ = maps.shape
-    if not 0 <= query < tokens:
-        raise ValueError(f"query must be a token from 0 (CLS) to {tokens - 1}, got {query}")
-    rows = maps[:, :, query, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
-    table = torch.from_numpy(np.stack(_coloured(array, rows, grid, gamma, floor, pixels=1024 // layers)))
+    layers, heads = maps.shape[:2]
+    rows = maps[:, :, 0, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
+    table = torch.from_numpy(np.stack(_coloured(array, rows, grid, gamma, pixels=1024 // layers)))
     table = table.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
     fig, ax = image_table(table, gap=max(2, table.shape[3] // 16), max_side=1.7)
     ax.set_xticks(ax.get_xticks(), [f"layer {i}" if layers <= 8 or not i else str(i) for i in range(layers)])
@@ -133,8 +116,6 @@ def show_attention_from_patch(
     patch: int,
     grid: Grid | None = None,
     *,
-    gamma: int | float = 1.0,
-    floor: int | float = 0.25,
     titles: Sequence[str] | None = None,
 ) -> Figure:
     """What one patch attends to: the patch outlined, and the weights of each map as colours over the picture.
@@ -147,15 +128,10 @@ def show_attention_from_patch(
             mean over heads, `maps[:, 0].mean(dim=1)`. T is 1 + N.
         patch: The patch that attends, 0 to N - 1 in reading order.
         grid: (rows, cols) of patches; None where N is a square.
-        gamma: As for `attention_overlay`.
-        floor: As for `attention_overlay`.
         titles: One line above each of the k maps.
 
-    Returns:
-        The figure: 1 + k axes, and the colour scale.
-
     Raises:
-        ValueError: If the maps, the patch or the grid do not fit.
+        ValueError: If the maps or the patch do not fit.
 
     Source: chapter 13.
     """
@@ -169,7 +145,7 @@ def show_attention_from_patch(
     if not 0 <= patch < patches:
         raise ValueError(f"patch must be from 0 to {patches - 1}, got {patch}")
     rows, cols = patch_grid(patches, grid)
-    fig = attention_overlay(image, maps[..., 1 + patch, 1:], grid, gamma=gamma, floor=floor, titles=titles)
+    fig = attention_overlay(image, maps[..., 1 + patch, 1:], grid, titles=titles)
     for ax in fig.axes[:-1]:
         height, width = ax.images[0].get_size()
         corner = (patch % cols * width / cols - 0.5, patch // cols * height / rows - 0.5)
@@ -185,7 +161,7 @@ def _coloured(
     weights: Tensor,
     grid: tuple[int, int] | None,
     gamma: int | float,
-    floor: int | float,
+    floor: int | float = 0.25,
     pixels: int = 256,
 ) -> list[np.ndarray]:
     """Each of k rows of weights as colours over the grey image, about `pixels` high or wide, up to twice that."""

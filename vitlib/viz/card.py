@@ -51,10 +51,7 @@ class Card(Figure):
 
     @rc_context(STYLE | SVG)
     def svg(self) -> str:
-        """The card as SVG; curves bring their narrow form along, for phones, in the file's metadata.
-
-        The book shows it without the card: transparent, in the page's colours (book/_ext/drawings.py).
-        """
+        """The card as SVG; curves bring a narrow form along, for phones, in its metadata (book/_ext/drawings.py)."""
         pictures = {picture: picture.get_interpolation() for picture in self.findobj(AxesImage)}
         for picture in pictures:  # keeps its own pixels, which a page enlarges, or is made smaller
             if picture.get_size()[1] <= 2.6 * 96 * picture.get_window_extent().width / self.dpi:  # type: ignore
@@ -110,10 +107,7 @@ def panels(
     max_cols: int,
     max_side: float = 2.6,
 ) -> tuple[Card, list[Axes]]:
-    """A card with n bare axes, `cols` or up to `max_cols` in a row, each at most `max_side` inches wide.
-
-    Where `cols` is None, a row holds as many as their titles leave room for, and the rows are evenly filled.
-    """
+    """A card with n bare axes, `cols` in a row, or evenly as many as their titles leave room for, up to `max_cols`."""
     (width, above), (_, below) = text_size(titles), text_size(xlabels)
     if cols is None:
         cols = max(1, min(n, max_cols, int(INNER_WIDTH / (width + 0.08))))
@@ -152,10 +146,7 @@ def image_panels(
 def image_table(
     images: Tensor, gap: int, max_side: float = 9.0, right: float = 0.0, cmap: str | None = None
 ) -> tuple[Card, Axes]:
-    """A card with one axes: images (rows, cols, H, W, channels), `gap` pixels apart, numbered from 0.
-
-    An image is at most `max_side` inches high; `right` inches beside the table stay free.
-    """
+    """A card with one axes: images (rows, cols, H, W, channels), `gap` pixels apart; `right` inches stay free."""
     rows, cols, height, width, channels = images.shape
     if channels == 3:
         images = F.pad(images, (0, 1), value=1.0)  # opaque, and the gaps are not

@@ -43,12 +43,8 @@ def plot_lines(
         labels: "direct" writes each name at the end of its curve, "legend" in a box, "none" nowhere.
         height: Height in inches.
 
-    Returns:
-        The figure, one axes.
-
     Raises:
-        ValueError: If there are no series or more than 7, if lengths differ, if a logarithm does not
-            exist, or if `labels` is unknown.
+        ValueError: If `labels` is unknown.
 
     Source: chapter 01.
     """
@@ -89,11 +85,8 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
             each entry of its "epochs", the keys train_loss, val_loss, train_accuracy and val_accuracy
             are drawn where present.
 
-    Returns:
-        The figure, two axes.
-
     Raises:
-        ValueError: If there are no results, more than 7, or one without epochs.
+        ValueError: If a result has no epochs.
 
     Source: chapter 09.
     """
@@ -139,12 +132,6 @@ def curve_panels(
         ylabel: What y is, with its unit.
         cols: Panels in a row.
 
-    Returns:
-        The figure, an axes a panel.
-
-    Raises:
-        ValueError: If there are no panels, more than 7 names, `cols` is no positive integer, or lengths differ.
-
     Source: chapter 10.
     """
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
@@ -173,6 +160,7 @@ def curve_panels(
 
 
 def _check_number_of_curves(series: Collection) -> None:
+    """Refuse more curves than there are colours, and none."""
     if not 1 <= len(series) <= len(PALETTE):
         raise ValueError(
             f"expected 1 to {len(PALETTE)} curves, got {len(series)}; more cannot be told apart, "
@@ -221,6 +209,7 @@ def _label_ends(fig: Card, ax: Axes, curves: Mapping[str, Sequence[np.ndarray]])
 
 
 def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str, list[np.ndarray]]:
+    """Checked series: name -> [x, y] or [x, y, spread]."""
     _check_number_of_curves(series)
     curves = {}
     for name, value in series.items():

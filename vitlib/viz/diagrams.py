@@ -34,11 +34,8 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: Count) -> Figure:
         tokens: (N, K), the same numbers as some function cut them, rightly or wrongly.
         patch_size: Patch side P in pixels.
 
-    Returns:
-        The figure, one axes.
-
     Raises:
-        ValueError: If P does not divide the image, if it is larger than 8 x 8, or if the numbers differ.
+        ValueError: If the image is larger than 8 x 8, or the tokens hold other numbers.
 
     Source: chapter 01.
     """
@@ -83,9 +80,6 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
     Args:
         cfg: A model of the paper's parts: patches by one matrix, learned positions, norms first, CLS read out.
         image: (3, H, W), uint8 or float in [0, 1], of the size that the model reads.
-
-    Returns:
-        The figure, one axes; the shapes are those of one image, without the batch.
 
     Raises:
         ValueError: If the model has other parts than the paper's, or the image another size.
@@ -190,12 +184,8 @@ def shape_flow(
         inside: The stages, one after the other, that a model runs through again and again; they stand on a band.
         repeated: What is written at the head of the band.
 
-    Returns:
-        The figure, one axes; each box holds a shape and how many numbers that is.
-
     Raises:
-        ValueError: If there are no models or more than two, if their stages differ, or if the stages inside do
-            not follow one another.
+        ValueError: If the models' stages differ, or the stages inside do not follow one another.
 
     Source: chapter 08.
     """

@@ -46,12 +46,8 @@ def heat_maps(
         rows: What each row is called; written to the left of the first matrix.
         columns: What each column is called; written below.
 
-    Returns:
-        The figure: one axes for each matrix, and the colour scale.
-
     Raises:
-        ValueError: If these are not finite matrices, the names are not as many as rows or columns, or the numbers
-            would not fit their squares.
+        ValueError: If the numbers are not finite or would not fit their squares, or names are too few or too many.
 
     Source: chapter 05.
     """
@@ -111,19 +107,15 @@ def _name(fig: Card, axes: list[Axes], rows: Sequence[str], columns: Sequence[st
 def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: Sequence[str]) -> Figure:
     """Which classes are taken for which: a row for each truth, a column for each answer.
 
-    Only the errors are coloured. The right answers, on the diagonal, are grey, and their share of the
-    row stands at its end.
+    Only the errors are coloured; of the right answers, on the diagonal, the share stands at the row's end.
 
     Args:
         labels: (n,) true classes; or counts (K, K), rows true, with `preds=None`.
         preds: (n,) predicted classes.
         classes: K names, 2 to 12.
 
-    Returns:
-        The figure, one axes.
-
     Raises:
-        ValueError: If the lengths differ, a class is out of range or there are not 2 to 12 names.
+        ValueError: If there are not 2 to 12 names, or a class is out of range.
 
     Source: chapter 09.
     """
@@ -178,11 +170,8 @@ def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
         pos_embed: (1, 1+N, D) as in `model.pos_embed.table()`, or (N, D) without CLS.
         grid: (rows, cols) of patches; None where N is a square.
 
-    Returns:
-        The figure: the maps, and the colour scale.
-
     Raises:
-        ValueError: If the table does not have one of these shapes, or the grid does not fit.
+        ValueError: If the table has neither shape.
 
     Source: Figure 7 (centre); chapter 03.
     """

@@ -34,12 +34,6 @@ def show_images(
         titles: One line above each image.
         cols: Images per row; by default up to 8, fewer where titles are long.
 
-    Returns:
-        The figure, one axes per image.
-
-    Raises:
-        ValueError: If these are not images, or the titles are not as many.
-
     Source: chapter 01.
     """
     arrays = image_arrays(images)
@@ -56,11 +50,8 @@ def show_patches(image: Tensor, patch_size: Count, numbers: bool = False) -> Fig
         patch_size: Patch side P in pixels.
         numbers: Whether to write each patch's place in the sequence, counted from 0.
 
-    Returns:
-        The figure, one axes.
-
     Raises:
-        ValueError: If P does not divide the image, or if the numbers would not fit.
+        ValueError: If the numbers would not fit, with more than 16 patches in a row.
 
     Source: Figure 1; chapter 01.
     """
@@ -92,11 +83,8 @@ def show_tokens(image: Tensor, patch_size: Count, first: int = 8, last: int = 3,
         last: Patches shown from the end.
         cls: Whether the CLS token stands in front. The numbers are then positions in the sequence: CLS is 0.
 
-    Returns:
-        The figure, one axes.
-
     Raises:
-        ValueError: If P does not divide the image, or if `first` and `last` do not name 1 to 20 patches.
+        ValueError: If `first` and `last` do not name 1 to 20 patches.
 
     Source: Figure 1, Equation 1; chapter 01.
     """
@@ -139,9 +127,6 @@ def show_predictions(
         classes: K names.
         cols: Images per row; by default as many as the names leave room for, up to 5.
 
-    Returns:
-        The figure, one axes per image.
-
     Raises:
         ValueError: If the lengths differ, a row of `probs` does not sum to 1 or a label is out of range.
 
@@ -160,15 +145,13 @@ def show_predictions(
             f"{sums.max():.3g}; use logits.softmax(dim=1)"
         )
     shares, preds = probs.max(dim=1)
-    unknown: list[int | None] = [None] * n
-    truths = unknown if labels is None else class_array("labels", labels, n, k).tolist()
+    truths = preds.tolist() if labels is None else class_array("labels", labels, n, k).tolist()
     titles, xlabels, colours = [], [], []
-    for i, truth in enumerate(truths):
-        pred = int(preds[i])
-        wrong = truth is not None and pred != truth
-        mark = "" if truth is None else "✗ " if wrong else "✓ "
-        titles.append(f"{mark}{classes[pred]} {100 * shares[i]:.0f} %")
-        xlabels.append(f"is {classes[int(truth)]}" if truth is not None and wrong else "")
+    for pred, truth, share in zip(preds.tolist(), truths, shares, strict=True):
+        wrong = pred != truth
+        mark = "" if labels is None else "✗ " if wrong else "✓ "
+        titles.append(f"{mark}{classes[pred]} {100 * share:.0f} %")
+        xlabels.append(f"is {classes[truth]}" if wrong else "")
         colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
     fig, axes = image_panels(arrays, cols, titles, xlabels, max_cols=5)
     for ax, colour in zip(axes, colours, strict=True):

@@ -1,14 +1,15 @@
-"""Models that other libraries trained (the paper's too): files read without pickle, weights fitted to a model."""
+"""Models that other libraries trained (the paper's too): files read without pickle, under timm's and vitlib's names."""
 
 from __future__ import annotations
 
 import argparse
 import pickle
+import re
 import struct
 import textwrap
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +24,70 @@ from vitlib.checks import Grid, Rate, Usual, check_finite, checked
 from vitlib.config import ViTConfig
 from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
-from vitlib.weights.names import convert_state_dict, shorten
 
-__all__ = ["load_weights", "read_weights"]
+__all__ = ["convert_state_dict", "load_weights"]
 
+# the pattern of a name that only this library has, and what it calls the parts: regular expressions, in this order
+LIBRARIES = {
+    "torchvision": (
+        r"^conv_proj\.",
+        {
+            r"^class_token$": "cls_token",
+            r"^encoder\.pos_embedding$": "pos_embed",
+            r"^conv_proj\.": "patch_embed.proj.",
+            r"^encoder\.layers\.encoder_layer_(\d+)\.": r"blocks.\1.",
+            r"\.ln_(\d)\.": r".norm\1.",
+            r"\.self_attention\.in_proj_": ".attn.qkv.",
+            r"\.self_attention\.out_proj\.": ".attn.proj.",
+            r"\.mlp\.(0|linear_1)\.": ".mlp.fc1.",
+            r"\.mlp\.(3|linear_2)\.": ".mlp.fc2.",
+            r"^encoder\.ln\.": "norm.",
+            r"^heads\.": "",
+        },
+    ),
+    "transformers": (
+        r"^embeddings\.patch_embeddings\.",
+        {  # version 4's names, which files keep, and version 5's
+            r"^embeddings\.cls_token$": "cls_token",
+            r"^embeddings\.position_embeddings$": "pos_embed",
+            r"^embeddings\.patch_embeddings\.projection\.": "patch_embed.proj.",
+            r"^(encoder\.layer|layers)\.(\d+)\.": r"blocks.\2.",
+            r"\.layernorm_before\.": ".norm1.",
+            r"\.layernorm_after\.": ".norm2.",
+            r"\.attention\.(attention\.)?([qkv])(uery|ey|alue|_proj)\.": r".attn.\2.",
+            r"\.attention\.(output\.dense|o_proj)\.": ".attn.proj.",
+            r"\.intermediate\.dense\.": ".mlp.fc1.",
+            r"(\d)\.output\.dense\.": r"\1.mlp.fc2.",
+            r"^layernorm\.": "norm.",
+            r"^classifier\.": "head.",
+            r"^pooler\.dense\.": "pre_logits.",
+        },
+    ),
+    "Google": (
+        r"^embedding\.kernel$",
+        {  # the paper's own files, and big_vision's
+            r"^cls$": "cls_token",
+            r"^(Transformer\.)?(posembed_input\.)?pos_embedding$": "pos_embed",
+            r"^embedding\.": "patch_embed.proj.",
+            r"^Transformer\.encoderblock_(\d+)\.": r"blocks.\1.",
+            r"\.LayerNorm_0\.": ".norm1.",
+            r"\.LayerNorm_[12]\.": ".norm2.",
+            r"\.MultiHeadDotProductAttention_\d\.": ".attn.",
+            r"\.([qkv])(uery|ey|alue)\.": r".\1.",
+            r"\.out\.": ".proj.",
+            r"\.MlpBlock_\d\.Dense_0\.": ".mlp.fc1.",
+            r"\.MlpBlock_\d\.Dense_1\.": ".mlp.fc2.",
+            r"^Transformer\.encoder_norm\.": "norm.",
+            r"\.(kernel|scale)$": ".weight",
+        },
+    ),
+    # DINO, DeiT, MAE and vitlib itself, too
+    "timm": (r"^blocks\.0\.", {r"^pre_logits\.fc\.": "pre_logits."}),
+}
+# where training checkpoints keep weights
+WRAPPERS = ("teacher", "state_dict_ema", "model_ema", "state_dict", "model")
+PREFIX = re.compile(r"^((module|_orig_mod|model|backbone|vit|opt\.target|params)\.)+")
+DINO_HEAD = re.compile(r"^head\.(mlp|last_layer)\.")  # for its training only
 # what the readers raise for files of which some bytes are changed or missing
 DAMAGE = (
     *(OSError, EOFError, ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError),
@@ -64,7 +125,7 @@ def load_weights(
 
     Raises:
         ValueError: If the file cannot be read, its names are of no library known here, or a weight is missing,
-            left over, of another shape, no number or none that the model's dtype holds.
+            left over, of another shape or no number that the model's dtype holds.
 
     Source: Section 3.2, for other sizes and another number of classes; chapter 08.
     """
@@ -87,11 +148,7 @@ def load_weights(
 
 
 def read_weights(path: str | Path) -> Mapping:
-    """What is in the file at `path`, under the names of the library that wrote it; nothing that it holds is run.
-
-    Raises:
-        ValueError: If the file is not there, has another ending or is damaged.
-    """
+    """What is in the file at `path`, under the names of the library that wrote it; nothing that it holds is run."""
     path = Path(path).expanduser()
     readers = {".safetensors": load_file, ".npz": lambda p: dict(np.load(p, allow_pickle=False))}
     readers |= dict.fromkeys((".pt", ".pth", ".bin"), _load_torch)
@@ -110,11 +167,13 @@ def read_weights(path: str | Path) -> Mapping:
 
 
 def _load_torch(path: Path) -> Mapping:
+    """A checkpoint of PyTorch, without pickle's freedom."""
     with torch.serialization.safe_globals([argparse.Namespace]):  # which full DINO checkpoints carry
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def _fit_pos_embed(pos_embed: Tensor, grid: tuple[int, int], old_grid: tuple[int, int] | None) -> Tensor:
+    """The table at another grid, with a place for CLS."""
     count = pos_embed.shape[1]
     if count == (old_grid[0] * old_grid[1] if old_grid else round(count**0.5) ** 2):
         pos_embed = F.pad(pos_embed, (0, 0, 1, 0))  # positions of patches only: CLS gets zeros
@@ -122,6 +181,7 @@ def _fit_pos_embed(pos_embed: Tensor, grid: tuple[int, int], old_grid: tuple[int
 
 
 def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], cfg: ViTConfig, library: str) -> None:
+    """Refuse weights that are not those of the model, and say which."""
     depth, ours = (len({key.split(".")[1] for key in x if key.startswith("blocks.")}) for x in (state, own))
     problems = [f"depth {depth}, the model has {ours}"] if depth != ours else []
     other = [
@@ -144,7 +204,7 @@ def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], cfg: ViTConfig,
             ("left over", state.keys() - own.keys()),
             ("of another shape", shapes),
         ):
-            problems += [f"{what}: {shorten(found)}"] if found else []
+            problems += [f"{what}: {_some(found)}"] if found else []
     if problems:
         fix = "make the model with the sizes of the weights"
         if any(p.startswith("left over") for p in problems):
@@ -152,3 +212,101 @@ def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], cfg: ViTConfig,
         if any("head" in p or "num_classes" in p for p in problems):
             fix += ", or pass load_head=False to keep the model's own head"
         raise ValueError(f"the weights ({library}) do not fit the model: {'; '.join(problems)}; {fix}")
+
+
+@checked
+def convert_state_dict(state: Mapping) -> tuple[dict[str, Tensor], str]:
+    """A foreign state dict under timm's and vitlib's names.
+
+    Args:
+        state: Names and tensors or arrays, as a library saves them; also inside a training checkpoint, of which
+            the averaged weights are taken where there are some (DINO's teacher).
+
+    Returns:
+        The weights, queries, keys and values in one, and the library whose names they had.
+
+    Raises:
+        ValueError: If the names are of no library known here.
+
+    Source: chapter 08.
+    """
+    weights = []
+    for key, value in _unwrap(state).items():
+        key, value = PREFIX.sub("", str(key).replace("/", ".")), torch.as_tensor(value)
+        if ".encoderblock." in key:  # big_vision can keep all blocks in one array, layers first
+            weights += [(key.replace("block.", f"block_{i}."), layer) for i, layer in enumerate(value)]
+        else:
+            weights.append((key, value))
+    keys = [key for key, _ in weights]
+    found = (name for name, (own, _) in LIBRARIES.items() if any(re.search(own, key) for key in keys))
+    if (library := next(found, None)) is None:
+        raise ValueError(
+            f"expected a ViT's weights under the names of {', '.join(LIBRARIES)}, "
+            f"got {_some(keys)}; rename them, then use model.load_state_dict"
+        )
+    converted = {}
+    for key, value in weights:
+        if DINO_HEAD.match(key):
+            continue
+        for pattern, name in LIBRARIES[library][1].items():
+            key = re.sub(pattern, name, key)
+        if key in converted:
+            raise ValueError(f"expected one {key}, got two under different names; keep one of them")
+        converted[key] = _from_flax(key, value) if library == "Google" else value
+    if any(key.startswith("pre_logits.") for key in converted):  # a hidden layer makes it an MLP head
+        new = {"pre_logits": "head.0", "head": "head.2"}
+        converted = {re.sub("^(pre_logits|head)", lambda m: new[m[0]], k): v for k, v in converted.items()}
+    return _fuse_qkv(converted), library
+
+
+def _unwrap(state: Mapping) -> Mapping:
+    """The weights alone, out of a training checkpoint where they lie in one."""
+
+    def is_array(value):
+        return isinstance(value, Tensor) or isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
+
+    if not isinstance(state, Mapping):
+        raise ValueError(
+            f"expected a state dict or a path, got {type(state).__name__}; try model.state_dict()"
+        )
+    if not any(map(is_array, state.values())):
+        inner = next((state[name] for name in WRAPPERS if isinstance(state.get(name), Mapping)), None)
+        if inner is None:
+            raise ValueError(
+                f"expected weights, or a checkpoint that holds them under {', '.join(WRAPPERS)}; "
+                f"got {_some(state) or 'nothing'}"
+            )
+        return _unwrap(inner)
+    others = [key for key, value in state.items() if not is_array(value)]
+    if others:
+        raise ValueError(f"expected numbers only, got {_some(others)} beside them; leave that out")
+    return state
+
+
+def _from_flax(key: str, value: Tensor) -> Tensor:
+    """Flax keeps inputs before outputs, and heads apart."""
+    if key == "patch_embed.proj.weight":
+        return value.permute(3, 2, 0, 1)  # (P, P, C, D) -> (D, C, P, P)
+    if re.search(r"attn\.[qkv]\.", key):
+        # (D, h, d) -> (D, D); (h, d) -> (D,)
+        return value.flatten(-2).T if value.ndim == 3 else value.flatten()
+    if key.endswith("attn.proj.weight"):
+        value = value.flatten(0, 1)  # (h, d, D) -> (D, D)
+    return value.T if value.ndim == 2 else value
+
+
+def _fuse_qkv(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Three (D, D) matrices become one (3D, D), and three (D,) biases one (3D,)."""
+    fused = {}
+    for key, value in state.items():
+        three = [re.sub(r"attn\.[qkv]\.", f"attn.{letter}.", key) for letter in "qkv"]
+        if three[0] != three[1] and all(name in state for name in three):
+            key, value = three[0].replace("attn.q.", "attn.qkv."), torch.cat([state[name] for name in three])
+        fused[key] = value
+    return fused
+
+
+def _some(names: Iterable) -> str:
+    """The first four of these names, in alphabetical order, and how many more there are."""
+    names = sorted(map(str, names))
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

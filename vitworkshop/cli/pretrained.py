@@ -18,8 +18,7 @@ from vitlib.data.dataset import normalize
 from vitlib.data.photos import load_image, sample_image
 from vitlib.evidence import provenance, write_atomic, write_json
 from vitlib.model.vit import VisionTransformer
-from vitlib.weights.foreign import load_weights, read_weights
-from vitlib.weights.names import convert_state_dict
+from vitlib.weights.foreign import convert_state_dict, load_weights, read_weights
 from vitworkshop.cli.options import Formatter
 
 __all__ = ["configure"]

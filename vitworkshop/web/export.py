@@ -16,7 +16,7 @@ from vitlib.data.dataset import normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
 from vitlib.evidence import write_atomic
-from vitlib.explain.explanations import GRADIENTS, patch_scores
+from vitlib.explain.scores import GRADIENTS, patch_scores
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import class_names
 
