@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -92,4 +92,31 @@ class PostNormBlock(Block):
         return self.attn.attention_weights(x, bias)
 
 
+class PositionedBlock(Block):
+    """A block that adds positions to what it reads (Appendix D.4, "Add positional embeddings in each layer")."""
+
+    positions: tuple[nn.Module]  # the model's, not the block's own: in a tuple, where no parameters are looked for
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
+        return super().forward(self.positions[0](x), bias)
+
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
+    ) -> Float[Tensor, "B h T T"]:
+        return super().attention_weights(self.positions[0](x), bias)
+
+
+class PositionedPostNormBlock(PositionedBlock, PostNormBlock):
+    """The same around a post-norm block."""
+
+
+def give_positions(blocks: Iterable[nn.Module], positions: Iterable[nn.Module]) -> None:
+    """Have each of the positioned `blocks` add its `positions`."""
+    for block, own in zip(blocks, positions, strict=True):
+        block.positions = (own,)
+
+
 BLOCKS = {"pre": Block, "post": PostNormBlock}
+POSITIONED_BLOCKS = {"pre": PositionedBlock, "post": PositionedPostNormBlock}

@@ -203,3 +203,24 @@ POS_EMBEDS = {
     "sincos2d": SinCos2dPosEmbed,
     "relative": RelativePosEmbed,
 }
+
+
+def name_as_timm(model: nn.Module) -> None:
+    """Have learned positions saved and loaded as the model's own `pos_embed`, as in timm: `weight` is not said."""
+    model.register_state_dict_post_hook(_rename_saved)
+    model.register_load_state_dict_pre_hook(_rename_loaded)
+    model.register_load_state_dict_post_hook(_rename_missing)
+
+
+def _rename_saved(_model: nn.Module, state: dict, prefix: str, _metadata: dict) -> None:
+    if f"{prefix}pos_embed.weight" in state:
+        state[f"{prefix}pos_embed"] = state.pop(f"{prefix}pos_embed.weight")
+
+
+def _rename_loaded(_model: nn.Module, state: dict, prefix: str, *_rest) -> None:
+    if f"{prefix}pos_embed" in state:
+        state[f"{prefix}pos_embed.weight"] = state.pop(f"{prefix}pos_embed")
+
+
+def _rename_missing(_model: nn.Module, keys) -> None:
+    keys.missing_keys[:] = [key.replace("pos_embed.weight", "pos_embed") for key in keys.missing_keys]

@@ -5,19 +5,18 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from vitlib.checks import Size, check_images, check_normalised, checked
 from vitlib.config import ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
-from vitlib.model.encoder import BLOCKS, EPS
+from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS, give_positions
 from vitlib.model.layers import PatchDrop
 from vitlib.model.patches import PATCH_EMBEDS
-from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned
+from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
 
 __all__ = ["VisionTransformer"]
 
@@ -47,23 +46,7 @@ class VisionTransformer(nn.Module):
         self.cls_token = nn.Parameter(torch.zeros(1, 1, cfg.embed_dim))
         self.pos_drop = nn.Dropout(cfg.drop_rate)
         self.patch_drop = PatchDrop(cfg.patch_drop_rate)
-        attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
-        last = len(attentions) - 1
-        self.blocks = nn.ModuleList(
-            BLOCKS[cfg.norm_order](
-                cfg.embed_dim,
-                cfg.num_heads,
-                cfg.hidden_dim,
-                cfg.qkv_bias,
-                cfg.drop_rate,
-                cfg.attn_drop_rate,
-                cfg.drop_path_rate * i / max(1, last),
-                cfg.layer_scale,
-                cfg.act,
-                attention,
-            )
-            for i, attention in enumerate(attentions)
-        )
+        self.blocks = _build_blocks(cfg)
         # the last post-norm block has normalised its output already
         self.norm = nn.LayerNorm(cfg.embed_dim, eps=EPS) if cfg.norm_order == "pre" else nn.Identity()
         self.head = _build_head(cfg)
@@ -71,58 +54,46 @@ class VisionTransformer(nn.Module):
         self.head.apply(_init_weights)
         positions = partial(POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads)
         self.pos_embed = positions()
-        # before the second block and every later one; the first has what is added at the stem
-        self.pos_embeds = nn.ModuleList(positions() for _ in range(last if cfg.pos_at == "every" else 0))
-        if cfg.mask_token:  # after everything else, which it leaves with the random numbers it had
+        later = self.blocks[1:]
+        self.pos_embeds = nn.ModuleList(positions() for _ in later if cfg.pos_at == "every")
+        if cfg.pos_at != "stem":
+            give_positions(later, self.pos_embeds or [self.pos_embed] * len(later))
+        if cfg.mask_token:  # for `MaskedPatchModel`; drawn last, so that everything else is as without it
             self.mask_token = learned(1, 1, cfg.embed_dim)
-        self.register_state_dict_post_hook(_save_as_timm)
-        self.register_load_state_dict_pre_hook(_load_as_timm)
-        self.register_load_state_dict_post_hook(_report_as_timm)
+        name_as_timm(self)
 
-    def embed(
-        self,
-        images: Float[Tensor, "B C H W"],
-        mask: Bool[Tensor, "B N"] | None = None,
-        source: Int64[Tensor, "B N"] | None = None,
-    ) -> Float[Tensor, "B T D"]:
+    def embed(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
         """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first.
 
-        Args:
-            images: (B, C, H, W), normalised.
-            mask: (B, N), True for each patch whose token is replaced by the mask token, before its
-                position is added. With "overlap", "stem" and "hybrid", pixels of a masked patch still
-                reach the tokens of its neighbours.
-            source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N); None
-                leaves every token in its own place. It comes with a mask, all False where there is none.
-
         Raises:
-            ValueError: If the images do not have the shape or the dtype the model was made for, or the
-                mask or the source does not fit, or the model has no mask token.
-
-        Source: Equation 1; for the mask, Section 4.6 and Appendix B.1.2.
+            ValueError: If the images do not have the shape or the dtype the model was made for.
         """
+        return self.add_positions(self.embed_patches(images))
+
+    def embed_patches(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        """The patches times E, the first half of Equation 1: (B, C, H, W) -> (B, N, D)."""
         channels, (height, width) = self.cfg.in_chans, self.cfg.image_shape
         other_size = "resize the images, or use model.with_img_size(...)"
         check_images(images, f"B {channels} {height} {width}", other_size)
         check_normalised(images, self.cls_token)
-        patches = self.patch_embed(images)  # (B, N, D)
-        if mask is not None or source is not None:
-            patches = self._corrupt(patches, mask, source)
-        tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)  # (B, 1+N, D)
+        return self.patch_embed(images)
+
+    def add_positions(self, patches: Float[Tensor, "B N D"]) -> Float[Tensor, "B T D"]:
+        """CLS put in front and positions added, the second half of Equation 1: (B, N, D) -> (B, 1+N, D)."""
+        cls = self.cls_token.expand(len(patches), -1, -1)  # (B, 1, D)
+        tokens = torch.cat([cls, patches], dim=1)  # (B, 1+N, D)
         return self.patch_drop(self.pos_drop(self.pos_embed(tokens)))
 
-    def forward_features(
-        self,
-        images: Float[Tensor, "B C H W"],
-        mask: Bool[Tensor, "B N"] | None = None,
-        source: Int64[Tensor, "B N"] | None = None,
-    ) -> Float[Tensor, "B T D"]:
-        """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images`, `mask`, `source` as in `embed`."""
-        x = self.embed(images) if mask is None and source is None else self.embed(images, mask, source)
+    def encode(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """The blocks (Equations 2 and 3) and the last norm, on what `embed` gives: (B, T, D) -> (B, T, D)."""
         bias = self.pos_embed.attention_bias()
-        for place, block in self._layers():
-            x = block(place(x), bias)
+        for block in self.blocks:
+            x = block(x, bias)
         return self.norm(x)
+
+    def forward_features(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
+        """Every token after the last norm (Equations 1-3): (B, C, H, W) -> (B, 1+N, D)."""
+        return self.encode(self.embed(images))
 
     def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         """The image's one vector (Equation 4): the CLS token, or the mean of the patch tokens."""
@@ -161,8 +132,7 @@ class VisionTransformer(nn.Module):
             raise ValueError(f"layers must name blocks from {-depth} to {depth - 1}, got {layers}")
         wanted = {layer % depth for layer in layers}
         x, bias, maps = self.embed(images), self.pos_embed.attention_bias(), {}
-        for i, (place, block) in enumerate(self._layers()[: max(wanted) + 1]):
-            x = place(x)
+        for i, block in enumerate(self.blocks[: max(wanted) + 1]):
             if i in wanted:
                 maps[i] = block.attention_weights(x, bias)
             x = block(x, bias)
@@ -188,31 +158,26 @@ class VisionTransformer(nn.Module):
                 module.grid = model.cfg.grid
         return model
 
-    def _layers(self) -> list[tuple[Any, Any]]:
-        """Every block, and what adds positions before it."""
-        later = len(self.blocks) - 1
-        places = {"stem": [_unchanged] * later, "every": self.pos_embeds, "shared": [self.pos_embed] * later}
-        return list(zip([_unchanged, *places[self.cfg.pos_at]], self.blocks, strict=False))
 
-    def _corrupt(self, patches: Tensor, mask: Tensor | None, source: Tensor | None) -> Tensor:
-        """Other patches' tokens, and the mask token, in the places that `source` and `mask` name, (B, N, D)."""
-        if not self.cfg.mask_token:
-            raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
-        if mask is None:
-            raise ValueError("expected a mask beside the source, got None; give one that is False everywhere")
-        for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
-            if which is not None and (which.shape != patches.shape[:2] or which.dtype != dtype):
-                raise ValueError(
-                    f"expected a {name} of {dtype} {tuple(patches.shape[:2])}, one value for each patch, "
-                    f"got {which.dtype} {tuple(which.shape)}"
-                )
-        if source is not None:
-            patches = patches.gather(1, source[:, :, None].expand_as(patches))
-        return torch.where(mask[:, :, None], self.mask_token.to(patches.dtype), patches)
-
-
-def _unchanged(x: Tensor) -> Tensor:
-    return x
+def _build_blocks(cfg: ViTConfig) -> nn.ModuleList:
+    """The encoder's blocks; DropPath's rate grows linearly from 0 to the last one's."""
+    attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
+    later = (BLOCKS if cfg.pos_at == "stem" else POSITIONED_BLOCKS)[cfg.norm_order]
+    return nn.ModuleList(
+        (later if i else BLOCKS[cfg.norm_order])(
+            cfg.embed_dim,
+            cfg.num_heads,
+            cfg.hidden_dim,
+            cfg.qkv_bias,
+            cfg.drop_rate,
+            cfg.attn_drop_rate,
+            cfg.drop_path_rate * i / max(1, len(attentions) - 1),
+            cfg.layer_scale,
+            cfg.act,
+            attention,
+        )
+        for i, attention in enumerate(attentions)
+    )
 
 
 def _build_head(cfg: ViTConfig) -> nn.Module:
@@ -230,18 +195,3 @@ def _init_weights(module: nn.Module, std: float = STD) -> None:
         nn.init.trunc_normal_(module.weight, std=std)
         if module.bias is not None:
             nn.init.zeros_(module.bias)
-
-
-def _save_as_timm(module: nn.Module, state: dict, prefix: str, _metadata: dict) -> None:
-    """timm keeps the learned positions under the model's own `pos_embed`."""
-    if f"{prefix}pos_embed.weight" in state:
-        state[f"{prefix}pos_embed"] = state.pop(f"{prefix}pos_embed.weight")
-
-
-def _load_as_timm(module: nn.Module, state: dict, prefix: str, *_rest) -> None:
-    if f"{prefix}pos_embed" in state:
-        state[f"{prefix}pos_embed.weight"] = state.pop(f"{prefix}pos_embed")
-
-
-def _report_as_timm(module: nn.Module, keys) -> None:
-    keys.missing_keys[:] = [key.replace("pos_embed.weight", "pos_embed") for key in keys.missing_keys]
