@@ -95,7 +95,9 @@ class PostNormBlock(Block):
 class PositionedBlock(Block):
     """A block that adds positions to what it reads (Appendix D.4, "Add positional embeddings in each layer")."""
 
-    positions: tuple[nn.Module]  # the model's, not the block's own: in a tuple, where no parameters are looked for
+    positions: tuple[
+        nn.Module
+    ]  # the model's, not the block's own: in a tuple, where no parameters are looked for
 
     def forward(
         self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
