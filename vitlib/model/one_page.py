@@ -26,7 +26,7 @@ class PatchEmbed(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:  # (B, C, H, W) -> (B, N, D)
         P = self.patch_size
-        patches = rearrange(images, "b c (row p1) (col p2) -> b (row col) (c p1 p2)", p1=P, p2=P)
+        patches = rearrange(images, "b c (h p1) (w p2) -> b (h w) (c p1 p2)", p1=P, p2=P)
         E = rearrange(self.proj.weight, "d c p1 p2 -> d (c p1 p2)")
         return F.linear(patches, E, self.proj.bias)
 
@@ -41,7 +41,8 @@ class Attention(nn.Module):
         self.proj = nn.Linear(embed_dim, embed_dim)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, D)
-        q, k, v = rearrange(self.qkv(x), "b t (three h d) -> three b h t d", three=3, h=self.num_heads)
+        qkv = self.qkv(x)  # (B, T, 3D)
+        q, k, v = rearrange(qkv, "b t (three h d) -> three b h t d", three=3, h=self.num_heads)
         mixed = F.scaled_dot_product_attention(q, k, v)  # softmax(q k^T / sqrt(d)) v
         return self.proj(rearrange(mixed, "b h t d -> b t (h d)"))
 
