@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vitlib as vl
-from vitlib.model.resample import resample_grid
+from vitlib.model.posembed import resample_grid
 
 GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9))
 

@@ -1,4 +1,4 @@
-"""The Vision Transformer (Section 3.1, Figure 1), assembled from the other files of this folder."""
+"""The Vision Transformer (Section 3.1, Figure 1), made of what stands in the other files of this folder."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from vitlib.checks import Size, check_images, check_normalised, checked
-from vitlib.config import ViTConfig
+from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
-from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS, give_positions
-from vitlib.model.layers import PatchDrop
-from vitlib.model.patches import PATCH_EMBEDS
+from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS
+from vitlib.model.patches import PATCH_EMBEDS, PatchDrop
 from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
+from vitlib.model.resnet import ResNet
 
-__all__ = ["VisionTransformer"]
+__all__ = ["MODELS", "VisionTransformer", "build_model"]
 
 
 class VisionTransformer(nn.Module):
@@ -30,6 +30,9 @@ class VisionTransformer(nn.Module):
         cfg: The shape of the model.
 
     Shape: normalised images (B, C, H, W) -> logits (B, K).
+
+    Raises:
+        ValueError: In use, if the images do not have the shape or the dtype the model was made for.
 
     Source: Equations 1-4; chapter 08.
 
@@ -54,38 +57,36 @@ class VisionTransformer(nn.Module):
         self.head.apply(_init_weights)
         positions = partial(POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads)
         self.pos_embed = positions()
-        later = self.blocks[1:]
-        self.pos_embeds = nn.ModuleList(positions() for _ in later if cfg.pos_at == "every")
-        if cfg.pos_at != "stem":
-            give_positions(later, self.pos_embeds or [self.pos_embed] * len(later))
+        self.pos_embeds = nn.ModuleList(positions() for _ in self.blocks[1:] if cfg.pos_at == "every")
+        if (
+            cfg.pos_at != "stem"
+        ):  # later blocks have tables of their own, or the first one's again (Appendix D.4)
+            for i, block in enumerate(self.blocks[1:]):
+                block.positions = (self.pos_embeds[i] if self.pos_embeds else self.pos_embed,)
         if cfg.mask_token:  # for `MaskedPatchModel`; drawn last, so that everything else is as without it
             self.mask_token = learned(1, 1, cfg.embed_dim)
         name_as_timm(self)
 
     def embed(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
-        """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first.
-
-        Raises:
-            ValueError: If the images do not have the shape or the dtype the model was made for.
-        """
+        """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first."""
         return self.add_positions(self.embed_patches(images))
 
     def embed_patches(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
         """The patches times E, the first half of Equation 1: (B, C, H, W) -> (B, N, D)."""
-        channels, (height, width) = self.cfg.in_chans, self.cfg.image_shape
+        height, width = self.cfg.image_shape
         other_size = "resize the images, or use model.with_img_size(...)"
-        check_images(images, f"B {channels} {height} {width}", other_size)
+        check_images(images, f"B {self.cfg.in_chans} {height} {width}", other_size)
         check_normalised(images, self.cls_token)
         return self.patch_embed(images)
 
     def add_positions(self, patches: Float[Tensor, "B N D"]) -> Float[Tensor, "B T D"]:
-        """CLS put in front and positions added, the second half of Equation 1: (B, N, D) -> (B, 1+N, D)."""
+        """CLS in front, positions added, the second half of Equation 1: (B, N, D) -> (B, 1+N, D)."""
         cls = self.cls_token.expand(len(patches), -1, -1)  # (B, 1, D)
-        tokens = torch.cat([cls, patches], dim=1)  # (B, 1+N, D)
-        return self.patch_drop(self.pos_drop(self.pos_embed(tokens)))
+        x = self.pos_embed(torch.cat([cls, patches], dim=1))  # (B, 1+N, D)
+        return self.patch_drop(self.pos_drop(x))
 
     def encode(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """The blocks (Equations 2 and 3) and the last norm, on what `embed` gives: (B, T, D) -> (B, T, D)."""
+        """Every block (Equations 2 and 3) and the last norm, of what `embed` gives: (B, T, D) -> (B, T, D)."""
         bias = self.pos_embed.attention_bias()
         for block in self.blocks:
             x = block(x, bias)
@@ -100,11 +101,7 @@ class VisionTransformer(nn.Module):
         return tokens[:, 0] if self.cfg.global_pool == "token" else tokens[:, 1:].mean(dim=1)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
-        """Logits: (B, C, H, W) -> (B, K).
-
-        Raises:
-            ValueError: If the images do not have the shape or the dtype the model was made for.
-        """
+        """Logits (Equations 1-4): (B, C, H, W) -> (B, K)."""
         return self.head(self.pool(self.forward_features(images)))
 
     def attention_maps(
@@ -122,7 +119,7 @@ class VisionTransformer(nn.Module):
             columns in turn, 0 outside of a patch's line.
 
         Raises:
-            ValueError: If a layer does not exist or the images do not fit.
+            ValueError: If a layer does not exist.
 
         Source: Equation 6.
         """
@@ -139,16 +136,7 @@ class VisionTransformer(nn.Module):
         return torch.stack([maps[layer % depth] for layer in layers])
 
     def with_img_size(self, img_size: Size) -> VisionTransformer:
-        """A copy of the model for another image size, its positions resampled.
-
-        Args:
-            img_size: The new side, or (height, width), in pixels.
-
-        Raises:
-            ValueError: If the patch size does not divide it.
-
-        Source: Section 3.2.
-        """
+        """A copy for images of another side, or (height, width), in pixels, its positions resampled (Section 3.2)."""
         model = copy.deepcopy(self)
         model.cfg = replace(self.cfg, img_size=img_size)
         for module in model.modules():
@@ -160,24 +148,18 @@ class VisionTransformer(nn.Module):
 
 
 def _build_blocks(cfg: ViTConfig) -> nn.ModuleList:
-    """The encoder's blocks; DropPath's rate grows linearly from 0 to the last one's."""
+    """The encoder's blocks; DropPath's rate grows linearly from 0 to that of the last."""
     attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
-    later = (BLOCKS if cfg.pos_at == "stem" else POSITIONED_BLOCKS)[cfg.norm_order]
-    return nn.ModuleList(
-        (later if i else BLOCKS[cfg.norm_order])(
-            cfg.embed_dim,
-            cfg.num_heads,
-            cfg.hidden_dim,
-            cfg.qkv_bias,
-            cfg.drop_rate,
-            cfg.attn_drop_rate,
-            cfg.drop_path_rate * i / max(1, len(attentions) - 1),
-            cfg.layer_scale,
-            cfg.act,
-            attention,
-        )
-        for i, attention in enumerate(attentions)
-    )
+    first = BLOCKS[cfg.norm_order]
+    later = first if cfg.pos_at == "stem" else POSITIONED_BLOCKS[cfg.norm_order]
+    blocks = nn.ModuleList()
+    for i, attention in enumerate(attentions):
+        block = later if i else first
+        drop_path = cfg.drop_path_rate * i / max(1, len(attentions) - 1)
+        sizes = cfg.embed_dim, cfg.num_heads, cfg.hidden_dim, cfg.qkv_bias
+        rates = cfg.drop_rate, cfg.attn_drop_rate, drop_path
+        blocks.append(block(*sizes, *rates, cfg.layer_scale, cfg.act, attention))
+    return blocks
 
 
 def _build_head(cfg: ViTConfig) -> nn.Module:
@@ -195,3 +177,24 @@ def _init_weights(module: nn.Module, std: float = STD) -> None:
         nn.init.trunc_normal_(module.weight, std=std)
         if module.bias is not None:
             nn.init.zeros_(module.bias)
+
+
+MODELS = (VisionTransformer, ResNet)  # what `build_model` makes
+
+
+@checked
+def build_model(cfg: ViTConfig | ResNetConfig) -> VisionTransformer | ResNet:
+    """The model that a config describes: a `VisionTransformer` or a `ResNet`.
+
+    Both have `forward`, `forward_features`, `pool`, `with_img_size` and `head`;
+    `pool(forward_features(images))` is (B, D).
+
+    Args:
+        cfg: The shape of the model.
+
+    Source: Section 4.1, "Model Variants"; chapter 11.
+
+    >>> type(build_model(ResNetConfig())).__name__
+    'ResNet'
+    """
+    return ResNet(cfg) if isinstance(cfg, ResNetConfig) else VisionTransformer(cfg)

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, matmul_peak
-from vitlib.model.build import MODELS
 from vitlib.model.costs import count_parameters
-from vitlib.model.layers import PatchDrop
+from vitlib.model.patches import PatchDrop
+from vitlib.model.vit import MODELS
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
 from vitlib.train.history import History
 from vitlib.train.objective import Objective

@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 
 from vitlib.checks import check_labels
 from vitlib.data.dataset import Dataset, normalize
-from vitlib.model.build import build_model
+from vitlib.model.vit import build_model
 from vitlib.train.augment import augment_batch
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import Recipe

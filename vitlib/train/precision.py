@@ -11,7 +11,7 @@ import torch
 
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.device import cpuinfo
-from vitlib.model.build import build_model
+from vitlib.model.vit import build_model
 from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe
 
