@@ -25,13 +25,6 @@ def test_sincos_golden():
     assert torch.equal(table[0], torch.tensor([0.0, 0, 1, 1, 0, 0, 1, 1]))
 
 
-def test_sincos_similarity_depends_on_the_offset_alone():
-    table = vl.sincos_2d((6, 6), 32)
-    likeness = (table @ table.T).reshape(6, 6, 6, 6)
-    torch.testing.assert_close(likeness[1, 2, 3, 4], likeness[2, 1, 4, 3])
-    assert likeness[0, 0, 0, 1] > likeness[0, 0, 0, 2] > likeness[0, 0, 0, 3]
-
-
 @pytest.mark.errors
 def test_sincos_refuses():
     with pytest.raises(ValueError, match="sincos_2d splits embed_dim in four; 10 is not a multiple of 4"):

@@ -99,7 +99,10 @@ def resample_pos_embed(
 
 
 def resample_grid(grid: Float[Tensor, "B D H W"], size: tuple[int, int]) -> Float[Tensor, "B D H2 W2"]:
-    """Bicubic, antialiased interpolation in float32: (B, D, rows, columns) -> (B, D, *size). Source: Section 3.2."""
+    """Bicubic, antialiased interpolation in float32: (B, D, rows, columns) -> (B, D, *size).
+
+    Source: Section 3.2.
+    """
     if tuple(grid.shape[-2:]) == tuple(size):
         return grid
     if size[1] == 1 < size[0]:  # torch's antialiased kernel repeats the first row; for one row it is right

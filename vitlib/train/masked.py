@@ -37,7 +37,7 @@ class MaskedPatchModel(nn.Module):
     Shape: normalised images (B, C, H, W) and what `corrupt_patches` gives -> (B, M, K).
 
     Raises:
-        ValueError: If the encoder has no mask token; in use, if the mask or the source does not fit.
+        ValueError: If the encoder has no mask token.
 
     Source: Section 4.6 and Appendix B.1.2; chapter 17.
     """
@@ -73,6 +73,9 @@ class MaskedPatchModel(nn.Module):
                 position is added. With "overlap", "stem" and "hybrid", pixels of a masked patch still
                 reach the tokens of its neighbours.
             source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N).
+
+        Raises:
+            ValueError: If the mask or the source is not (B, N), or of another dtype.
         """
         patches = self.encoder.embed_patches(images)  # (B, N, D)
         for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
