@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 from vitlib.checks import (
@@ -159,8 +159,8 @@ class ViTConfig:
         check_choice("preset", name, PRESETS)
         size, patch = name.removeprefix("vit-").split("/")
         depth, embed_dim, num_heads = SIZES[size]
-        sizes = dict(embed_dim=embed_dim, depth=depth, num_heads=num_heads)
-        return cls(**dict(img_size=224, patch_size=int(patch), num_classes=1000) | sizes | overrides)
+        config = cls(224, int(patch), num_classes=1000, embed_dim=embed_dim, depth=depth, num_heads=num_heads)
+        return replace(config, **overrides)
 
 
 @dataclass(frozen=True)

@@ -111,15 +111,14 @@ class ViT(nn.Module):
         self.init_weights()
 
     def init_weights(self) -> None:
-        """Small matrices, zero biases; E so that tokens start with the pixels' mean square."""
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.trunc_normal_(module.weight, std=0.02)
-                nn.init.zeros_(module.bias)
-        nn.init.trunc_normal_(self.pos_embed, std=0.02)
-        E = self.patch_embed.proj
-        nn.init.trunc_normal_(E.weight, std=E.weight[0].numel() ** -0.5)
-        nn.init.zeros_(E.bias)
+        """Small matrices and positions, zero biases; E so that tokens start with the pixels' mean square."""
+        for name, p in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(p)
+            elif name == "patch_embed.proj.weight":
+                nn.init.trunc_normal_(p, std=p[0].numel() ** -0.5)
+            elif name == "pos_embed" or p.ndim == 2:
+                nn.init.trunc_normal_(p, std=0.02)
 
     def forward(self, images: Tensor) -> Tensor:  # (B, C, H, W) -> (B, K)
         patches = self.patch_embed(images)  # (B, N, D)

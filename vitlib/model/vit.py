@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -61,7 +62,8 @@ class VisionTransformer(nn.Module):
         if (
             cfg.pos_at != "stem"
         ):  # later blocks have tables of their own, or the first one's again (Appendix D.4)
-            for i, block in enumerate(self.blocks[1:]):
+            later: Any = self.blocks[1:]
+            for i, block in enumerate(later):
                 block.positions = (self.pos_embeds[i] if self.pos_embeds else self.pos_embed,)
         if cfg.mask_token:  # for `MaskedPatchModel`; drawn last, so that everything else is as without it
             self.mask_token = learned(1, 1, cfg.embed_dim)
@@ -129,7 +131,8 @@ class VisionTransformer(nn.Module):
             raise ValueError(f"layers must name blocks from {-depth} to {depth - 1}, got {layers}")
         wanted = {layer % depth for layer in layers}
         x, bias, maps = self.embed(images), self.pos_embed.attention_bias(), {}
-        for i, block in enumerate(self.blocks[: max(wanted) + 1]):
+        blocks: Any = self.blocks[: max(wanted) + 1]
+        for i, block in enumerate(blocks):
             if i in wanted:
                 maps[i] = block.attention_weights(x, bias)
             x = block(x, bias)
