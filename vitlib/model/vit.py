@@ -58,13 +58,11 @@ class VisionTransformer(nn.Module):
         self.head.apply(_init_weights)
         positions = partial(POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads)
         self.pos_embed = positions()
+        # Appendix D.4: later blocks may add positions, too, each its own ("every") or all the first one's ("shared")
         self.pos_embeds = nn.ModuleList(positions() for _ in self.blocks[1:] if cfg.pos_at == "every")
-        if (
-            cfg.pos_at != "stem"
-        ):  # later blocks have tables of their own, or the first one's again (Appendix D.4)
-            later: Any = self.blocks[1:]
-            for i, block in enumerate(later):
-                block.positions = (self.pos_embeds[i] if self.pos_embeds else self.pos_embed,)
+        later: Any = self.blocks[1:] if cfg.pos_at != "stem" else []
+        for i, block in enumerate(later):
+            block.positions = (self.pos_embeds[i] if self.pos_embeds else self.pos_embed,)
         if cfg.mask_token:  # for `MaskedPatchModel`; drawn last, so that everything else is as without it
             self.mask_token = learned(1, 1, cfg.embed_dim)
         name_as_timm(self)
