@@ -23,23 +23,22 @@ from vitlib.explain.gradients import attention_relevance, grad_cam, integrated_g
 from vitlib.explain.lens import logit_lens
 from vitlib.explain.scores import EXPLANATIONS, curve_area, deletion_curve, insertion_curve, patch_scores
 from vitlib.model.attention import Attention, AxialAttention
-from vitlib.model.build import build_model
 from vitlib.model.costs import count_macs, count_parameters
-from vitlib.model.encoder import Block, PostNormBlock
-from vitlib.model.layers import DropPath, LayerScale, Mlp, PatchDrop
+from vitlib.model.encoder import Block, DropPath, LayerScale, Mlp, PostNormBlock
 from vitlib.model.patches import (
     ConvPatchEmbed,
     ConvStem,
+    HybridPatchEmbed,
     LinearPatchEmbed,
     OverlapPatchEmbed,
+    PatchDrop,
     conv_to_linear,
     patchify,
     unpatchify,
 )
-from vitlib.model.posembed import sincos_2d
-from vitlib.model.resample import resample_pos_embed
-from vitlib.model.resnet import HybridPatchEmbed, PreActBottleneck, ResNet, StdConv2d
-from vitlib.model.vit import VisionTransformer
+from vitlib.model.posembed import resample_pos_embed, sincos_2d
+from vitlib.model.resnet import PreActBottleneck, ResNet, StdConv2d
+from vitlib.model.vit import VisionTransformer, build_model
 from vitlib.train.augment import (
     augment_batch,
     cutmix,

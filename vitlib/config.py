@@ -56,7 +56,7 @@ class ViTConfig:
         layer_scale: Initial value of LayerScale, or None for no LayerScale.
         act: "gelu" (exact), "gelu_tanh" (Flax's form) or "relu".
         init_std: Standard deviation of the blocks' matrices before training.
-        mask_token: Whether there is a learned token that `VisionTransformer.embed` puts for masked patches.
+        mask_token: Whether there is a learned token, which `MaskedPatchModel` puts for masked patches.
         attention: "full", or "axial": along the rows, then along the columns; see `vitlib.model.attention`.
         pos_at: Where positions are added: "stem", before the first block; "every", before every block, each with its
             own table; "shared", before every block, one table for all.
@@ -96,25 +96,25 @@ class ViTConfig:
         if isinstance(self.img_size, list):  # a config read back from JSON
             object.__setattr__(self, "img_size", tuple(self.img_size))
         check_fields(self)
-        sides = as_pair("img_size", self.img_size)
         if not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
             raise ValueError(
                 f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
                 "the paper takes 4.0"
             )
-        for side in sides:
+        for side in self.image_shape:
             check_multiple("img_size", side, self.patch_size)
         check_heads(self.embed_dim, self.num_heads)
         if self.pos_embed in ("learned2d", "sincos2d"):
             check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
-        if self.pos_embed not in POS_AT[self.pos_at]:
+        if self.pos_embed not in (kinds := POS_AT[self.pos_at]):
             raise ValueError(
-                f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(POS_AT[self.pos_at])}, got {self.pos_embed!r}; "
+                f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {self.pos_embed!r}; "
                 'take pos_at "stem"'
             )
-        if self.patch_drop_rate and (self.pos_at, self.attention, self.pos_embed == "relative") != _WHOLE:
+        needs_all_patches = self.pos_at != "stem" or self.attention != "full" or self.pos_embed == "relative"
+        if self.patch_drop_rate and needs_all_patches:
             raise ValueError(
                 f"patch_drop_rate {self.patch_drop_rate} needs positions that are added once, and full attention; "
                 'take 0, or pos_embed "learned", pos_at "stem" and attention "full"'
@@ -159,14 +159,7 @@ class ViTConfig:
         check_choice("preset", name, PRESETS)
         size, patch = name.removeprefix("vit-").split("/")
         depth, embed_dim, num_heads = SIZES[size]
-        config = cls(
-            img_size=224,
-            patch_size=int(patch),
-            num_classes=1000,
-            embed_dim=embed_dim,
-            depth=depth,
-            num_heads=num_heads,
-        )
+        config = cls(224, int(patch), num_classes=1000, embed_dim=embed_dim, depth=depth, num_heads=num_heads)
         return replace(config, **overrides)
 
 
@@ -239,7 +232,6 @@ POS_AT = {
     "every": ("learned", "learned2d"),
     "shared": ("learned", "learned2d", "sincos2d"),
 }
-_WHOLE = ("stem", "full", False)  # what does not mind that patches are missing
 # layers L, width D, heads h; the MLP is 4D wide in each
 SIZES = {"ti": (12, 192, 3), "s": (12, 384, 6), "b": (12, 768, 12), "l": (24, 1024, 16), "h": (32, 1280, 16)}
 #: The names that `ViTConfig.preset` knows: the paper's B, L and H, and DeiT's Ti and S. Source: chapter 08.

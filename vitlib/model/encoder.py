@@ -1,19 +1,97 @@
-"""The encoder block, with the norm before each branch (the paper, Equations 2-3) or after it (2017)."""
+"""The encoder block, its norms before the branches (Equations 2-3) or after (2017), and the parts it is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checks import Count, DropRate, checked
+from vitlib.checks import Count, DropRate, check_choice, checked
 from vitlib.model.attention import Attention
-from vitlib.model.layers import DropPath, LayerScale, Mlp
 
-__all__ = ["BLOCKS", "Block", "PostNormBlock"]
+__all__ = ["ACTIVATIONS", "BLOCKS", "Block", "DropPath", "LayerScale", "Mlp", "PostNormBlock"]
 
 EPS = 1e-6  # LayerNorm's epsilon in the paper's code
+ACTIVATIONS = {"gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU(approximate="tanh"), "relu": nn.ReLU}
+
+
+class Mlp(nn.Module):
+    """Two linear layers with an activation between them, applied to each token alone.
+
+    Args:
+        embed_dim: Width D, in and out.
+        hidden_dim: Width between the layers, 4D in the paper.
+        act: A key of `ACTIVATIONS`.
+        drop_rate: Dropout after each layer.
+
+    Shape: (B, T, D) -> (B, T, D).
+
+    Source: Section 3.1 ("The MLP contains two layers with a GELU non-linearity"); chapter 06.
+    """
+
+    @checked
+    def __init__(
+        self, embed_dim: Count, hidden_dim: Count, act: str = "gelu", drop_rate: DropRate = 0.0
+    ) -> None:
+        super().__init__()
+        check_choice("act", act, ACTIVATIONS)
+        self.fc1 = nn.Linear(embed_dim, hidden_dim)
+        self.act = ACTIVATIONS[act]()
+        self.fc2 = nn.Linear(hidden_dim, embed_dim)
+        self.drop = nn.Dropout(drop_rate)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return self.drop(self.fc2(self.drop(self.act(self.fc1(x)))))
+
+
+class DropPath(nn.Module):
+    """Stochastic depth: in training, drop a whole residual branch for a random part of the batch.
+
+    The images that keep the branch have it scaled by 1 / (1 - p), so the mean stays the same; in
+    evaluation nothing changes.
+
+    Args:
+        p: Probability of dropping the branch, in [0, 1).
+
+    Source: Huang et al. 2016 (arXiv 1603.09382); not in the paper; chapter 06.
+    """
+
+    @checked
+    def __init__(self, p: DropRate = 0.0) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        if not self.training or self.p == 0:
+            return x
+        keep = torch.rand(x.shape[0], *[1] * (x.ndim - 1), device=x.device) >= self.p  # (B, 1, 1)
+        return x * keep.to(x.dtype) / (1 - self.p)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p:.3f}"
+
+
+class LayerScale(nn.Module):
+    """A learned factor for each channel of a residual branch, small at first.
+
+    Args:
+        embed_dim: Width D.
+        init_value: Initial value of every factor.
+
+    Shape: (B, T, D) -> (B, T, D).
+
+    Source: Touvron et al. 2021, CaiT (arXiv 2103.17239); not in the paper; chapter 06.
+    """
+
+    @checked
+    def __init__(self, embed_dim: Count, init_value: float) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.full((embed_dim,), float(init_value)))
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return x * self.gamma
 
 
 class Block(nn.Module):
@@ -75,8 +153,7 @@ class Block(nn.Module):
 class PostNormBlock(Block):
     """Post-norm block: norm(x + attention(x)), then norm(x + MLP(x)); arguments as for `Block`.
 
-    Source: Vaswani et al. 2017 (arXiv 1706.03762). The paper's Section 3.1 chose pre-norm instead;
-        chapter 06.
+    Source: Vaswani et al. 2017 (arXiv 1706.03762). The paper's Section 3.1 chose pre-norm instead; chapter 06.
     """
 
     def forward(
@@ -92,4 +169,21 @@ class PostNormBlock(Block):
         return self.attn.attention_weights(x, bias)
 
 
+class PositionedBlock(Block):
+    """A block that adds positions to what it reads: a later one where `pos_at` is not "stem" (Appendix D.4)."""
+
+    positions: tuple[nn.Module]  # in a tuple, so that they stay the model's and are no part of the block
+
+    def forward(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        return super().forward(self.positions[0](x), bias)
+
+    def attention_weights(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        return super().attention_weights(self.positions[0](x), bias)
+
+
+class PositionedPostNormBlock(PositionedBlock, PostNormBlock):
+    """The same for a post-norm block."""
+
+
 BLOCKS = {"pre": Block, "post": PostNormBlock}
+POSITIONED_BLOCKS = {"pre": PositionedBlock, "post": PositionedPostNormBlock}

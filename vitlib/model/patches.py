@@ -1,21 +1,33 @@
-"""Images to patches and back, and ways to embed patches (Section 3.1, Equation 1)."""
+"""Images to patches and back, ways to embed patches (Section 3.1, Equation 1), and to leave some out in training."""
 
 from __future__ import annotations
 
+import torch
 from einops import rearrange
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import Count, Size, as_pair, check_divides, check_halvings, check_images, checked
-from vitlib.model.layers import init_projection
-from vitlib.model.resnet import HybridPatchEmbed
+from vitlib.checks import (
+    Count,
+    PatchDropRate,
+    Size,
+    as_pair,
+    check_divides,
+    check_halvings,
+    check_images,
+    checked,
+)
+from vitlib.config import ResNetConfig
+from vitlib.model.resnet import ResNet
 
 __all__ = [
     "PATCH_EMBEDS",
     "ConvPatchEmbed",
     "ConvStem",
+    "HybridPatchEmbed",
     "LinearPatchEmbed",
     "OverlapPatchEmbed",
+    "PatchDrop",
     "conv_to_linear",
     "patchify",
     "unpatchify",
@@ -35,21 +47,15 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: Count) -> Shaped[Ten
         "(p1 p2 c)", the channels of one pixel side by side.
 
     Raises:
-        ValueError: If `images` does not have four axes or P does not divide H and W.
+        ValueError: If P does not divide H and W.
 
     Source: Section 3.1; chapter 01.
 
-    >>> import torch
     >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
     torch.Size([1, 196, 768])
     """
     check_divides(patch_size, *images.shape[2:])
     return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
-
-
-def _check(images: Tensor, patch_size: int) -> None:
-    check_images(images)
-    check_divides(patch_size, *images.shape[2:])
 
 
 @checked
@@ -73,66 +79,36 @@ def unpatchify(
     """
     height, width = as_pair("img_size", img_size)
     if patches.shape[2] % patch_size**2:
-        raise ValueError(
-            f"unpatchify expects patches of shape (B, N, P*P*C) with P = {patch_size}, "
-            f"got {tuple(patches.shape)}"
-        )
+        expected = f"patches of shape (B, N, P*P*C) with P = {patch_size}"
+        raise ValueError(f"unpatchify expects {expected}, got {tuple(patches.shape)}")
     check_divides(patch_size, height, width)
     rows, cols = height // patch_size, width // patch_size
     if patches.shape[1] != rows * cols:
-        raise ValueError(
-            f"an image of {height} x {width} has {rows * cols} patches of side {patch_size}, "
-            f"got {patches.shape[1]}"
-        )
+        expected = f"{rows * cols} patches of side {patch_size}"
+        raise ValueError(f"an image of {height} x {width} has {expected}, got {patches.shape[1]}")
     return rearrange(patches, "b (h w) (p1 p2 c) -> b c (h p1) (w p2)", h=rows, p1=patch_size, p2=patch_size)
 
 
 @checked
 def conv_to_linear(weight: Shaped[Tensor, "D C P P"]) -> Shaped[Tensor, "D PPC"]:
-    """The weight of a `LinearPatchEmbed` that computes what a convolution with `weight` computes.
-
-    Args:
-        weight: (D, C, P, P), a convolution's kernel, its stride equal to its side.
-
-    Returns:
-        (D, P*P*C), in `patchify`'s order "(p1 p2 c)".
-
-    Raises:
-        ValueError: If `weight` does not have these axes.
+    """The weight (D, P*P*C) of a `LinearPatchEmbed` for that of a `ConvPatchEmbed`: `weight`, (D, C, P, P).
 
     Source: Section 3.1 ("patch embedding projection E"); chapter 02.
     """
     return rearrange(weight, "d c p1 p2 -> d (p1 p2 c)")
 
 
-class ConvPatchEmbed(nn.Module):
-    """Patch embedding as a convolution whose stride is its side: the usual implementation.
+def init_projection(layer: nn.Conv2d | nn.Linear) -> nn.Conv2d | nn.Linear:
+    """Truncated normal of 1/sqrt(fan-in), so that tokens start with the pixels' mean square; zero bias."""
+    nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+    return layer
 
-    Args:
-        patch_size: Patch side P.
-        in_chans: Channels C.
-        embed_dim: Width D.
 
-    Shape: (B, C, H, W) -> (B, N, D).
-
-    Source: Equation 1; the same map as `LinearPatchEmbed`, weights rearranged; chapter 02.
-    """
-
-    overlap = False
-
-    @checked
-    def __init__(self, patch_size: Count, in_chans: Count, embed_dim: Count) -> None:
-        super().__init__()
-        self.patch_size = patch_size
-        margin = patch_size // 2 if self.overlap else 0
-        kernel_size = patch_size + 2 * margin
-        self.proj = init_projection(
-            nn.Conv2d(in_chans, embed_dim, kernel_size, stride=patch_size, padding=margin)
-        )
-
-    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        _check(images, self.patch_size)  # a convolution would drop the last pixels in silence
-        return self.proj(images).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, D, N) -> (B, N, D)
+def flatten_map(features: Float[Tensor, "B D rows cols"]) -> Float[Tensor, "B N D"]:
+    """Every place of a feature map as a token, row by row: (B, D, H/P, W/P) -> (B, N, D)."""
+    return features.flatten(2).transpose(1, 2)
 
 
 class LinearPatchEmbed(nn.Module):
@@ -158,17 +134,35 @@ class LinearPatchEmbed(nn.Module):
         return self.proj(patchify(images, self.patch_size))
 
 
+class ConvPatchEmbed(nn.Module):
+    """Patch embedding as a convolution whose stride is its side; arguments as for `LinearPatchEmbed`.
+
+    The usual implementation, and the same map, its weights rearranged: `conv_to_linear`.
+
+    Source: Equation 1; chapter 02.
+    """
+
+    overlap = False
+
+    @checked
+    def __init__(self, patch_size: Count, in_chans: Count, embed_dim: Count) -> None:
+        super().__init__()
+        self.patch_size = patch_size
+        margin = patch_size // 2 if self.overlap else 0
+        kernel_size = patch_size + 2 * margin
+        self.proj = init_projection(
+            nn.Conv2d(in_chans, embed_dim, kernel_size, stride=patch_size, padding=margin)
+        )
+
+    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        _check(images, self.patch_size)  # a convolution would drop the last pixels in silence
+        return flatten_map(self.proj(images))
+
+
 class OverlapPatchEmbed(ConvPatchEmbed):
-    """A convolution about twice as wide as its stride, so that neighbouring patches share pixels.
+    """A convolution about twice as wide as its stride: neighbours share pixels; arguments as for `LinearPatchEmbed`.
 
-    The padding is chosen to leave the number of tokens at HW / P^2.
-
-    Args:
-        patch_size: Stride P; the kernel's side is 2P (2P - 1 for odd P).
-        in_chans: Channels C.
-        embed_dim: Width D.
-
-    Shape: (B, C, H, W) -> (B, N, D).
+    The kernel's side is 2P (2P - 1 for odd P), its stride P; the padding leaves the number of tokens at HW / P^2.
 
     Source: the overlapping patches of T2T-ViT (arXiv 2101.11986); not in the paper; chapter 02.
     """
@@ -177,23 +171,15 @@ class OverlapPatchEmbed(ConvPatchEmbed):
 
 
 class ConvStem(nn.Module):
-    """log2(P) small convolutions of stride 2 instead of one large one of stride P.
+    """log2(P) small convolutions of stride 2, not one of stride P; arguments as for `LinearPatchEmbed`.
 
-    Group normalisation stands in for the source's batch normalisation, so that an image's tokens
-    do not depend on the other images of its batch.
-
-    Args:
-        patch_size: Total stride P, a power of two.
-        in_chans: Channels C.
-        embed_dim: Width D.
-
-    Shape: (B, C, H, W) -> (B, N, D).
+    Group normalisation stands in for the source's batch normalisation, so that an image's tokens do not depend on the
+    other images of its batch.
 
     Raises:
         ValueError: If `patch_size` is not a power of two, 2 or more.
 
-    Source: Xiao et al. 2021, "Early convolutions help transformers see better" (arXiv 2106.14881);
-        chapter 02.
+    Source: Xiao et al. 2021, "Early convolutions help transformers see better" (arXiv 2106.14881); chapter 02.
     """
 
     @checked
@@ -203,19 +189,51 @@ class ConvStem(nn.Module):
         self.patch_size = patch_size
         halvings = patch_size.bit_length() - 1
         widths = [in_chans] + [max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)]
-        layers: list[nn.Module] = []
+        self.stem = nn.Sequential()
         for before, after in zip(widths, widths[1:], strict=False):
-            layers += [
-                nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
-                nn.GroupNorm(1, after),
-                nn.ReLU(),
-            ]
-        self.stem = nn.Sequential(*layers)
+            self.stem.append(nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False))
+            self.stem.append(nn.GroupNorm(1, after))
+            self.stem.append(nn.ReLU())
         self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
         _check(images, self.patch_size)
-        return self.proj(self.stem(images)).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, N, D)
+        return flatten_map(self.proj(self.stem(images)))
+
+
+class HybridPatchEmbed(nn.Module):
+    """A ResNet's feature map as patches of one place each: the hybrid; arguments as for `LinearPatchEmbed`.
+
+    Its stem and each of its stages but the first halve the image, one block a stage, the last as wide as the tokens.
+
+    Raises:
+        ValueError: If `patch_size` is not a power of two, 2 or more.
+
+    Source: Section 3.1, "Hybrid Architecture" (1x1 patches), there on an R50; chapter 11.
+    """
+
+    @checked
+    def __init__(self, patch_size: Count, in_chans: Count, embed_dim: Count) -> None:
+        super().__init__()
+        check_halvings(patch_size)
+        self.patch_size = patch_size
+        # ..., D/4, D/2, D, rounded up to multiples of 32: a stage for each halving
+        widths = [-(-embed_dim // (32 << i)) * 32 for i in reversed(range(patch_size.bit_length() - 1))]
+        depths = [1] * len(widths)
+        # groups of four channels in the narrow stem, as in a `ResNet` by default
+        cfg = ResNetConfig(in_chans=in_chans, num_classes=0, widths=widths, depths=depths, num_groups=2)
+        self.backbone = ResNet(cfg)
+        self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
+
+    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        _check(images, self.patch_size)
+        return flatten_map(self.proj(self.backbone.forward_features(images)))
+
+
+def _check(images: Tensor, patch_size: int) -> None:
+    """Refuse images that cannot be cut into whole patches."""
+    check_images(images)
+    check_divides(patch_size, *images.shape[2:])
 
 
 PATCH_EMBEDS = {
@@ -225,3 +243,29 @@ PATCH_EMBEDS = {
     "stem": ConvStem,
     "hybrid": HybridPatchEmbed,
 }
+
+
+class PatchDrop(nn.Module):
+    """In training, leave out a random part of each image's patches; CLS stays, and in evaluation nothing changes.
+
+    Args:
+        rate: Share of the patches left out, in [0, 1); at least one stays.
+
+    Shape: (B, 1+N, D) -> (B, 1+n, D), n about (1 - rate) N.
+
+    Source: Liu et al. 2023, "PatchDropout" (arXiv 2208.07220); not in the paper; chapter 10.
+    """
+
+    @checked
+    def __init__(self, rate: PatchDropRate = 0.0) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B S D"]:
+        if not self.training or self.rate == 0:
+            return x
+        B, T, D = x.shape
+        n = max(1, round((T - 1) * (1 - self.rate)))
+        places = torch.rand(B, T - 1, device=x.device).argsort(dim=1)  # (B, N), in an order for each image
+        kept = 1 + places[:, :n, None].expand(-1, -1, D)  # (B, n, D)
+        return torch.cat([x[:, :1], x.gather(1, kept)], dim=1)

@@ -1,14 +1,15 @@
-"""Position embeddings, learned or fixed, added to the tokens or to the scores (Section 3.1, Appendix D.4)."""
+"""Position embeddings, learned or fixed (Section 3.1, Appendix D.4), and for images of another size (Section 3.2)."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, Grid, check_quarters, checked
-from vitlib.model.resample import resample_grid, resample_pos_embed
+from vitlib.checks import Count, Grid, check_quarters, check_rate, checked
 
 __all__ = [
     "POS_EMBEDS",
@@ -18,6 +19,8 @@ __all__ = [
     "PosEmbed",
     "RelativePosEmbed",
     "SinCos2dPosEmbed",
+    "resample_grid",
+    "resample_pos_embed",
     "sincos_2d",
 ]
 
@@ -41,9 +44,6 @@ def sincos_2d(grid: Grid, embed_dim: Count) -> Float[Tensor, "N D"]:
         (N, D): [sin(row w), cos(row w), sin(column w), cos(column w)] with D/4 frequencies w from
         1 down to nearly 1/10000.
 
-    Raises:
-        ValueError: If D is not a multiple of 4.
-
     Source: Vaswani et al. 2017, Section 3.5, in two dimensions; "2-D" in Appendix D.4 is learned; chapter 03.
     """
     check_quarters("sincos_2d", embed_dim)
@@ -51,6 +51,63 @@ def sincos_2d(grid: Grid, embed_dim: Count) -> Float[Tensor, "N D"]:
     rows, cols = torch.meshgrid(torch.arange(grid[0]), torch.arange(grid[1]), indexing="ij")
     angles = [position.flatten()[:, None] * frequencies for position in (rows, cols)]  # two of (N, D/4)
     return torch.cat([wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1)
+
+
+@checked
+def resample_pos_embed(
+    pos_embed: Float[Tensor, "1 T D"],
+    new_grid: Grid,
+    old_grid: Grid | None = None,
+    num_prefix_tokens: int = 1,
+) -> Float[Tensor, "1 S D"]:
+    """Read position embeddings learned on one grid of patches at the positions of another.
+
+    The patch positions are laid out in 2-D and interpolated (bicubic, antialiased); prefix tokens
+    such as CLS have no position in the image and stay as they are.
+
+    Args:
+        pos_embed: (1, prefix + N, D).
+        new_grid: Rows and columns wanted.
+        old_grid: Rows and columns given; without it N must be a square number.
+        num_prefix_tokens: Tokens before the patches; 1 for CLS.
+
+    Returns:
+        (1, prefix + N', D), in the dtype given; unchanged if the grids are equal.
+
+    Raises:
+        ValueError: If the shapes and grids do not fit each other.
+
+    Source: Section 3.2 ("we therefore perform 2D interpolation"); chapter 04.
+    """
+    check_rate("num_prefix_tokens", num_prefix_tokens, pos_embed.shape[1])
+    tokens = pos_embed.shape[1] - num_prefix_tokens
+    if old_grid is None:
+        side = math.isqrt(tokens)
+        if side**2 != tokens:
+            fix = f"give old_grid=(rows, columns), or check num_prefix_tokens={num_prefix_tokens}"
+            raise ValueError(f"{tokens} patch positions are not a square grid; {fix}")
+        old_grid = side, side
+    places = old_grid[0] * old_grid[1]
+    if places != tokens:
+        raise ValueError(
+            f"old_grid {tuple(old_grid)} has {places} places, but pos_embed has {tokens} patch positions"
+        )
+    prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
+    patches = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
+    patches = resample_grid(patches, new_grid).flatten(2).mT  # (1, D, rows', columns') -> (1, N', D)
+    return torch.cat([prefix, patches], dim=1)
+
+
+def resample_grid(grid: Float[Tensor, "B D H W"], size: tuple[int, int]) -> Float[Tensor, "B D H2 W2"]:
+    """Bicubic, antialiased interpolation in float32: (B, D, rows, columns) -> (B, D, *size).
+
+    Source: Section 3.2.
+    """
+    if tuple(grid.shape[-2:]) == tuple(size):
+        return grid
+    if size[1] == 1 < size[0]:  # torch's antialiased kernel repeats the first row; for one row it is right
+        return resample_grid(grid.mT, (1, size[0])).mT
+    return F.interpolate(grid.float(), size=tuple(size), mode="bicubic", antialias=True).to(grid.dtype)
 
 
 class PosEmbed(nn.Module):
@@ -203,3 +260,24 @@ POS_EMBEDS = {
     "sincos2d": SinCos2dPosEmbed,
     "relative": RelativePosEmbed,
 }
+
+
+def name_as_timm(model: nn.Module) -> None:
+    """Have the weight of `model.pos_embed` saved and loaded as "pos_embed", its name in timm."""
+    model.register_state_dict_post_hook(_rename_saved)
+    model.register_load_state_dict_pre_hook(_rename_loaded)
+    model.register_load_state_dict_post_hook(_rename_missing)
+
+
+def _rename_saved(_model: nn.Module, state: dict, prefix: str, _metadata: dict) -> None:
+    if f"{prefix}pos_embed.weight" in state:
+        state[f"{prefix}pos_embed"] = state.pop(f"{prefix}pos_embed.weight")
+
+
+def _rename_loaded(_model: nn.Module, state: dict, prefix: str, *_rest) -> None:
+    if f"{prefix}pos_embed" in state:
+        state[f"{prefix}pos_embed.weight"] = state.pop(f"{prefix}pos_embed")
+
+
+def _rename_missing(_model: nn.Module, keys) -> None:
+    keys.missing_keys[:] = [key.replace("pos_embed.weight", "pos_embed") for key in keys.missing_keys]

@@ -10,11 +10,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, Size, check_divides, check_halvings, check_images, check_normalised, checked
+from vitlib.checks import Count, Size, check_images, check_normalised, checked
 from vitlib.config import ResNetConfig
-from vitlib.model.layers import init_projection
 
-__all__ = ["GroupNormAct", "HybridPatchEmbed", "PreActBottleneck", "ResNet", "StdConv2d"]
+__all__ = ["GroupNormAct", "PreActBottleneck", "ResNet", "StdConv2d"]
 
 
 class StdConv2d(nn.Conv2d):
@@ -101,6 +100,9 @@ class ResNet(nn.Module):
 
     Shape: normalised images (B, C, H, W), of any size, -> logits (B, K).
 
+    Raises:
+        ValueError: In use, if the images do not have the channels or the dtype the model was made for.
+
     Source: Section 4.1, "ResNet (BiT)"; Kolesnikov et al. 2020 (arXiv 1912.11370); chapter 11.
 
     >>> import torch
@@ -130,11 +132,7 @@ class ResNet(nn.Module):
             nn.init.zeros_(self.head.bias)
 
     def forward_features(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D rows cols"]:
-        """The feature map after the last norm: (B, C, H, W) -> (B, D, rows, columns).
-
-        Raises:
-            ValueError: If the images do not have the channels or the dtype the model was made for.
-        """
+        """The feature map after the last norm: (B, C, H, W) -> (B, D, rows, columns)."""
         check_images(images, f"B {self.cfg.in_chans} H W")
         check_normalised(images, next(self.parameters()))
         return self.norm(self.stages(self.stem(images)))
@@ -150,11 +148,7 @@ class ResNet(nn.Module):
         return model
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
-        """Logits: (B, C, H, W) -> (B, K).
-
-        Raises:
-            ValueError: If the images do not have the channels or the dtype the model was made for.
-        """
+        """Logits: (B, C, H, W) -> (B, K)."""
         return self.head(self.pool(self.forward_features(images)))
 
 
@@ -168,41 +162,3 @@ def _build_stem(in_chans: int, width: int, stride: int) -> nn.Sequential:
 def _named(**layers: nn.Module) -> nn.Sequential:
     """Layers in a row, called as in timm."""
     return nn.Sequential(OrderedDict(layers))
-
-
-class HybridPatchEmbed(nn.Module):
-    """A small ResNet's feature map as the patches, of one place each: the paper's hybrid.
-
-    Its stem and each of its stages but the first halve the image, one block a stage, the last as wide as the tokens.
-
-    Args:
-        patch_size: Total stride P, a power of two.
-        in_chans: Channels C.
-        embed_dim: Width D.
-
-    Shape: (B, C, H, W) -> (B, N, D).
-
-    Raises:
-        ValueError: If `patch_size` is not a power of two, 2 or more.
-
-    Source: Section 3.1, "Hybrid Architecture" (1x1 patches), there on an R50; chapter 11.
-    """
-
-    @checked
-    def __init__(self, patch_size: Count, in_chans: Count, embed_dim: Count) -> None:
-        super().__init__()
-        check_halvings(patch_size)
-        self.patch_size = patch_size
-        # ..., D/4, D/2, D, rounded up to multiples of 32: a stage for each halving
-        widths = [-(-embed_dim // (32 << i)) * 32 for i in reversed(range(patch_size.bit_length() - 1))]
-        depths = [1] * len(widths)
-        # groups of four channels in the narrow stem, as in a `ResNet` by default
-        cfg = ResNetConfig(in_chans=in_chans, num_classes=0, widths=widths, depths=depths, num_groups=2)
-        self.backbone = ResNet(cfg)
-        self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
-
-    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        check_images(images)
-        check_divides(self.patch_size, *images.shape[2:])
-        features = self.backbone.forward_features(images)  # (B, C', H/P, W/P)
-        return self.proj(features).flatten(2).transpose(1, 2)  # (B, D, H/P, W/P) -> (B, D, N) -> (B, N, D)

@@ -1,4 +1,4 @@
-"""The Vision Transformer (Section 3.1, Figure 1), assembled from the other files of this folder."""
+"""The Vision Transformer (Section 3.1, Figure 1), made of what stands in the other files of this folder."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from vitlib.checks import Size, check_images, check_normalised, checked
-from vitlib.config import ViTConfig
+from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
-from vitlib.model.encoder import BLOCKS, EPS
-from vitlib.model.layers import PatchDrop
-from vitlib.model.patches import PATCH_EMBEDS
-from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned
+from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS
+from vitlib.model.patches import PATCH_EMBEDS, PatchDrop
+from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
+from vitlib.model.resnet import ResNet
 
-__all__ = ["VisionTransformer"]
+__all__ = ["MODELS", "VisionTransformer", "build_model"]
 
 
 class VisionTransformer(nn.Module):
@@ -31,6 +31,9 @@ class VisionTransformer(nn.Module):
         cfg: The shape of the model.
 
     Shape: normalised images (B, C, H, W) -> logits (B, K).
+
+    Raises:
+        ValueError: In use, if the images do not have the shape or the dtype the model was made for.
 
     Source: Equations 1-4; chapter 08.
 
@@ -47,23 +50,7 @@ class VisionTransformer(nn.Module):
         self.cls_token = nn.Parameter(torch.zeros(1, 1, cfg.embed_dim))
         self.pos_drop = nn.Dropout(cfg.drop_rate)
         self.patch_drop = PatchDrop(cfg.patch_drop_rate)
-        attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
-        last = len(attentions) - 1
-        self.blocks = nn.ModuleList(
-            BLOCKS[cfg.norm_order](
-                cfg.embed_dim,
-                cfg.num_heads,
-                cfg.hidden_dim,
-                cfg.qkv_bias,
-                cfg.drop_rate,
-                cfg.attn_drop_rate,
-                cfg.drop_path_rate * i / max(1, last),
-                cfg.layer_scale,
-                cfg.act,
-                attention,
-            )
-            for i, attention in enumerate(attentions)
-        )
+        self.blocks = _build_blocks(cfg)
         # the last post-norm block has normalised its output already
         self.norm = nn.LayerNorm(cfg.embed_dim, eps=EPS) if cfg.norm_order == "pre" else nn.Identity()
         self.head = _build_head(cfg)
@@ -71,69 +58,50 @@ class VisionTransformer(nn.Module):
         self.head.apply(_init_weights)
         positions = partial(POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads)
         self.pos_embed = positions()
-        # before the second block and every later one; the first has what is added at the stem
-        self.pos_embeds = nn.ModuleList(positions() for _ in range(last if cfg.pos_at == "every" else 0))
-        if cfg.mask_token:  # after everything else, which it leaves with the random numbers it had
+        # Appendix D.4: later blocks may add positions, too, each its own ("every") or all the first one's ("shared")
+        self.pos_embeds = nn.ModuleList(positions() for _ in self.blocks[1:] if cfg.pos_at == "every")
+        later: Any = self.blocks[1:] if cfg.pos_at != "stem" else []
+        for i, block in enumerate(later):
+            block.positions = (self.pos_embeds[i] if self.pos_embeds else self.pos_embed,)
+        if cfg.mask_token:  # for `MaskedPatchModel`; drawn last, so that everything else is as without it
             self.mask_token = learned(1, 1, cfg.embed_dim)
-        self.register_state_dict_post_hook(_save_as_timm)
-        self.register_load_state_dict_pre_hook(_load_as_timm)
-        self.register_load_state_dict_post_hook(_report_as_timm)
+        name_as_timm(self)
 
-    def embed(
-        self,
-        images: Float[Tensor, "B C H W"],
-        mask: Bool[Tensor, "B N"] | None = None,
-        source: Int64[Tensor, "B N"] | None = None,
-    ) -> Float[Tensor, "B T D"]:
-        """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first.
+    def embed(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
+        """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first."""
+        return self.add_positions(self.embed_patches(images))
 
-        Args:
-            images: (B, C, H, W), normalised.
-            mask: (B, N), True for each patch whose token is replaced by the mask token, before its
-                position is added. With "overlap", "stem" and "hybrid", pixels of a masked patch still
-                reach the tokens of its neighbours.
-            source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N); None
-                leaves every token in its own place. It comes with a mask, all False where there is none.
-
-        Raises:
-            ValueError: If the images do not have the shape or the dtype the model was made for, or the
-                mask or the source does not fit, or the model has no mask token.
-
-        Source: Equation 1; for the mask, Section 4.6 and Appendix B.1.2.
-        """
-        channels, (height, width) = self.cfg.in_chans, self.cfg.image_shape
+    def embed_patches(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        """The patches times E, the first half of Equation 1: (B, C, H, W) -> (B, N, D)."""
+        height, width = self.cfg.image_shape
         other_size = "resize the images, or use model.with_img_size(...)"
-        check_images(images, f"B {channels} {height} {width}", other_size)
+        check_images(images, f"B {self.cfg.in_chans} {height} {width}", other_size)
         check_normalised(images, self.cls_token)
-        patches = self.patch_embed(images)  # (B, N, D)
-        if mask is not None or source is not None:
-            patches = self._corrupt(patches, mask, source)
-        tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)  # (B, 1+N, D)
-        return self.patch_drop(self.pos_drop(self.pos_embed(tokens)))
+        return self.patch_embed(images)
 
-    def forward_features(
-        self,
-        images: Float[Tensor, "B C H W"],
-        mask: Bool[Tensor, "B N"] | None = None,
-        source: Int64[Tensor, "B N"] | None = None,
-    ) -> Float[Tensor, "B T D"]:
-        """Every token after the last norm (Equations 1-3), (B, 1+N, D); `images`, `mask`, `source` as in `embed`."""
-        x = self.embed(images) if mask is None and source is None else self.embed(images, mask, source)
+    def add_positions(self, patches: Float[Tensor, "B N D"]) -> Float[Tensor, "B T D"]:
+        """CLS in front, positions added, the second half of Equation 1: (B, N, D) -> (B, 1+N, D)."""
+        cls = self.cls_token.expand(len(patches), -1, -1)  # (B, 1, D)
+        x = self.pos_embed(torch.cat([cls, patches], dim=1))  # (B, 1+N, D)
+        return self.patch_drop(self.pos_drop(x))
+
+    def encode(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Every block (Equations 2 and 3) and the last norm, of what `embed` gives: (B, T, D) -> (B, T, D)."""
         bias = self.pos_embed.attention_bias()
-        for place, block in self._layers():
-            x = block(place(x), bias)
+        for block in self.blocks:
+            x = block(x, bias)
         return self.norm(x)
+
+    def forward_features(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
+        """Every token after the last norm (Equations 1-3): (B, C, H, W) -> (B, 1+N, D)."""
+        return self.encode(self.embed(images))
 
     def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         """The image's one vector (Equation 4): the CLS token, or the mean of the patch tokens."""
         return tokens[:, 0] if self.cfg.global_pool == "token" else tokens[:, 1:].mean(dim=1)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
-        """Logits: (B, C, H, W) -> (B, K).
-
-        Raises:
-            ValueError: If the images do not have the shape or the dtype the model was made for.
-        """
+        """Logits (Equations 1-4): (B, C, H, W) -> (B, K)."""
         return self.head(self.pool(self.forward_features(images)))
 
     def attention_maps(
@@ -151,7 +119,7 @@ class VisionTransformer(nn.Module):
             columns in turn, 0 outside of a patch's line.
 
         Raises:
-            ValueError: If a layer does not exist or the images do not fit.
+            ValueError: If a layer does not exist.
 
         Source: Equation 6.
         """
@@ -161,24 +129,15 @@ class VisionTransformer(nn.Module):
             raise ValueError(f"layers must name blocks from {-depth} to {depth - 1}, got {layers}")
         wanted = {layer % depth for layer in layers}
         x, bias, maps = self.embed(images), self.pos_embed.attention_bias(), {}
-        for i, (place, block) in enumerate(self._layers()[: max(wanted) + 1]):
-            x = place(x)
+        blocks: Any = self.blocks[: max(wanted) + 1]
+        for i, block in enumerate(blocks):
             if i in wanted:
                 maps[i] = block.attention_weights(x, bias)
             x = block(x, bias)
         return torch.stack([maps[layer % depth] for layer in layers])
 
     def with_img_size(self, img_size: Size) -> VisionTransformer:
-        """A copy of the model for another image size, its positions resampled.
-
-        Args:
-            img_size: The new side, or (height, width), in pixels.
-
-        Raises:
-            ValueError: If the patch size does not divide it.
-
-        Source: Section 3.2.
-        """
+        """A copy for images of another side, or (height, width), in pixels, its positions resampled (Section 3.2)."""
         model = copy.deepcopy(self)
         model.cfg = replace(self.cfg, img_size=img_size)
         for module in model.modules():
@@ -188,31 +147,20 @@ class VisionTransformer(nn.Module):
                 module.grid = model.cfg.grid
         return model
 
-    def _layers(self) -> list[tuple[Any, Any]]:
-        """Every block, and what adds positions before it."""
-        later = len(self.blocks) - 1
-        places = {"stem": [_unchanged] * later, "every": self.pos_embeds, "shared": [self.pos_embed] * later}
-        return list(zip([_unchanged, *places[self.cfg.pos_at]], self.blocks, strict=False))
 
-    def _corrupt(self, patches: Tensor, mask: Tensor | None, source: Tensor | None) -> Tensor:
-        """Other patches' tokens, and the mask token, in the places that `source` and `mask` name, (B, N, D)."""
-        if not self.cfg.mask_token:
-            raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
-        if mask is None:
-            raise ValueError("expected a mask beside the source, got None; give one that is False everywhere")
-        for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
-            if which is not None and (which.shape != patches.shape[:2] or which.dtype != dtype):
-                raise ValueError(
-                    f"expected a {name} of {dtype} {tuple(patches.shape[:2])}, one value for each patch, "
-                    f"got {which.dtype} {tuple(which.shape)}"
-                )
-        if source is not None:
-            patches = patches.gather(1, source[:, :, None].expand_as(patches))
-        return torch.where(mask[:, :, None], self.mask_token.to(patches.dtype), patches)
-
-
-def _unchanged(x: Tensor) -> Tensor:
-    return x
+def _build_blocks(cfg: ViTConfig) -> nn.ModuleList:
+    """The encoder's blocks; DropPath's rate grows linearly from 0 to that of the last."""
+    attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
+    first = BLOCKS[cfg.norm_order]
+    later = first if cfg.pos_at == "stem" else POSITIONED_BLOCKS[cfg.norm_order]
+    blocks = nn.ModuleList()
+    for i, attention in enumerate(attentions):
+        block = later if i else first
+        drop_path = cfg.drop_path_rate * i / max(1, len(attentions) - 1)
+        sizes = cfg.embed_dim, cfg.num_heads, cfg.hidden_dim, cfg.qkv_bias
+        rates = cfg.drop_rate, cfg.attn_drop_rate, drop_path
+        blocks.append(block(*sizes, *rates, cfg.layer_scale, cfg.act, attention))
+    return blocks
 
 
 def _build_head(cfg: ViTConfig) -> nn.Module:
@@ -232,16 +180,22 @@ def _init_weights(module: nn.Module, std: float = STD) -> None:
             nn.init.zeros_(module.bias)
 
 
-def _save_as_timm(module: nn.Module, state: dict, prefix: str, _metadata: dict) -> None:
-    """timm keeps the learned positions under the model's own `pos_embed`."""
-    if f"{prefix}pos_embed.weight" in state:
-        state[f"{prefix}pos_embed"] = state.pop(f"{prefix}pos_embed.weight")
+MODELS = (VisionTransformer, ResNet)  # what `build_model` makes
 
 
-def _load_as_timm(module: nn.Module, state: dict, prefix: str, *_rest) -> None:
-    if f"{prefix}pos_embed" in state:
-        state[f"{prefix}pos_embed.weight"] = state.pop(f"{prefix}pos_embed")
+@checked
+def build_model(cfg: ViTConfig | ResNetConfig) -> VisionTransformer | ResNet:
+    """The model that a config describes: a `VisionTransformer` or a `ResNet`.
 
+    Both have `forward`, `forward_features`, `pool`, `with_img_size` and `head`;
+    `pool(forward_features(images))` is (B, D).
 
-def _report_as_timm(module: nn.Module, keys) -> None:
-    keys.missing_keys[:] = [key.replace("pos_embed.weight", "pos_embed") for key in keys.missing_keys]
+    Args:
+        cfg: The shape of the model.
+
+    Source: Section 4.1, "Model Variants"; chapter 11.
+
+    >>> type(build_model(ResNetConfig())).__name__
+    'ResNet'
+    """
+    return ResNet(cfg) if isinstance(cfg, ResNetConfig) else VisionTransformer(cfg)

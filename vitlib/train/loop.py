@@ -17,9 +17,9 @@ from vitlib.checks import checked
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, matmul_peak, pick_device
 from vitlib.evidence import provenance
-from vitlib.model.build import MODELS
 from vitlib.model.costs import count_macs, count_parameters
-from vitlib.model.layers import PatchDrop
+from vitlib.model.patches import PatchDrop
+from vitlib.model.vit import MODELS
 from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
 from vitlib.train.objective import OBJECTIVES, Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at

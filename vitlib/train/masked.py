@@ -30,12 +30,17 @@ class MaskedPatchModel(nn.Module):
 
     Shape: normalised images (B, C, H, W) and what `corrupt_patches` gives -> (B, M, K).
 
+    Raises:
+        ValueError: If the encoder has no mask token.
+
     Source: Section 4.6 and Appendix B.1.2; chapter 17.
     """
 
     @checked
     def __init__(self, cfg: ViTConfig, num_outputs: Count) -> None:
         super().__init__()
+        if not cfg.mask_token:
+            raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
         self.encoder = VisionTransformer(cfg)
         self.predict = nn.Linear(cfg.embed_dim, num_outputs)
         nn.init.trunc_normal_(self.predict.weight, std=STD)
@@ -48,8 +53,34 @@ class MaskedPatchModel(nn.Module):
         source: Int64[Tensor, "B N"],
         corrupted: Int64[Tensor, "B M"],
     ) -> Float[Tensor, "B M K"]:
-        tokens = self.encoder.forward_features(images, mask, source)[:, 1:]  # (B, N, D)
+        tokens = self.encoder.encode(self.embed(images, mask, source))[:, 1:]  # (B, N, D)
         return self.predict(take_patches(tokens, corrupted))  # (B, M, D) -> (B, M, K)
+
+    def embed(
+        self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"], source: Int64[Tensor, "B N"]
+    ) -> Float[Tensor, "B T D"]:
+        """The encoder's input (Equation 1) with other tokens in the patches' places: (B, 1+N, D), CLS first.
+
+        Args:
+            images: (B, C, H, W), normalised.
+            mask: (B, N), True for each patch whose token is replaced by the mask token, before its
+                position is added. With "overlap", "stem" and "hybrid", pixels of a masked patch still
+                reach the tokens of its neighbours.
+            source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N).
+
+        Raises:
+            ValueError: If the mask or the source is not (B, N), or of another dtype.
+        """
+        patches = self.encoder.embed_patches(images)  # (B, N, D)
+        for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
+            if which.shape != patches.shape[:2] or which.dtype != dtype:
+                raise ValueError(
+                    f"expected a {name} of {dtype} {tuple(patches.shape[:2])}, one value for each patch, "
+                    f"got {which.dtype} {tuple(which.shape)}"
+                )
+        patches = patches.gather(1, source[:, :, None].expand_as(patches))
+        patches = torch.where(mask[:, :, None], self.encoder.mask_token.to(patches.dtype), patches)
+        return self.encoder.add_positions(patches)
 
 
 @checked

@@ -11,7 +11,7 @@ import torch
 
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.device import cpuinfo
-from vitlib.model.build import build_model
+from vitlib.model.vit import build_model
 
 SECONDS = 0.25  # for each of the two
 

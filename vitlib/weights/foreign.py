@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from vitlib.checks import Grid, Rate, Usual, check_finite, checked
 from vitlib.config import ViTConfig
-from vitlib.model.resample import resample_pos_embed
+from vitlib.model.posembed import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["convert_state_dict", "load_weights"]

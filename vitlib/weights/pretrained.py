@@ -18,9 +18,8 @@ from vitlib.config import CONFIGS
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.evidence import RESULTS, read_json, write_atomic, write_json
-from vitlib.model.build import MODELS, build_model
 from vitlib.model.resnet import ResNet
-from vitlib.model.vit import VisionTransformer
+from vitlib.model.vit import MODELS, VisionTransformer, build_model
 
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
 

@@ -43,7 +43,7 @@ import torch
 from vitlib.data.dataset import Dataset, normalize
 from vitlib.device import derive_seed
 from vitlib.explain.attention import attention_distance, attention_entropy
-from vitlib.model.build import build_model
+from vitlib.model.vit import build_model
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.study import QUICK, Claim, Job, Study, train_longer
 

@@ -35,8 +35,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vitlib.device import derive_seed
-from vitlib.model.build import build_model
 from vitlib.model.costs import count_parameters
+from vitlib.model.vit import build_model
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.position_start import length
 from vitworkshop.studies.study import QUICK, Claim, Job, Study, train_longer

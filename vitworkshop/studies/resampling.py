@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vitlib.data.dataset import resize_images
-from vitlib.model.resample import resample_pos_embed
+from vitlib.model.posembed import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import evaluate
 

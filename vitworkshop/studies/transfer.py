@@ -51,7 +51,7 @@ from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset, load_dataset, split_validation
 from vitlib.device import derive_seed, describe_hardware, pick_device
-from vitlib.model.build import build_model
+from vitlib.model.vit import build_model
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
