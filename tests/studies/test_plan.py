@@ -1,4 +1,4 @@
-"""One study as it is to be run: which kept runs are its own, what it takes from elsewhere, what it writes."""
+"""One study as it is to be run: which finished trials are its own, what it imports from elsewhere, what it writes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 from toys import DATA, row, toy
 
 from vitlib.evidence import read_json, write_json
-from vitworkshop.studies import plan as plans
-from vitworkshop.studies.plan import Plan
+from vitworkshop.studies import runner
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.runner import make_plans
+from vitworkshop.studies.runner import Plan, make_plans
 from vitworkshop.studies.study import QUICK
 
 
@@ -24,24 +23,20 @@ def make(folder, study=None, name="stems", **more) -> Plan:
         return make_plans({name: folder}, lambda _: DATA, **{"seeds": (0, 1), **more})[0]
 
 
-def keep(plan: Plan, *places: tuple[str, int]) -> None:
-    """Finish these runs."""
-    for place in places:
-        rows = [
-            row(*place) | {"changes": plan.study.variants[place[0]], "hardware": "A", "precision": "fp32"}
-        ]
-        write_json(plan.job.folder(*place) / "rows.json", {"about": plan.about(place[0]), "rows": rows})
+def keep(plan: Plan, *trials: tuple[str, int]) -> None:
+    """Finish these trials."""
+    for variant, seed in trials:
+        own = {"changes": plan.study.variants[variant], "hardware": "A", "precision": "fp32"}
+        about = {"about": plan.identity(variant), "rows": [row(variant, seed) | own]}
+        write_json(plan.job.folder(variant, seed) / "rows.json", about)
 
 
 RECIPED = toy(base=QUICK, variants={"a": {}, "b": {"flip": False, "model.act": "relu"}})
 
 
-# -------------------------------------------------------------------------------------------------- the same run
-
-
 def test_what_is_finished_counts(tmp_path):
     plan = make(tmp_path, RECIPED)
-    assert plan.places == [("a", 0), ("b", 0), ("a", 1), ("b", 1)] and plan.finished == 0
+    assert plan.trials == [("a", 0), ("b", 0), ("a", 1), ("b", 1)] and plan.finished == 0
     keep(plan, ("a", 0), ("b", 1))
     again = make(tmp_path, RECIPED)
     assert again.done.keys() == {("a", 0), ("b", 1)} and again.finished == 2
@@ -99,10 +94,23 @@ def test_kept_runs_of_another_kind_are_refused_and_stay(tmp_path, change, messag
 
 
 @pytest.mark.errors
-def test_a_run_of_another_study_is_refused(tmp_path):
-    keep(make(tmp_path, name="pooling"), ("a", 0))
-    with pytest.raises(ValueError, match="study was 'pooling', now 'stems'"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"about": {', "is damaged .*delete it, and the same command goes on"),
+        ("[]", "not a mapping"),
+        ('{"rows": []}', "no file of a finished run"),
+        ('{"about": {}}', "no file of a finished run"),
+        ('{"about": {"study": "pooling"}, "rows": []}', "study was 'pooling', now 'stems'"),
+    ],
+)
+def test_damaged_and_foreign_files_are_refused(tmp_path, text, message):
+    path = tmp_path / "a-s0" / "rows.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
         make(tmp_path)
+    assert path.read_text() == text
 
 
 def test_a_copy_of_a_run_beside_it_is_no_run(tmp_path):
@@ -120,12 +128,10 @@ def test_the_folder_of_another_study_is_refused(tmp_path):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    ("text", "message"), [("{", "stems.json is damaged"), ("3", "stems.json is damaged .*not a mapping")]
-)
-def test_a_damaged_file_of_results_is_refused(tmp_path, text, message):
+@pytest.mark.parametrize("text", ["{", "3"])
+def test_a_damaged_file_of_results_is_refused(tmp_path, text):
     (tmp_path / "stems.json").write_text(text)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="stems.json is damaged"):
         make(tmp_path)
 
 
@@ -141,13 +147,10 @@ def test_an_older_file_of_results_is_known_by_label_and_size(tmp_path):
     plan.write()
     old = read_json(plan.path, "")
     del old["data_checksum"], old["base"]["model"]["mask_token"]
-    assert plan.otherwise(old) == ""
-    assert plan.otherwise(old | {"dataset": "CIFAR-10"}) == "dataset was 'CIFAR-10', now 'toys'"
-    assert plan.otherwise(old | {"n_train": 5}) == "n_train was 5, now 20"
-    assert plan.otherwise(old | {"data_checksum": 1}).startswith("data_checksum was 1, now ")
-
-
-# ------------------------------------------------------------------------------------------------ what is written
+    assert plan.mismatch(old) == ""
+    assert plan.mismatch(old | {"dataset": "CIFAR-10"}) == "dataset was 'CIFAR-10', now 'toys'"
+    assert plan.mismatch(old | {"n_train": 5}) == "n_train was 5, now 20"
+    assert plan.mismatch(old | {"data_checksum": 1}).startswith("data_checksum was 1, now ")
 
 
 def test_the_file_holds_all_runs_of_the_folder(tmp_path):
@@ -189,56 +192,45 @@ def test_every_variant_has_a_folder_of_its_own(name, tmp_path):
     assert len(folders) == len(STUDIES[name].variants) and not any("/" in folder for folder in folders)
 
 
-# -------------------------------------------------------------------------------------- going on from other results
-
-
 @pytest.fixture
 def book(tmp_path, monkeypatch):
     """Committed results of four runs: two variants, seeds 0 and 1."""
     plan = make(tmp_path / "elsewhere", RECIPED)
-    keep(plan, *plan.places)
+    keep(plan, *plan.trials)
     plan.write()
     folder = tmp_path / "results"
     folder.mkdir()
     plan.path.rename(folder / "stems.json")
-    monkeypatch.setattr(plans, "RESULTS", folder)
+    monkeypatch.setattr(runner, "RESULTS", folder)
     return folder / "stems.json"
 
 
 def test_committed_runs_count_as_finished(tmp_path, book):
     committed = read_json(book, "")
     plan = make(tmp_path / "here", RECIPED, seeds=(0, 2))
-    said = plan.take("results")
+    said = plan.import_results("results")
     assert said == f"stems: 4 of 4 runs in {book} count as finished" and plan.finished == 2
     again = make(tmp_path / "here", RECIPED, seeds=(0, 2))  # they are kept here now, like all others
     result = again.write()
     assert result["runs"] == committed["runs"] and result["hardware"] == "A"
     assert result["summary"] == committed["summary"]
-    assert again.take(book.parent) == said  # nothing is done twice
-
-
-def test_older_committed_results_count_by_label_and_size(tmp_path, book):
-    old = read_json(book, "")
-    del old["data_checksum"], old["base"]["erasing"]
-    book.write_text(json.dumps(old))
-    plan = make(tmp_path / "here", RECIPED)
-    plan.take("results")
-    assert plan.finished == 4
+    assert again.import_results(book.parent) == said  # nothing is done twice
 
 
 def test_committed_runs_that_were_made_otherwise_do_not_count(tmp_path, book):
     other = make(tmp_path / "here", RECIPED, changes={"lr": 0.5})
-    said = other.take("results")
+    said = other.import_results("results")
     assert "nothing is taken" in said and "base.lr was 0.002, now 0.5" in said and not other.done
     assert not (tmp_path / "here").exists()
     changed = replace(RECIPED, variants={**RECIPED.variants, "b": {"flip": False}})
     plan = make(tmp_path / "there", changed)
-    assert "2 of 4 runs" in plan.take("results") and {place[0] for place in plan.done} == {"a"}
-    older = {key: value for key, value in read_json(book, "").items() if key != "variants"}
-    book.write_text(json.dumps(older))  # then each row says what it changed
+    assert "2 of 4 runs" in plan.import_results("results") and {place[0] for place in plan.done} == {"a"}
+    older = read_json(book, "")
+    del older["variants"], older["data_checksum"], older["base"]["erasing"]
+    book.write_text(json.dumps(older))  # each row says what it changed; label and size tell the data
     plan = make(tmp_path / "older", changed)
-    assert "2 of 4 runs" in plan.take("results") and {place[0] for place in plan.done} == {"a"}
-    assert "there is no" in make(tmp_path / "third", RECIPED, name="pooling").take("results")
+    assert "2 of 4 runs" in plan.import_results("results") and {place[0] for place in plan.done} == {"a"}
+    assert "there is no" in make(tmp_path / "third", RECIPED, name="pooling").import_results("results")
 
 
 def test_rows_of_other_names_are_taken_with_their_run(tmp_path, book):
@@ -251,7 +243,7 @@ def test_rows_of_other_names_are_taken_with_their_run(tmp_path, book):
     ]
     book.write_text(json.dumps(result | {"runs": own}))
     plan = make(tmp_path / "here", RECIPED)
-    plan.take("results")
+    plan.import_results("results")
     assert plan.finished == 4 and [len(rows) for rows in plan.done.values()] == [2] * 4
 
 
@@ -259,10 +251,7 @@ def test_rows_of_other_names_are_taken_with_their_run(tmp_path, book):
 def test_damaged_results_to_go_on_from_are_refused(tmp_path, book):
     book.write_text(book.read_text()[:100])
     with pytest.raises(ValueError, match="stems.json is damaged"):
-        make(tmp_path / "here", RECIPED).take("results")
-
-
-# ---------------------------------------------------------------------------------------------------- the header
+        make(tmp_path / "here", RECIPED).import_results("results")
 
 
 def test_the_header_says_what_the_runs_share(tmp_path):
