@@ -121,25 +121,17 @@ def test_a_copy_of_a_run_beside_it_is_no_run(tmp_path):
 
 
 @pytest.mark.errors
-def test_the_folder_of_another_study_is_refused(tmp_path):
-    make(tmp_path, name="pooling").write()
-    with pytest.raises(ValueError, match="holds the study 'pooling'; give 'stems' a folder of its own"):
-        make(tmp_path)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("text", ["{", "3"])
-def test_a_damaged_file_of_results_is_refused(tmp_path, text):
-    (tmp_path / "stems.json").write_text(text)
-    with pytest.raises(ValueError, match="stems.json is damaged"):
-        make(tmp_path)
-
-
-@pytest.mark.errors
-def test_a_file_of_results_that_was_made_otherwise_is_refused(tmp_path):
-    make(tmp_path, RECIPED).write()
+def test_a_file_of_results_that_is_damaged_or_was_made_otherwise_is_refused(tmp_path):
+    plan = make(tmp_path, RECIPED)
+    plan.write()
     with pytest.raises(ValueError, match=r"stems.json was made otherwise \(base.lr was 0.002, now 0.1"):
         make(tmp_path, RECIPED, changes={"lr": 0.1})
+    plan.path.write_text(plan.path.read_text()[:100])
+    for again in (lambda: make(tmp_path, RECIPED), lambda: plan.import_results(tmp_path)):
+        with pytest.raises(
+            ValueError, match="stems.json is damaged .*; delete it, and the same command goes on"
+        ):
+            again()
 
 
 def test_an_older_file_of_results_is_known_by_label_and_size(tmp_path):
@@ -167,27 +159,23 @@ def test_the_file_holds_all_runs_of_the_folder(tmp_path):
 
 
 def test_what_all_runs_share_stands_in_the_header(tmp_path):
+    """And rows of other names say whose they are."""
     plan = make(tmp_path)
     plan.done = {
-        ("a", 0): [row("a", 0) | {"hardware": "B; A"}],
+        ("a", 0): [row("a at 24 px", 0) | {"hardware": "B; A"}, row("a at 48 px", 0)],
         ("b", 0): [row("b", 0) | {"hardware": "A; C"}],
     }
     result = plan.result()
     assert result["hardware"] == "A; B; C" and "hardware" not in result["runs"][0]
     assert result["dataset"] == "toys" and result["data_checksum"] == plan.header["data_checksum"]
-
-
-def test_rows_of_other_names_say_whose_they_are(tmp_path):
-    plan = make(tmp_path)
-    plan.done = {("a", 0): [row("a at 24 px", 0), row("a at 48 px", 0)], ("b", 0): [row("b", 0)]}
-    assert [run.get("run") for run in plan.result()["runs"]] == ["a", "a", None]
+    assert [run.get("run") for run in result["runs"]] == ["a", "a", None]
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_variant_has_a_folder_of_its_own(name, tmp_path):
     job = make(tmp_path, name="stems").job
     folders = {
-        job.folder(variant, 0).relative_to(tmp_path).as_posix().lower() for variant in STUDIES[name].variants
+        str(job.folder(variant, 0).relative_to(tmp_path)).lower() for variant in STUDIES[name].variants
     }
     assert len(folders) == len(STUDIES[name].variants) and not any("/" in folder for folder in folders)
 
@@ -224,12 +212,12 @@ def test_committed_runs_that_were_made_otherwise_do_not_count(tmp_path, book):
     assert not (tmp_path / "here").exists()
     changed = replace(RECIPED, variants={**RECIPED.variants, "b": {"flip": False}})
     plan = make(tmp_path / "there", changed)
-    assert "2 of 4 runs" in plan.import_results("results") and {place[0] for place in plan.done} == {"a"}
+    assert "2 of 4 runs" in plan.import_results("results") and {variant for variant, _ in plan.done} == {"a"}
     older = read_json(book, "")
     del older["variants"], older["data_checksum"], older["base"]["erasing"]
     book.write_text(json.dumps(older))  # each row says what it changed; label and size tell the data
     plan = make(tmp_path / "older", changed)
-    assert "2 of 4 runs" in plan.import_results("results") and {place[0] for place in plan.done} == {"a"}
+    assert "2 of 4 runs" in plan.import_results("results") and {variant for variant, _ in plan.done} == {"a"}
     assert "there is no" in make(tmp_path / "third", RECIPED, name="pooling").import_results("results")
 
 
@@ -248,10 +236,13 @@ def test_rows_of_other_names_are_taken_with_their_run(tmp_path, book):
 
 
 @pytest.mark.errors
-def test_damaged_results_to_go_on_from_are_refused(tmp_path, book):
-    book.write_text(book.read_text()[:100])
-    with pytest.raises(ValueError, match="stems.json is damaged"):
-        make(tmp_path / "here", RECIPED).import_results("results")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"layers": 3}, "unknown recipe field 'layers'"), ({"flip": False}, "study 'stems' varies flip itself")],
+)
+def test_what_a_caller_cannot_change_is_refused(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        make(tmp_path, RECIPED, changes=changes)
 
 
 def test_the_header_says_what_the_runs_share(tmp_path):

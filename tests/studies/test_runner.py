@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import subprocess
 import sys
@@ -113,15 +112,6 @@ def test_a_run_that_diverges_does_not_keep_the_others_from_running(tmp_path, one
     assert [(one["variant"], one["seed"]) for one in result["runs"]] == [("b", 0), ("b", 1)]
 
 
-def test_a_kept_run_is_small(tmp_path):
-    """Twelve epochs take three kilobytes, so a hundred take less than thirty."""
-    for path in (ROOT / "vitlib" / "results").glob("*.json"):
-        if path.stem in STUDIES:
-            for one in read_json(path, "")["runs"]:
-                epochs = max(1, len(one.get("epochs", ())))
-                assert len(json.dumps(one, indent=1)) < 1000 + 300 * epochs
-
-
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -166,48 +156,28 @@ def test_going_on_from_a_folder_of_results(tmp_path, one, capsys):
     assert len(run(tmp_path / "ours", seeds=(1,))["runs"]) == 6  # they stay
 
 
-def test_one_process_holds_a_folder(tmp_path):
-    with lock(tmp_path / "run"):
-        with pytest.raises(Timeout), lock(tmp_path / "run"):
-            pass
-        with lock(tmp_path / "other"):
-            pass
-    with pytest.raises(RuntimeError), lock(tmp_path / "run"):  # free again
-        raise RuntimeError
-    with lock(tmp_path / "run"):  # also after an error
-        pass
+HOLD = """
+import sys, time
+from filelock import FileLock
 
-
-def test_who_waits_gets_it_when_it_is_free(tmp_path):
-    held, freed = threading.Event(), []
-
-    def hold():
-        with FileLock(tmp_path / ".lock"):
-            held.set()
-            time.sleep(0.5)
-            freed.append(True)
-
-    other = threading.Thread(target=hold)
-    other.start()
-    held.wait()
-    with lock(tmp_path, timeout=-1):
-        assert freed
-    other.join()
+with FileLock(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
 
 
 @POSIX
-def test_a_killed_process_frees_its_folder(tmp_path):
-    code = (
-        "import sys, time; from filelock import FileLock; lock = FileLock(sys.argv[1]); lock.acquire(); "
-        "print('held', flush=True); time.sleep(600)"
-    )
-    process = start(code, tmp_path / ".lock")
+def test_a_folder_is_held_until_its_process_is_killed(tmp_path):
+    process = start(HOLD, tmp_path / ".lock")
     assert process.stdout.readline() == "held\n"
     with pytest.raises(Timeout), lock(tmp_path):
         pass
-    process.kill()
-    process.wait()
-    with lock(tmp_path):
+    with lock(tmp_path / "other"):  # each has its own
+        threading.Timer(0.5, process.kill).start()
+    with pytest.raises(RuntimeError), lock(tmp_path, timeout=-1):  # who waits gets it
+        assert process.wait() < 0
+        raise RuntimeError
+    with lock(tmp_path):  # also after an error
         pass
 
 
@@ -307,13 +277,7 @@ def test_two_runners_on_one_folder_do_every_run_once(tmp_path):
     assert result["finished"] and len(result["runs"]) == 12
 
 
-TINY = {
-    "epochs": 2,
-    "batch_size": 8,
-    "model.embed_dim": 12,
-    "model.depth": 1,
-    "model.patch_size": 8,
-}
+TINY = {"epochs": 2, "batch_size": 8, "model.embed_dim": 12, "model.depth": 1, "model.patch_size": 8}
 # trains as below, but hangs at some moment, and says so
 KILLED = """
 import sys, time
@@ -440,21 +404,17 @@ def test_a_killed_process_of_the_pool_is_told(tmp_path, one, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"jobs": 1.5}, "expected jobs from 1 to 64, got 1.5"),
-        ({"budget_minutes": 0}, "budget_minutes must be above 0, got 0; leave it out to run to the end"),
-        ({"budget_minutes": float("nan")}, "above 0, got nan"),
+        (
+            {"budget_minutes": float("nan")},
+            "budget_minutes must be above 0, got nan; leave it out to run to the end",
+        ),
         ({"seeds": ()}, "one or more different numbers"),
-        ({"seeds": (0.5,)}, "expected seeds from 0 to 4294967295, got 0.5"),
-        ({"start_from": "nowhere"}, "there is no folder nowhere to start from; 'results' takes"),
         ({"scale": "half"}, "quick or full, got 'half'"),
     ],
 )
-def test_refusals_leave_what_is_finished(tmp_path, one, more, message):
-    run(tmp_path, seeds=(0,))
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+def test_refusals_of_what_the_command_line_cannot_say(tmp_path, one, more, message):
     with pytest.raises(ValueError, match=message):
         run(tmp_path, **more)
-    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
 
 
 @pytest.mark.errors
@@ -469,7 +429,7 @@ def test_refusals_leave_what_is_finished(tmp_path, one, more, message):
         (["stems", "--budget-minutes", "-3"], "--budget-minutes must be in [0, inf), got -3.0"),
         (["stems", "--seeds", "-1"], "expected seeds from 0"),
         (["stems", "--seeds", "2", "2"], "seeds must be one or more different numbers, got (2, 2)"),
-        (["stems", "--from", "nowhere"], "there is no folder nowhere"),
+        (["stems", "--from", "nowhere"], "there is no folder nowhere to start from; 'results' takes"),
         (["stems", "--set", "epochs=3"], "follows no recipe"),
         (["positions"], "holds the study 'stems'; give 'positions' a folder of its own with --out"),
         (["stems", "--limit", "10"], "was made otherwise (data_checksum was"),
@@ -484,14 +444,6 @@ def test_the_command_line_refuses_in_one_line(tmp_path, one, capsys, words, mess
     error = capsys.readouterr().err
     assert error.startswith("error: ") and message in error and error.count("\n") == 1
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("words", [["--scale", "half"], ["--jobs", "two"], ["--seeds", "x"]])
-def test_words_that_are_no_numbers_exit_2(tmp_path, capsys, words):
-    with pytest.raises(SystemExit) as stop:
-        main(["study", "run", "stems", "--out", str(tmp_path), *words])
-    assert stop.value.code == 2 and "invalid" in capsys.readouterr().err
 
 
 def test_all_studies_from_the_command_line(tmp_path, two, capsys):
