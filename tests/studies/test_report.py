@@ -46,17 +46,6 @@ def test_the_board_has_a_row_for_every_claim_and_its_verdict_follows_from_the_ru
     assert found == expected
 
 
-def test_the_board_tells_numbers_seeds_and_data():
-    rows = {row[0]: row for row in cells(board())}
-    row = rows["loud noise is ahead of quiet noise, both trained"]
-    found = load_results("position-start")["verdicts"][row[0]]
-    assert row[2].endswith(f": {100 * found['difference']:+.1f} ± {100 * found['se']:.1f} points")
-    assert row[2].startswith(f"{found['first']} against {found['second']}: ")
-    assert row[4] == str(found["n"]) and row[6] == "Drawn-10, quick"
-    loss = rows["post-norm at the highest rate is left with more loss than pre-norm"]
-    assert "points" not in loss[2] and loss[3] == "agrees"
-
-
 def test_the_board_of_a_folder(tmp_path, stems):
     assert cells(board(tmp_path)) == [["b is ahead", "Table 1", "", "not run yet", "", "stems", ""]]
     folder = folders(None, tmp_path)["stems"]

@@ -153,11 +153,3 @@ def test_the_study_of_sizes_runs(data, run, tmp_path, monkeypatch):
 def test_a_data_set_that_is_too_small_is_refused(run):
     with pytest.raises(ValueError, match="expected n_train from 1 to 40 training images, got 500"):
         run("data-size")
-
-
-def test_features_are_read_five_hundred_images_at_a_time():
-    cfg = vl.ViTConfig(img_size=4, patch_size=4, embed_dim=8, depth=1, num_heads=1)
-    model, sizes = vl.VisionTransformer(cfg).eval(), []
-    model.patch_embed.register_forward_pre_hook(lambda module, args: sizes.append(len(args[0])))
-    embed(model, torch.zeros(1001, 3, 4, 4, dtype=torch.uint8))
-    assert sizes == [500, 500, 1]

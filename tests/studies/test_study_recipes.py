@@ -44,15 +44,3 @@ def test_each_ingredient_is_left_out_once(name):
     plain = VARIANTS["plain"]
     kept = differ(plain, VARIANTS[without])
     assert kept == {field for other, changes in INGREDIENTS.items() if other != name for field in changes}
-
-
-def test_every_variant_is_judged():
-    judged = {name for claim in STUDY.claims for name in claim.first + claim.second}
-    assert judged == set(STUDY.variants) and len(VARIANTS) == 2 * len(INGREDIENTS)
-
-
-def test_what_is_trained_longer_is_a_step_of_the_ladder_and_nothing_else():
-    assert len(LONGER) == 4
-    for name, changes in LONGER.items():
-        step = name.removesuffix(", four times as long")
-        assert step in LADDER and changes == {**STUDY.variants[step], "times": 4}

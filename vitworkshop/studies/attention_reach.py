@@ -1,11 +1,11 @@
-"""What does training make of the heads: how far do they look, and how evenly do they spread, in each layer?
+"""What does training make of the heads: how far do they look, and how evenly do they spread, in each layer? Figure 7.
 
-The paper's Figure 7 (right) and Appendix D.7. Every trained model stands beside itself before training, on the same
-held-out images. "entropy" is that of a row of attention, the mean over heads, queries and images, as a share of what
-rows that read all tokens alike have; "distance" is `vl.attention_distance` in pixels, of a layer or of one head. "rise"
-is the last layer's distance minus the first's, "spread" the widest head's distance minus the narrowest's, both in the
-first layer. The models are 96 wide and 4 deep, trained for two epochs on 20,000 photographs: enough to tell classes
-apart, far from the paper's schedules. 30 runs took 97 minutes on one thread.
+The paper's Figure 7 (right) and Appendix D.7 (chapter 13). Every trained model stands beside itself before training, on
+the same held-out images. "entropy" is that of a row of attention, the mean over heads, queries and images, as a share
+of what rows that read all tokens alike have; "distance" is `vl.attention_distance` in pixels, of a layer or of one
+head. "rise" is the last layer's distance minus the first's, "spread" the widest head's distance minus the narrowest's,
+both in the first layer. The models are 96 wide and 4 deep, trained for two epochs on 20,000 photographs: enough to tell
+classes apart, far from the paper's schedules. 30 runs took 97 minutes on one thread.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from vitlib.data.dataset import Dataset, normalize
 from vitlib.explain.attention import attention_distance, attention_entropy
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.study import QUICK, Claim, Job, Study, initial_model, train_variant
-
-__all__ = ["STUDY", "reach"]
 
 UNTRAINED = ", untrained"
 IMAGES, BATCH = 500, 50
@@ -64,8 +62,7 @@ _MODELS: dict[str, dict[str, Any]] = {
 
 
 def _before(says: str, name: str, margin: float, metric: str, falls: bool = False) -> Claim:
-    sides = (name, name + UNTRAINED)
-    first, second = reversed(sides) if falls else sides
+    first, second = (name + UNTRAINED, name) if falls else (name, name + UNTRAINED)
     return Claim(f"{says} ({name})", "Figure 7, right", first, second, margin, metric=metric)
 
 

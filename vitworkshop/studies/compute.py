@@ -1,4 +1,4 @@
-"""Which family reaches more for the same training compute, and does that change with the compute?
+"""Which family reaches more for the same training compute, and does that change with the compute? Figure 5.
 
 The paper's Figure 5 and Table 6 (chapter 12). Compute is 3 x MACs x images: a backward pass costs two forward passes.
 Each row's "final" holds "macs", for one image, and "training_macs". Each family is read off its frontier: the variants
@@ -42,9 +42,7 @@ MODELS = {
 class AtEqualCompute(Claim):
     """A claim whose sides are families, each read off its frontier at one compute; see `Claim`."""
 
-    share: float = (
-        1.0  # where between the least (0) and the most compute (1) that both have, in its logarithm
-    )
+    share: float = 1.0  # where between the least (0) and the most compute that both have, in its logarithm
 
     def judge(self, runs: list[dict]) -> dict:
         """The verdict with its numbers, "training_macs" (where it was read) and "frontiers", the sides' variants."""

@@ -1,6 +1,6 @@
-"""Who is ahead with few training images and who with many, ViT, ResNet or hybrid, at equal steps?
+"""Who is ahead with few training images and who with many, ViT, ResNet or hybrid, at equal steps? Figures 3 and 4.
 
-The paper's Figures 3 and 4 (chapter 11). What was made small: 500 to 45,000 images of 32 pixels instead of 9 to 300
+The paper's Section 4.3 (chapter 11). What was made small: 500 to 45,000 images of 32 pixels instead of 9 to 300
 million, models of 0.3 million parameters with patches of 8 pixels, four passes over the largest set. As in Figure 4,
 nothing is tuned for the size of the set, and a smaller one is a random part of a larger; unlike there, accuracy is that
 of the last step, not the best one's. At both ends each model also has a second learning rate, and a claim reads the

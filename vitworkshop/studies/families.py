@@ -15,9 +15,7 @@ from vitlib.data.dataset import normalize
 from vitlib.device import pick_device
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.study import QUICK, Job, Study, draw_images, row_of, train_variant
-
-__all__ = ["BASE", "FAMILIES", "FULL", "Pixels", "embed", "ridge", "run_family"]
+from vitworkshop.studies.study import QUICK, Job, Study, draw_images, make_row, train_variant
 
 # 96 wide, 4 deep, patches of 8 pixels
 BASE = recipe(QUICK, **{"model.patch_size": 8})
@@ -57,7 +55,7 @@ def _fit_pixels(
     scores = evaluate(model, val.images, val.labels)
     final = {f"val_{name}": round(scores[name], 5) for name in ("accuracy", "loss")}
     final |= look(model) if look else {}
-    return [row_of(variant, own, seed, final, time.monotonic() - began, device)]
+    return [make_row(variant, own, seed, final, time.monotonic() - began, device)]
 
 
 class Pixels(nn.Module):

@@ -1,13 +1,13 @@
-"""What is lost when pictures are shifted, or their patches or pixels shuffled, all in the same way?
+"""What is lost when pictures are shifted, or their patches or pixels shuffled, all in the same way? Section 3.1.
 
-What ViT, ResNet and hybrid take for granted about pictures; the paper's Section 3.1 (chapter 11). Each is trained and
-tested on pictures as they are, on pictures whose blocks of 8 x 8 pixels are shuffled, and on pictures whose pixels are;
-one order for all pictures of a run, drawn by its seed. Nothing else is changed in training pictures: no crop, no
-mirroring. Then the held-out pictures are shifted by 1 to 8 pixels, up, down, left and right (what comes in at the
-border is the mirror image), before they are shuffled: "kept_4" is the share of the accuracy that is left at 4 pixels,
-"cosine_4" the mean cosine of the pooled features with those of the picture at its place, after the mean feature was
-taken off, so that two different pictures have about 0. "pixels" is a ridge regression whose features are the pixels: it
-knows of no neighbourhood, and shuffling changes nothing for it.
+What ViT, ResNet and hybrid take for granted about pictures (chapter 11). Each is trained and tested on pictures as they
+are, on pictures whose blocks of 8 x 8 pixels are shuffled, and on pictures whose pixels are; one order for all pictures
+of a run, drawn by its seed. Nothing else is changed in training pictures: no crop, no mirroring. Then the held-out
+pictures are shifted by 1 to 8 pixels, up, down, left and right (what comes in at the border is the mirror image),
+before they are shuffled: "kept_4" is the share of the accuracy that is left at 4 pixels, "cosine_4" the mean cosine of
+the pooled features with those of the picture at its place, after the mean feature was taken off, so that two different
+pictures have about 0. "pixels" is a ridge regression whose features are the pixels: it knows of no neighbourhood, and
+shuffling changes nothing for it.
 
 A ViT with patches of 8 pixels and learned positions is the same model on shuffled blocks, its positions renamed: the
 claim on them holds by construction, up to the luck of the start, and shows how much that luck is.

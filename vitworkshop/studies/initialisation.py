@@ -1,6 +1,6 @@
-"""Which initial deviation of the blocks' matrices gives a head start, and which the best finish?
+"""Which initial deviation of the blocks' matrices gives a head start, and which the best finish? Chapter 08.
 
-Chapter 08; the paper's code uses Xavier's rule. 21 runs took 111 minutes on one thread.
+The paper's code uses Xavier's rule. 21 runs took 111 minutes on one thread.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What is masked pre-training worth, beside training from scratch and beside pre-training with labels?
+"""What is masked pre-training worth, beside training from scratch and beside pre-training with labels? Section 4.6.
 
-The paper's Section 4.6 (chapter 17). The images are parted once: one in nine keeps its label, the other eight are for
-pre-training, which looks at four times as many images as fine-tuning does. Everything else is equal: model,
-augmentation, learning rates tried. "From scratch" has the budget of fine-tuning alone, "whole budget" the steps of both
-on the labelled images. Pre-training with the labels of the others is an upper bound: in the paper its classes were
-others, here they are the same ten.
+The paper's Section 4.6 and Appendix B.1.2 (chapter 17). The images are parted once: one in nine keeps its label, the
+other eight are for pre-training, which looks at four times as many images as fine-tuning does. Everything else is
+equal: model, augmentation, learning rates tried. "From scratch" has the budget of fine-tuning alone, "whole budget" the
+steps of both on the labelled images. Pre-training with the labels of the others is an upper bound: in the paper its
+classes were others, here they are the same ten.
 
 Small beside the paper: 32 pixels and patches of 8 (16 an image, not 196), 321k parameters, 40,000 images for 1,900
 steps of 128 (not JFT for up to a million of 4,096). There targets and rates of corruption were compared by few-shot

@@ -1,6 +1,6 @@
-"""What changes when no training picture is mirrored?
+"""What changes when no training picture is mirrored? Chapters 03 and 04.
 
-Not in the paper: what a model learns of left and right (chapters 03 and 04). 6 runs took 17 minutes on one thread.
+Not in the paper: what a model learns of left and right. 6 runs took 17 minutes on one thread.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Is the CLS token better than the mean of the patches, once each has its own learning rate?
+"""Is the CLS token better than the mean of the patches, once each has its own learning rate? Figure 9.
 
-The paper's Figure 9 (chapter 07). A second question to the same runs: whether the head has a hidden layer, as in the
-paper's pre-training, or is linear. 36 runs took 92 minutes on one thread.
+The paper's Appendix D.3 (chapter 07). A second question to the same runs: whether the head has a hidden layer, as in
+the paper's pre-training, or is linear. 36 runs took 92 minutes on one thread.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Does it matter whether positions are added once or before every block, from one table or many?
+"""Does it matter whether positions are added once or before every block, from one table or many? Table 8.
 
-The paper's Table 8 (chapter 03). "Every" has a table of its own for each block, "shared" adds one table before each.
-The model, the 20,000 photographs and the four epochs are those of the study `positions`, whose "none", 1-D and 2-D are
-here again. Accuracies count as equal within two points, which is less than the paper's 2.8 for having positions at all.
-21 runs took 93 minutes on one thread.
+The paper's Appendix D.4 (chapter 03). "Every" has a table of its own for each block, "shared" adds one table before
+each. The model, the 20,000 photographs and the four epochs are those of the study `positions`, whose "none", 1-D and
+2-D are here again. Accuracies count as equal within two points, which is less than the paper's 2.8 for having positions
+at all. 21 runs took 93 minutes on one thread.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Does the pattern that positions learn depend on learning rate, weight decay and length of training?
+"""Does the pattern that positions learn depend on learning rate, weight decay and length of training? Figure 10.
 
-The paper's Figure 10 shows patterns from three settings (chapter 15). Here one setting of a base is changed at a time,
-and two numbers describe the pattern of a table that is centred over its places (what all places share acts like the
-bias of the patch embedding): how likeness, a cosine, falls with distance on the grid, as a correlation over pairs of
-places; and the share of the variance that the means of rows and columns explain together. Each stands beside the same
-for the table before training and for the trained one with its places shuffled: tables without a pattern have 0, and
-0.22 on a grid of 8 x 8. "norm" is how long the centred vectors are. Decay acts on matrices alone, so that it reaches
-positions only by way of them. The base is trained for two epochs on 20,000 photographs. 24 runs took 119 minutes on one
-thread.
+The paper's figure shows patterns from three settings (chapter 15). Here one setting of a base is changed at a time, and
+two numbers describe the pattern of a table that is centred over its places (what all places share acts like the bias of
+the patch embedding): how likeness, a cosine, falls with distance on the grid, as a correlation over pairs of places;
+and the share of the variance that the means of rows and columns explain together. Each stands beside the same for the
+table before training and for the trained one with its places shuffled: tables without a pattern have 0, and 0.22 on a
+grid of 8 x 8. "norm" is how long the centred vectors are. Decay acts on matrices alone, so that it reaches positions
+only by way of them. The base is trained for two epochs on 20,000 photographs. 24 runs took 119 minutes on one thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is it what positions are made of, whether they are trained, or how large they start?
+"""Is it what positions are made of, whether they are trained, or how large they start? Chapter 03.
 
 Learned or fixed, quiet or loud, with what varies between places held equal; the paper's Appendix D.4 (chapter 03).
 45 runs took 85 minutes on one thread.

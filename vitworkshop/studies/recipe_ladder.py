@@ -1,10 +1,12 @@
-"""From the plain recipe to the modern one, ingredient by ingredient: what does each bring when it is added, and what is
+"""Each ingredient of a recipe, added in turn, and left out of all; not in the paper (chapter 10).
+
+From the plain recipe to the modern one, ingredient by ingredient: what does each bring when it is added, and what is
 lost when it alone is left out?
 
-Not in the paper (chapter 10). Without decay AdamW is Adam, so decay comes first, coupled, and AdamW decouples it. All
-have the plain recipe's learning rate, and an ingredient that wants another one is not shown at its best. EMA, the last
-step, is added and left out by the same two variants. Four steps of the ladder are also trained four times as long: what
-a short budget has no use for, a longer one may.
+Without decay AdamW is Adam, so decay comes first, coupled, and AdamW decouples it. All have the plain recipe's learning
+rate, and an ingredient that wants another one is not shown at its best. EMA, the last step, is added and left out by
+the same two variants. Four steps of the ladder are also trained four times as long: what a short budget has no use for,
+a longer one may.
 
 What was made small: 10,000 images of 32 pixels for 12 epochs or 48, a model of 0.3 million parameters, patches of 8.
 Regularisation is made for longer training and larger models: what it costs here says little about those. 66 runs took
@@ -18,8 +20,6 @@ from typing import Any
 
 from vitlib.train.recipe import RECIPES, STRONG, recipe
 from vitworkshop.studies.study import QUICK, Claim, Study
-
-__all__ = ["INGREDIENTS", "STUDY"]
 
 _MODERN = vars(RECIPES["modern"])
 

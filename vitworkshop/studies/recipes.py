@@ -1,8 +1,8 @@
-"""How far do the plain, the paper's and the modern recipe get with the same model, images and epochs?
+"""How far do the plain, the paper's and the modern recipe get with the same model, images and epochs? Table 3.
 
-The paper's Table 3, made small (chapter 09): equal budgets, each recipe with its own learning rate and augmentation.
-The smallest and the largest rate were run later, on another machine of the same kind, because the best rates of plain
-and of paper had been at an edge. 51 runs took 231 minutes on one thread.
+The paper's table, made small (chapter 09): equal budgets, each recipe with its own learning rate and augmentation. The
+smallest and the largest rate were run later, on another machine of the same kind, because the best rates of plain and
+of paper had been at an edge. 51 runs took 231 minutes on one thread.
 """
 
 from __future__ import annotations

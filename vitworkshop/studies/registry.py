@@ -7,8 +7,6 @@ from pathlib import Path
 
 from vitworkshop.studies.study import Study
 
-__all__ = ["STUDIES", "by_worth", "find", "folders"]
-
 # each is STUDY in the file of its name
 NAMES = (
     "positions pooling stems resolution norm-order initialisation residuals position-start recipes mirroring minutes "

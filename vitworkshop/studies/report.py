@@ -12,7 +12,6 @@ from vitlib.train.recipe import usual_fields
 from vitworkshop.studies.registry import STUDIES, folders
 from vitworkshop.studies.study import Claim
 
-__all__ = ["Outcome", "base_changes", "board", "outcome_of", "report", "show", "tell", "verdicts"]
 VERDICTS = ("claim", "what we got", "seeds", "verdict")
 
 
@@ -79,10 +78,7 @@ def board(out: str | Path | None = None) -> list[str]:
     """
     if out is not None and not Path(out).is_dir():
         raise ValueError(f"there is no folder {out}; take that of a study run --all")
-    lines = [
-        "| claim | source | what we got | verdict | seeds | study | data |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = ["| claim | source | what we got | verdict | seeds | study | data |", "|---" * 7 + "|"]
     older = False
     for name, folder in folders(None, out).items():
         folder = RESULTS if out is None else folder

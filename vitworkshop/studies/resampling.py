@@ -10,12 +10,9 @@ from jaxtyping import Bool, Float, Int64, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.data.dataset import resize_images
 from vitlib.model.resample import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import evaluate
-
-__all__ = ["METHODS", "read_at", "resize_images", "sample_patches", "with_table"]
 
 Grid = tuple[int, int]
 

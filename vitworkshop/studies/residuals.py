@@ -1,6 +1,6 @@
-"""Can twelve blocks learn without residual connections, given a lower rate or more steps?
+"""Can twelve blocks learn without residual connections, given a lower rate or more steps? Chapter 06.
 
-Section 3.1 of the paper and He et al. 2016 (chapter 06). 12 runs took 17 minutes on one thread.
+Section 3.1 of the paper and He et al. 2016. 12 runs took 17 minutes on one thread.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from vitlib.data.dataset import normalize
 from vitlib.model.encoder import Block
 from vitworkshop.studies.norm_order import IMAGES, SHAPE, learn_by_heart, make_model
-from vitworkshop.studies.study import Claim, Job, Study, row_of
+from vitworkshop.studies.study import Claim, Job, Study, make_row
 
 LENGTHS = (100, 300, 1000)  # steps
 _RATES = (0.002, 0.0003)
@@ -38,7 +38,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
         model.blocks = nn.ModuleList(bare)
     losses = learn_by_heart(model, images, labels, own["lr"], steps=LENGTHS[-1])
     final = {f"train_loss_{steps}": round(sum(losses[steps - 20 : steps]) / 20, 4) for steps in LENGTHS}
-    return [row_of(variant, own, seed, final, time.monotonic() - began, images.device)]
+    return [make_row(variant, own, seed, final, time.monotonic() - began, images.device)]
 
 
 def _name(residuals: bool, lr: float) -> str:

@@ -1,6 +1,6 @@
-"""What does a trained model keep at another image size, and how must its positions be carried over?
+"""What does a trained model keep at another image size, and how must its positions be carried over? Section 3.2.
 
-The paper's Section 3.2 (chapter 04). Nothing is trained. The test images are read again here, at sizes nobody trained
+The paper's fine-tuning (chapter 04). Nothing is trained. The test images are read again here, at sizes nobody trained
 for; nothing is chosen by it. 350 runs took 104 minutes on one thread.
 """
 
@@ -12,14 +12,12 @@ import time
 from torch import Tensor
 
 from vitlib.data.cifar10 import find_cifar10
-from vitlib.data.dataset import Dataset, load_dataset
+from vitlib.data.dataset import Dataset, load_dataset, resize_images
 from vitlib.device import describe_hardware, pick_device
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
-from vitworkshop.studies.resampling import METHODS, Grid, read_at, resize_images, sample_patches
+from vitworkshop.studies.resampling import METHODS, Grid, read_at, sample_patches
 from vitworkshop.studies.study import Claim, Job, Study
-
-__all__ = ["METHODS", "MORE_SIZES", "SIZES", "STUDY", "read_model", "resize_images", "sample_patches"]
 
 # (rows, columns) in pixels, by every method
 SIZES = ((24, 24), (40, 40), (48, 48), (24, 40), (40, 32), (48, 32))

@@ -33,8 +33,6 @@ from vitworkshop.studies.registry import STUDIES, find, folders
 from vitworkshop.studies.report import show
 from vitworkshop.studies.study import Job, Study
 
-__all__ = ["Plan", "lock", "make_plans", "read_rows", "run_studies", "run_study"]
-
 ROWS = "rows.json"  # in the folder of each finished trial
 DELETE = "delete it, and the same command goes on"
 WAIT = 1.0  # seconds between two looks at trials that another runner has in hand
@@ -222,9 +220,9 @@ def make_plans(
         check_between("seeds", seed, 0, 2**32 - 1)
     where, changes, load, plans = pick_device(device), changes or {}, cache(load), []
 
-    @cache  # once for all studies that share them
+    @cache
     def divide(kind: str, first: int | None, holdout: bool) -> tuple[Dataset, Dataset | None, int]:
-        """The images to train on, those held out, and a checksum."""
+        """The images to train on, those held out, and a checksum: once for all studies that share them."""
         data = whole = load(kind)
         if first:
             data = replace(data, images=data.images[:first], labels=data.labels[:first])

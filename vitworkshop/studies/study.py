@@ -22,21 +22,6 @@ from vitlib.model.build import build_model
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.run import train_model
 
-__all__ = [
-    "FULL",
-    "QUICK",
-    "Claim",
-    "Job",
-    "Study",
-    "at_rates",
-    "changes_of",
-    "draw_images",
-    "initial_model",
-    "row_of",
-    "rows_of",
-    "train_variant",
-]
-
 SEEDS = 3  # with fewer, a verdict is open
 # 96 wide, 4 deep, AdamW: the preset "laptop" of the first studies; one precision, so that machines compare
 QUICK = Recipe(
@@ -141,17 +126,15 @@ class Job:
 
     def folder(self, variant: str, seed: int) -> Path:
         """Where one run keeps what it has: the variant's name without spaces, commas and colons."""
-        return self.out / f"{variant}-s{seed}".translate({ord(" "): "-", ord(","): None, ord(":"): None})
+        return self.out / f"{variant}-s{seed}".replace(" ", "-").replace(",", "").replace(":", "")
 
     def train(
         self, name: str, one: Recipe, data: Dataset, val: Dataset | None, start: nn.Module | None = None
     ) -> dict:
         """The log of a training, or a part of it, that keeps what it has under this name; see `train_model`."""
         one, out = replace(one, name=f"{name}-s{one.seed}"), self.folder(name, one.seed)
-        left, progress = self.left, self.progress
-        return train_model(
-            one, data, val, out=out, device=self.device, budget_minutes=left, progress=progress, start=start
-        )
+        how: dict[str, Any] = {"device": self.device, "budget_minutes": self.left, "progress": self.progress}
+        return train_model(one, data, val, out=out, start=start, **how)
 
 
 def train_variant(
@@ -217,7 +200,9 @@ def rows_of(log: dict, variant: str, changes: dict, seed: int) -> list[dict] | N
     return [row | {"epochs": log["epochs"], "final": {**final, "first_val_accuracy": first["val_accuracy"]}}]
 
 
-def row_of(variant: str, changes: dict, seed: int, final: dict, seconds: float, device: torch.device) -> dict:
+def make_row(
+    variant: str, changes: dict, seed: int, final: dict, seconds: float, device: torch.device
+) -> dict:
     """The row of a run that `train_model` did not do, in float32."""
     row = {"variant": variant, "changes": changes, "seed": seed, "seconds": round(seconds, 2), "final": final}
     return row | {"hardware": describe_hardware(device), "precision": "fp32"}
@@ -230,9 +215,7 @@ class Study:
     question: str
     variants: dict[str, dict]  # what each changes in the base; "model.FIELD" changes the model
     claims: tuple[Claim, ...] = ()
-    base: Recipe | None = (
-        QUICK  # the recipe they share, at the scale of a laptop; None where none is followed
-    )
+    base: Recipe | None = QUICK  # what they share, at the scale of a laptop; None where no recipe is followed
     full: dict = field(default_factory=lambda: dict(FULL))  # what the scale "full" (a GPU) changes in it
     seeds: tuple[int, ...] = (0, 1, 2)
     source: str = ""  # where the paper asks this
@@ -241,6 +224,5 @@ class Study:
     holdout: bool = True  # whether images are held out and judged
     metric: str = "val_accuracy"  # the key of a run's "final" that the summary is made of
     measure: str = "accuracy on held-out training images; the test set is not read"
-    run: Callable[[Study, str, int, Job], list[dict] | None] = (
-        train_variant  # a variant's rows; None: no time left
-    )
+    # gives a variant's rows with a seed; None if the time was over before its end
+    run: Callable[[Study, str, int, Job], list[dict] | None] = train_variant

@@ -1,11 +1,12 @@
-"""Does what was learned on six classes help with four others, and what do the new head and the resolution change?
+"""Does what was learned on some classes help with others? The paper's Sections 3.2 and 4.1 (chapter 16).
 
-The paper's Sections 3.2 and 4.1 (chapter 16). The first six classes of CIFAR-10 are one source, Drawn-10 a far one,
-with as many pictures seen; the task is the other four classes, with 2,000 pictures of the training set, drawn anew for
-each seed. One pre-training a seed and source is shared by all that begins with it. What begins at random has its own
-optimiser and as many learning rates, the same augmentation, and as many pictures seen; once also as many as
-pre-training and fine-tuning together. Pictures of 48 pixels are those of 32, resampled: they show no more. Small here:
-patch 8, and one way to divide the classes. 90 runs took 410 minutes on one thread.
+Does what was learned on six classes help with four others, and what do the new head and the resolution change? The
+first six classes of CIFAR-10 are one source, Drawn-10 a far one, with as many pictures seen; the task is the other four
+classes, with 2,000 pictures of the training set, drawn anew for each seed. One pre-training a seed and source is shared
+by all that begins with it. What begins at random has its own optimiser and as many learning rates, the same
+augmentation, and as many pictures seen; once also as many as pre-training and fine-tuning together. Pictures of 48
+pixels are those of 32, resampled: they show no more. Small here: patch 8, and one way to divide the classes. 90 runs
+took 410 minutes on one thread.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ from vitlib.data.dataset import Dataset, load_dataset, split_validation
 from vitlib.device import derive_seed, pick_device
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
-from vitworkshop.studies.study import FULL, QUICK, Claim, Job, Study, at_rates, initial_model, row_of, rows_of
+from vitworkshop.studies.study import (
+    FULL,
+    QUICK,
+    Claim,
+    Job,
+    Study,
+    at_rates,
+    initial_model,
+    make_row,
+    rows_of,
+)
 
 KNOWN = 6  # classes of the source; the others are the task
 SOURCE = 9_000  # pictures of either source
@@ -92,7 +103,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
         seconds = (time.monotonic() - began) / len(found)
         for what, accuracy in found.items():
             final = {"accuracy": accuracy}
-            rows.append(row_of(f"{name}: {what}", {}, seed, final, seconds, torch.device("cpu")))
+            rows.append(make_row(f"{name}: {what}", {}, seed, final, seconds, torch.device("cpu")))
 
     if variant != "scratch":
         if variant == "Drawn-10":
