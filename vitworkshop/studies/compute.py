@@ -46,7 +46,7 @@ class AtEqualCompute(Claim):
 
     def judge(self, runs: list[dict]) -> dict:
         """The verdict with its numbers, "training_macs" (where it was read) and "frontiers", the sides' variants."""
-        sides = [Frontier(runs, names, self.metric) for names in (self.first, self.second)]
+        sides = [Frontier(runs, tuple(names), self.metric) for names in (self.first, self.second)]
         if not all(side.names for side in sides):
             return {"verdict": "open", "metric": self.metric}
         low, high = max(side.compute[0] for side in sides), min(side.most for side in sides)

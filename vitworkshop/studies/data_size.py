@@ -52,8 +52,8 @@ def _rates(size: int) -> tuple[float, ...]:
 def _ahead(first: str, second: str, size: int, source: str, metric: str = "val_accuracy") -> Claim:
     how = "in few-shot accuracy, " if metric.startswith("few") else ""
     says = f"{how}with {size:,} images the {first} is ahead of the {second}"
-    sides = (at_rates(_name(side, size), _rates(size)) for side in (first, second))
-    return Claim(says, source, *sides, metric=metric)
+    one, other = (at_rates(_name(side, size), _rates(size)) for side in (first, second))
+    return Claim(says, source, one, other, metric=metric)
 
 
 STUDY = Study(

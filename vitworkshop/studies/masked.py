@@ -24,11 +24,11 @@ RATES = (0.0005, 0.002)  # of fine-tuning and from scratch; a run is read at the
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     """Pre-train, if the variant does, and fine-tune at each rate: the row of the better one."""
-    own, base = study.variants[variant], recipe(study.base or QUICK, **{**job.changes, "seed": seed})
+    own, base = study.variants[variant], recipe(study.base or QUICK, **job.changes)
     others, labelled = job.data.hold_out(len(job.data) // PARTS)
     start, model, before, above, seconds = None, base.model, [], 0.0, 0.0
     if task := own.get("before"):
-        one = recipe(base, epochs=max(1, base.epochs // 2), **task)
+        one = recipe(base, seed=seed, epochs=max(1, base.epochs // 2), **task)
         log = job.train(f"{variant}, before", one, others, job.val)
         if not log["finished"]:
             return None
@@ -40,7 +40,7 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
             above = score - max(last["val_constant"], last["val_neighbours"])
     rows: list[dict] = []
     for rate in own["lr"]:
-        one = recipe(base, model=model, lr=rate, epochs=base.epochs * own["times"])
+        one = recipe(base, seed=seed, model=model, lr=rate, epochs=base.epochs * own["times"])
         log = job.train(f"{variant}, lr={rate:g}", one, labelled, job.val, start)
         if not log["finished"]:
             return None

@@ -33,8 +33,8 @@ _VARIANTS = {
 
 
 def _ahead(first: str, second: str, says: str) -> Claim:
-    sides = (tuple(name for name in _VARIANTS if name.startswith(side)) for side in (first, second))
-    return Claim(says, "ours", *sides)
+    one, other = (tuple(name for name in _VARIANTS if name.startswith(side)) for side in (first, second))
+    return Claim(says, "ours", one, other)
 
 
 STUDY = Study(

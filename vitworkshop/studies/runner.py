@@ -393,5 +393,6 @@ def _bar(plans: list[Plan], progress: bool) -> Iterator[tqdm]:
     name = plans[0].name if len(plans) == 1 else f"{len(plans)} studies"
     with tqdm(total=total, initial=done, desc=name, unit="run", disable=hidden) as bar:
         above = not bar.disable and sys.stdout.isatty()
-        with contextlib.redirect_stdout(DummyTqdmFile(sys.stderr)) if above else contextlib.nullcontext():
+        lines: Any = DummyTqdmFile(sys.stderr) if above else sys.stdout
+        with contextlib.redirect_stdout(lines):
             yield bar

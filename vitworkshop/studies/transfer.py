@@ -80,7 +80,7 @@ def probe(x: Tensor, y: Tensor, val_x: Tensor, val_y: Tensor, seed: int) -> dict
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     """One source with one seed: its pre-training, what begins with it, its features; None if the time was over."""
     rows, held_out, device = [], job.val or job.data, pick_device(job.device)
-    base = recipe(study.base or QUICK, **{**job.changes, "seed": seed})
+    base = replace(recipe(study.base or QUICK, **job.changes), seed=seed)
     task, val = of_classes(job.data, KNOWN), of_classes(held_out, KNOWN)
     images, labels = split_validation(task.images, task.labels, min(PICTURES, len(task) - 1), seed)[1]
     few = replace(task, images=images, labels=labels)
@@ -141,8 +141,8 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
 
 def _claim(says: str, first: str, second: str, source: str = "ours", kind: str = "ahead") -> Claim:
     """Of two ways to begin, each "source: way" and read at its learning rates."""
-    sides = (tuple(_names(*side.split(": "))) for side in (first, second))
-    return Claim(says, source, *sides, kind=kind, metric="accuracy")
+    one, other = (tuple(_names(*side.split(": "))) for side in (first, second))
+    return Claim(says, source, one, other, kind=kind, metric="accuracy")
 
 
 def _probe_claim(what: str, source: str) -> Claim:
