@@ -137,12 +137,11 @@ def test_an_older_file_of_results_is_known_by_label_and_size(tmp_path):
 
 def test_the_file_holds_all_runs_of_the_folder(tmp_path):
     """Also with seeds that this runner was not asked for; each in its place."""
-    first = make(tmp_path, seeds=(2,))
-    keep(first, ("a", 2))
-    plan = make(tmp_path, seeds=(0,))
-    keep(plan, ("b", 0), ("a", 0))
+    keep(make(tmp_path, seeds=(0,)), ("a", 0))
+    plan = make(tmp_path, seeds=(2,))
+    keep(plan, ("b", 2), ("a", 2))
     result = plan.write()
-    assert [(run["variant"], run["seed"]) for run in result["runs"]] == [("a", 0), ("b", 0), ("a", 2)]
+    assert [(run["variant"], run["seed"]) for run in result["runs"]] == [("a", 2), ("b", 2), ("a", 0)]
     assert result["finished"] and result["summary"]["a"]["n"] == 2
     assert read_json(plan.path, "") == result
     assert not make(tmp_path, seeds=(0, 2)).write()["finished"]

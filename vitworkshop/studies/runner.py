@@ -89,15 +89,15 @@ class Plan:
         theirs, ours = ({key: what.get(key) for key in keys} for what in (result, as_json(self.header)))
         return "; ".join(differences(theirs, ours, self.defaults))
 
-    def run(self, trial: Trial, deadline: float | None) -> list[dict] | None:
+    def run(self, trial: Trial) -> list[dict] | None:
         """The rows of a trial, kept before anybody hears of them; None if the time was over before its end."""
-        if deadline is not None and deadline <= time.time():
+        if self.job.left is not None and self.job.left <= 0:
             return None
         path, identity = self.job.folder(*trial) / ROWS, self.identity(trial[0])
         with lock(path.parent):
             if path.is_file():  # another runner has finished it meanwhile
                 return read_rows(path, identity, self.defaults)
-            rows = self.study.run(self.study, *trial, replace(self.job, deadline=deadline))
+            rows = self.study.run(self.study, *trial, self.job)
             if rows is not None:
                 write_json(path, {"about": identity, "rows": rows})
             return rows
@@ -135,8 +135,8 @@ class Plan:
                     if not here.exists():
                         write_json(here, {"about": identity, "rows": rows})
         self.collect()
-        found = len(theirs.keys() & self.done)
-        return f"{self.name}: {found} of {len(theirs)} runs in {path} count as finished"
+        count = f"{len(theirs.keys() & self.done)} of {len(theirs)} runs"
+        return f"{self.name}: {count} in {path} count as finished"
 
     def write(self) -> dict:
         """Write what is known so far, by all runners in this folder."""
@@ -303,7 +303,7 @@ def run_studies(
     plans = make_plans(places, load, **how)
     deadline = None if budget_minutes is None else time.time() + 60 * budget_minutes
     for plan in plans:
-        plan.job.progress = progress and jobs == 1
+        plan.job.deadline, plan.job.progress = deadline, progress and jobs == 1
         if start_from is not None:
             said = plan.import_results(start_from)
             if progress:
@@ -312,7 +312,7 @@ def run_studies(
     todo = [(plan, trial) for plan in plans for trial in plan.trials if trial not in plan.done]
     todo.sort(key=lambda task: task[0].seeds.index(task[1][1]))  # else in their order
     with _bar(plans, progress) as bar:
-        for plan, (variant, seed), rows in _run_all(todo, jobs, deadline, progress):
+        for plan, (variant, seed), rows in _run_all(todo, jobs, progress):
             plan.done[variant, seed] = rows
             if progress and rows:
                 score = show(rows[-1]["final"][plan.study.metric], plan.study.metric)
@@ -331,7 +331,7 @@ def run_study(
 
 
 def _run_all(
-    todo: list[tuple[Plan, Trial]], jobs: int, deadline: float | None, progress: bool
+    todo: list[tuple[Plan, Trial]], jobs: int, progress: bool
 ) -> Iterator[tuple[Plan, Trial, list[dict]]]:
     """Each trial that ends in time, with its rows, as it ends; what another runner has in hand is waited for."""
     pool, failed, waiting = None, [], 0
@@ -341,7 +341,7 @@ def _run_all(
     try:
         while todo:
             held = []  # by other runners
-            outcomes = [(task, partial(replace(task[0], done={}).run, task[1], deadline)) for task in todo]
+            outcomes = [(task, partial(replace(task[0], done={}).run, task[1])) for task in todo]
             if pool:
                 futures = {pool.submit(run): task for task, run in outcomes}
                 outcomes = ((futures[future], future.result) for future in as_completed(futures))
