@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from vitlib.data.dataset import normalize
 from vitlib.device import pick_device
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.study import QUICK, Job, Study, draw_images, make_row, train_variant
+from vitworkshop.studies.study import QUICK, Job, Look, Study, draw_images, make_row, train_variant
 
 # 96 wide, 4 deep, patches of 8 pixels
 BASE = recipe(QUICK, **{"model.patch_size": 8})
@@ -34,9 +33,7 @@ _FINER = {
 }
 
 
-def run_family(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None = None
-) -> list[dict] | None:
+def run_family(study: Study, variant: str, seed: int, job: Job, look: Look = None) -> list[dict] | None:
     """Run a variant whose name begins with one of `FAMILIES`, or with "pixels"; see `train_variant`."""
     family, own = variant.partition(",")[0], study.variants[variant]
     if family == "pixels":
@@ -45,9 +42,7 @@ def run_family(
     return train_variant(replace(study, variants={variant: own | finer}), variant, seed, job, look)
 
 
-def _fit_pixels(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None
-) -> list[dict]:
+def _fit_pixels(study: Study, variant: str, seed: int, job: Job, look: Look) -> list[dict]:
     own, began, device = study.variants[variant], time.monotonic(), pick_device(job.device)
     data, n = draw_images(job.data, own.get("n_train"), seed), own.get("n_train")
     model = Pixels(data.images[:n], data.labels[:n], BASE.model.num_classes).to(device)

@@ -22,6 +22,7 @@ from vitlib.model.build import build_model
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.run import train_model
 
+Look = Callable[[Any], dict] | None  # sees a trained model, and says what joins its row's "final"
 SEEDS = 3  # with fewer, a verdict is open
 # 96 wide, 4 deep, AdamW: the preset "laptop" of the first studies; one precision, so that machines compare
 QUICK = Recipe(
@@ -137,13 +138,10 @@ class Job:
         return train_model(one, data, val, out=out, start=start, **how)
 
 
-def train_variant(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None = None
-) -> list[dict] | None:
+def train_variant(study: Study, variant: str, seed: int, job: Job, look: Look = None) -> list[dict] | None:
     """Train one variant with one seed, or go on with it; None if the time was over before its end.
 
-    A variant with "n_train" sees that many images; see `draw_images`. What `look` sees in the trained model joins the
-    row's "final".
+    A variant with "n_train" sees that many images; see `draw_images`.
     """
     own = changes_of(study, variant, job)
     changes: dict[str, Any] = {**job.changes, **own, "seed": seed}
