@@ -64,9 +64,7 @@ class Claim:
     source: str  # table, figure or section of the paper, or "ours"
     first: str | tuple[str, ...]  # the side that should be ahead
     second: str | tuple[str, ...]
-    margin: float = (
-        0.01  # the smallest difference that would matter, in units of the metric: a point of accuracy
-    )
+    margin: float = 0.01  # the smallest difference that would matter, in units of the metric
     kind: str = "ahead"
     metric: str = "val_accuracy"
 
