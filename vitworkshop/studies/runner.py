@@ -183,7 +183,7 @@ def read_rows(path: Path, identity: dict, defaults: dict) -> list[dict]:
     return found["rows"]
 
 
-def lock(folder: Path, timeout: float = 0) -> contextlib.AbstractContextManager:
+def lock(folder: Path, timeout: int = 0) -> contextlib.AbstractContextManager:
     """Hold a folder until the block ends, or the process does, however it ends; Timeout if another one holds it."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
