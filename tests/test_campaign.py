@@ -31,7 +31,7 @@ from test_data import BATCH, FILES, FOLDER, pack, records
 import vitlib as vl
 from vitlib.data import cifar10
 from vitlib.evidence import write_json
-from vitworkshop.studies.kept import read_rows
+from vitworkshop.studies.runner import read_rows
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
 

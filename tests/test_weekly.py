@@ -78,9 +78,9 @@ def test_a_committed_run_once_more(name, tmp_path, monkeypatch):
     again = run_study(
         name,
         data,
+        tmp_path,
         scale=result["scale"],
         seeds=(run["seed"],),
-        out=tmp_path,
         n_val=result["n_val"] or 5000,
         device="cpu",
         progress=False,

@@ -59,12 +59,12 @@ def measure(
         return rows
 
     speeds: dict[str, list[float]] = {"study": [], "loop": []}
-    more = {"n_val": N_VAL, "seeds": (0,), "device": device, "progress": False, **changes}
+    more = {"n_val": N_VAL, "seeds": (0,), "device": device, "progress": False, "changes": changes}
     with tempfile.TemporaryDirectory() as folder, patch.dict(STUDIES, {STUDY: replace(study, run=timed)}):
         for i in tqdm(range(rounds + 1), desc="rounds", disable=not progress):
             spent.clear()
             began = clock()
-            run_study(STUDY, data, out=Path(folder) / str(i), **more)
+            run_study(STUDY, data, Path(folder) / str(i), **more)
             seen = n * changes["epochs"] * len(study.variants)
             for name, seconds in (("study", clock() - began), ("loop", sum(spent))):
                 speeds[name].append(seen / seconds)

@@ -16,7 +16,7 @@ from book._ext.computed import NARROW, Computed, table, time_taken
 from tools.site.readme import RESULTS, hardware
 from vitlib.evidence import load_results
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.report import Judged, judged, since
+from vitworkshop.studies.report import Outcome, base_changes, outcome_of
 from vitworkshop.studies.study import Claim
 
 VERDICTS = ("agrees", "differs", "open", "not run yet")
@@ -32,12 +32,12 @@ def is_papers(source: str) -> bool:
     return source.startswith(("Figure", "Table", "Section", "Appendix"))
 
 
-def all_claims() -> Iterator[tuple[str, Claim, Judged]]:
+def all_claims() -> Iterator[tuple[str, Claim, Outcome]]:
     """Each claim of each study, with the study's name and what its runs say."""
     for name, study in STUDIES.items():
         result = result_of(name)
         for claim in study.claims:
-            yield name, claim, judged(claim, result)
+            yield name, claim, outcome_of(claim, result)
 
 
 def tally() -> list[str]:
@@ -53,7 +53,7 @@ def tally() -> list[str]:
 def undecided() -> list[str]:
     """The claims of the paper that were run and are open, with the seeds that would decide if the spread stays."""
     rows = [
-        [f"{sentence(claim)}, `{name}`", measured(found), found.more]
+        [f"{sentence(claim)}, `{name}`", measured(found), found.seeds_needed]
         for name, claim, found in all_claims()
         if is_papers(claim.source) and found.verdict == "open"
     ]
@@ -72,7 +72,7 @@ def claims_of(name: str) -> list[str]:
     if result is None:
         said = [f"- {sentence(claim)}" for claim in study.claims]
     else:
-        found = [(claim, judged(claim, result)) for claim in study.claims]
+        found = [(claim, outcome_of(claim, result)) for claim in study.claims]
         rows = [[sentence(claim), measured(one), f"**{one.verdict}**"] for claim, one in found]
         said = table(["claim", "what we got", "verdict"], rows) if rows else []
     return [study.question, "", *said, "", about(name, result)]
@@ -83,10 +83,10 @@ def sentence(claim: Claim) -> str:
     return f"{claim.says[0].upper()}{claim.says[1:]}. *{claim.source}*".replace("|", "&#124;")
 
 
-def measured(found: Judged) -> str:
+def measured(found: Outcome) -> str:
     """What we got, with numbers, signs and units unbroken, and from how many seeds if from more than one."""
     seeds = f", {found.seeds} seeds" if int(found.seeds) > 1 else ""
-    return f"{found.got}{seeds}".replace(" ± ", f"{NARROW}±{NARROW}").replace(" points", f"{NARROW}points")
+    return f"{found.measured}{seeds}".replace(" ± ", f"{NARROW}±{NARROW}").replace(" points", f"{NARROW}points")
 
 
 def about(name: str, result: dict | None) -> str:
@@ -99,7 +99,7 @@ def about(name: str, result: dict | None) -> str:
         f"*{result['dataset']}, {result['scale']} scale, {runs} run{'s' * (runs != 1)} in "
         f"{time_taken(result)} on {hardware(result['hardware'])}, {result['precision']}.*",
         "" if result.get("finished", True) else f"*{unfinished(name, result)}*",
-        f"*Run before the study became what it is now ({older}).*" if (older := since(result)) else "",
+        f"*Run before the study became what it is now ({older}).*" if (older := base_changes(result)) else "",
         f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`. Again: {again}",
     ]
     return " ".join(part for part in said if part)

@@ -1,4 +1,4 @@
-"""One study as it is to be run: which kept runs are its own, what it takes from elsewhere, what it writes."""
+"""One study as it is to be run: which finished trials are its own, what it imports from elsewhere, what it writes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 from toys import DATA, row, toy
 
 from vitlib.evidence import read_json, write_json
-from vitworkshop.studies import plan as plans
-from vitworkshop.studies.plan import Plan
+from vitworkshop.studies import runner
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.runner import make_plans
+from vitworkshop.studies.runner import Plan, make_plans
 from vitworkshop.studies.study import QUICK
 
 
@@ -24,46 +23,32 @@ def make(folder, study=None, name="stems", **more) -> Plan:
         return make_plans({name: folder}, lambda _: DATA, **{"seeds": (0, 1), **more})[0]
 
 
-def keep(plan: Plan, *places: tuple[str, int]) -> None:
-    """Finish these runs."""
-    for place in places:
-        rows = [
-            row(*place) | {"changes": plan.study.variants[place[0]], "hardware": "A", "precision": "fp32"}
-        ]
-        write_json(plan.job.folder(*place) / "rows.json", {"about": plan.about(place[0]), "rows": rows})
+def keep(plan: Plan, *trials: tuple[str, int]) -> None:
+    """Finish these trials."""
+    for variant, seed in trials:
+        own = {"changes": plan.study.variants[variant], "hardware": "A", "precision": "fp32"}
+        about = {"about": plan.identity(variant), "rows": [row(variant, seed) | own]}
+        write_json(plan.job.folder(variant, seed) / "rows.json", about)
 
 
 RECIPED = toy(base=QUICK, variants={"a": {}, "b": {"flip": False, "model.act": "relu"}})
 
 
-# -------------------------------------------------------------------------------------------------- the same run
-
-
 def test_what_is_finished_counts(tmp_path):
     plan = make(tmp_path, RECIPED)
-    assert plan.places == [("a", 0), ("b", 0), ("a", 1), ("b", 1)] and plan.finished == 0
+    assert plan.trials == [("a", 0), ("b", 0), ("a", 1), ("b", 1)] and plan.finished == 0
     keep(plan, ("a", 0), ("b", 1))
     again = make(tmp_path, RECIPED)
     assert again.done.keys() == {("a", 0), ("b", 1)} and again.finished == 2
 
 
-def forget(path, *ways: str) -> None:
-    """Make a kept file one from before some fields existed."""
-    kept = read_json(path, "")
-    for way in ways:
-        *keys, last = way.split("/")
-        inner = kept["about"]
-        for key in keys:
-            inner = inner[key]
-        del inner[last]
-    path.write_text(json.dumps(kept))
-
-
 def test_a_run_from_before_a_field_existed_counts_if_the_field_has_its_default(tmp_path):
     keep(make(tmp_path, RECIPED), ("a", 0))
-    forget(
-        tmp_path / "a-s0" / "rows.json", "study", "base/erasing", "base/model/mask_token", "base/model/act"
-    )
+    path = tmp_path / "a-s0" / "rows.json"
+    old = read_json(path, "")
+    base = old["about"]["base"]
+    del old["about"]["study"], base["erasing"], base["model"]["mask_token"], base["model"]["act"]
+    path.write_text(json.dumps(old))
     assert make(tmp_path, RECIPED).finished == 1
     with pytest.raises(ValueError, match=r"base.erasing was 0.0, now 0.5"):
         make(tmp_path, RECIPED, changes={"erasing": 0.5})
@@ -99,10 +84,23 @@ def test_kept_runs_of_another_kind_are_refused_and_stay(tmp_path, change, messag
 
 
 @pytest.mark.errors
-def test_a_run_of_another_study_is_refused(tmp_path):
-    keep(make(tmp_path, name="pooling"), ("a", 0))
-    with pytest.raises(ValueError, match="study was 'pooling', now 'stems'"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"about": {', "is damaged .*delete it, and the same command goes on"),
+        ("[]", "not a mapping"),
+        ('{"rows": []}', "no file of a finished run"),
+        ('{"about": {}}', "no file of a finished run"),
+        ('{"about": {"study": "pooling"}, "rows": []}', "study was 'pooling', now 'stems'"),
+    ],
+)
+def test_damaged_and_foreign_files_are_refused(tmp_path, text, message):
+    path = tmp_path / "a-s0" / "rows.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
         make(tmp_path)
+    assert path.read_text() == text
 
 
 def test_a_copy_of_a_run_beside_it_is_no_run(tmp_path):
@@ -113,27 +111,17 @@ def test_a_copy_of_a_run_beside_it_is_no_run(tmp_path):
 
 
 @pytest.mark.errors
-def test_the_folder_of_another_study_is_refused(tmp_path):
-    make(tmp_path, name="pooling").write()
-    with pytest.raises(ValueError, match="holds the study 'pooling'; give 'stems' a folder of its own"):
-        make(tmp_path)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    ("text", "message"), [("{", "stems.json is damaged"), ("3", "stems.json is damaged .*not a mapping")]
-)
-def test_a_damaged_file_of_results_is_refused(tmp_path, text, message):
-    (tmp_path / "stems.json").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        make(tmp_path)
-
-
-@pytest.mark.errors
-def test_a_file_of_results_that_was_made_otherwise_is_refused(tmp_path):
-    make(tmp_path, RECIPED).write()
+def test_a_file_of_results_that_is_damaged_or_was_made_otherwise_is_refused(tmp_path):
+    plan = make(tmp_path, RECIPED)
+    plan.write()
     with pytest.raises(ValueError, match=r"stems.json was made otherwise \(base.lr was 0.002, now 0.1"):
         make(tmp_path, RECIPED, changes={"lr": 0.1})
+    plan.path.write_text(plan.path.read_text()[:100])
+    for again in (lambda: make(tmp_path, RECIPED), lambda: plan.import_results(tmp_path)):
+        with pytest.raises(
+            ValueError, match="stems.json is damaged .*; delete it, and the same command goes on"
+        ):
+            again()
 
 
 def test_an_older_file_of_results_is_known_by_label_and_size(tmp_path):
@@ -141,104 +129,85 @@ def test_an_older_file_of_results_is_known_by_label_and_size(tmp_path):
     plan.write()
     old = read_json(plan.path, "")
     del old["data_checksum"], old["base"]["model"]["mask_token"]
-    assert plan.otherwise(old) == ""
-    assert plan.otherwise(old | {"dataset": "CIFAR-10"}) == "dataset was 'CIFAR-10', now 'toys'"
-    assert plan.otherwise(old | {"n_train": 5}) == "n_train was 5, now 20"
-    assert plan.otherwise(old | {"data_checksum": 1}).startswith("data_checksum was 1, now ")
-
-
-# ------------------------------------------------------------------------------------------------ what is written
+    assert plan.mismatch(old) == ""
+    assert plan.mismatch(old | {"dataset": "CIFAR-10"}) == "dataset was 'CIFAR-10', now 'toys'"
+    assert plan.mismatch(old | {"n_train": 5}) == "n_train was 5, now 20"
+    assert plan.mismatch(old | {"data_checksum": 1}).startswith("data_checksum was 1, now ")
 
 
 def test_the_file_holds_all_runs_of_the_folder(tmp_path):
     """Also with seeds that this runner was not asked for; each in its place."""
-    first = make(tmp_path, seeds=(2,))
-    keep(first, ("a", 2))
-    plan = make(tmp_path, seeds=(0,))
-    keep(plan, ("b", 0), ("a", 0))
+    keep(make(tmp_path, seeds=(0,)), ("a", 0))
+    plan = make(tmp_path, seeds=(2,))
+    keep(plan, ("b", 2), ("a", 2))
     result = plan.write()
-    assert [(run["variant"], run["seed"]) for run in result["runs"]] == [("a", 0), ("b", 0), ("a", 2)]
+    assert [(run["variant"], run["seed"]) for run in result["runs"]] == [("a", 2), ("b", 2), ("a", 0)]
     assert result["finished"] and result["summary"]["a"]["n"] == 2
     assert read_json(plan.path, "") == result
     assert not make(tmp_path, seeds=(0, 2)).write()["finished"]
 
 
 def test_what_all_runs_share_stands_in_the_header(tmp_path):
+    """And rows of other names say whose they are."""
     plan = make(tmp_path)
     plan.done = {
-        ("a", 0): [row("a", 0) | {"hardware": "B; A"}],
+        ("a", 0): [row("a at 24 px", 0) | {"hardware": "B; A"}, row("a at 48 px", 0)],
         ("b", 0): [row("b", 0) | {"hardware": "A; C"}],
     }
     result = plan.result()
     assert result["hardware"] == "A; B; C" and "hardware" not in result["runs"][0]
     assert result["dataset"] == "toys" and result["data_checksum"] == plan.header["data_checksum"]
-
-
-def test_rows_of_other_names_say_whose_they_are(tmp_path):
-    plan = make(tmp_path)
-    plan.done = {("a", 0): [row("a at 24 px", 0), row("a at 48 px", 0)], ("b", 0): [row("b", 0)]}
-    assert [run.get("run") for run in plan.result()["runs"]] == ["a", "a", None]
+    assert [run.get("run") for run in result["runs"]] == ["a", "a", None]
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_variant_has_a_folder_of_its_own(name, tmp_path):
     job = make(tmp_path, name="stems").job
     folders = {
-        job.folder(variant, 0).relative_to(tmp_path).as_posix().lower() for variant in STUDIES[name].variants
+        str(job.folder(variant, 0).relative_to(tmp_path)).lower() for variant in STUDIES[name].variants
     }
     assert len(folders) == len(STUDIES[name].variants) and not any("/" in folder for folder in folders)
-
-
-# -------------------------------------------------------------------------------------- going on from other results
 
 
 @pytest.fixture
 def book(tmp_path, monkeypatch):
     """Committed results of four runs: two variants, seeds 0 and 1."""
     plan = make(tmp_path / "elsewhere", RECIPED)
-    keep(plan, *plan.places)
+    keep(plan, *plan.trials)
     plan.write()
     folder = tmp_path / "results"
     folder.mkdir()
     plan.path.rename(folder / "stems.json")
-    monkeypatch.setattr(plans, "RESULTS", folder)
+    monkeypatch.setattr(runner, "RESULTS", folder)
     return folder / "stems.json"
 
 
 def test_committed_runs_count_as_finished(tmp_path, book):
     committed = read_json(book, "")
     plan = make(tmp_path / "here", RECIPED, seeds=(0, 2))
-    said = plan.take("results")
+    said = plan.import_results("results")
     assert said == f"stems: 4 of 4 runs in {book} count as finished" and plan.finished == 2
     again = make(tmp_path / "here", RECIPED, seeds=(0, 2))  # they are kept here now, like all others
     result = again.write()
     assert result["runs"] == committed["runs"] and result["hardware"] == "A"
     assert result["summary"] == committed["summary"]
-    assert again.take(book.parent) == said  # nothing is done twice
-
-
-def test_older_committed_results_count_by_label_and_size(tmp_path, book):
-    old = read_json(book, "")
-    del old["data_checksum"], old["base"]["erasing"]
-    book.write_text(json.dumps(old))
-    plan = make(tmp_path / "here", RECIPED)
-    plan.take("results")
-    assert plan.finished == 4
+    assert again.import_results(book.parent) == said  # nothing is done twice
 
 
 def test_committed_runs_that_were_made_otherwise_do_not_count(tmp_path, book):
     other = make(tmp_path / "here", RECIPED, changes={"lr": 0.5})
-    said = other.take("results")
+    said = other.import_results("results")
     assert "nothing is taken" in said and "base.lr was 0.002, now 0.5" in said and not other.done
     assert not (tmp_path / "here").exists()
     changed = replace(RECIPED, variants={**RECIPED.variants, "b": {"flip": False}})
     plan = make(tmp_path / "there", changed)
-    assert "2 of 4 runs" in plan.take("results") and {place[0] for place in plan.done} == {"a"}
-    older = {key: value for key, value in read_json(book, "").items() if key != "variants"}
-    book.write_text(json.dumps(older))  # then each row says what it changed
+    assert "2 of 4 runs" in plan.import_results("results") and {variant for variant, _ in plan.done} == {"a"}
+    older = read_json(book, "")
+    del older["variants"], older["data_checksum"], older["base"]["erasing"]
+    book.write_text(json.dumps(older))  # each row says what it changed; label and size tell the data
     plan = make(tmp_path / "older", changed)
-    assert "2 of 4 runs" in plan.take("results") and {place[0] for place in plan.done} == {"a"}
-    assert "there is no" in make(tmp_path / "third", RECIPED, name="pooling").take("results")
+    assert "2 of 4 runs" in plan.import_results("results") and {variant for variant, _ in plan.done} == {"a"}
+    assert "there is no" in make(tmp_path / "third", RECIPED, name="pooling").import_results("results")
 
 
 def test_rows_of_other_names_are_taken_with_their_run(tmp_path, book):
@@ -251,18 +220,18 @@ def test_rows_of_other_names_are_taken_with_their_run(tmp_path, book):
     ]
     book.write_text(json.dumps(result | {"runs": own}))
     plan = make(tmp_path / "here", RECIPED)
-    plan.take("results")
+    plan.import_results("results")
     assert plan.finished == 4 and [len(rows) for rows in plan.done.values()] == [2] * 4
 
 
 @pytest.mark.errors
-def test_damaged_results_to_go_on_from_are_refused(tmp_path, book):
-    book.write_text(book.read_text()[:100])
-    with pytest.raises(ValueError, match="stems.json is damaged"):
-        make(tmp_path / "here", RECIPED).take("results")
-
-
-# ---------------------------------------------------------------------------------------------------- the header
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"layers": 3}, "unknown recipe field 'layers'"), ({"flip": False}, "study 'stems' varies flip itself")],
+)
+def test_what_a_caller_cannot_change_is_refused(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        make(tmp_path, RECIPED, changes=changes)
 
 
 def test_the_header_says_what_the_runs_share(tmp_path):

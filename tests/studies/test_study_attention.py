@@ -8,20 +8,11 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.data.dataset import Dataset
-from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.device import derive_seed
 from vitworkshop.studies import attention_reach
 from vitworkshop.studies.attention_reach import UNTRAINED, reach
-from vitworkshop.studies.runner import run_study
 
-TINY = {"batch_size": 8, "model.embed_dim": 12, "model.depth": 2, "device": "cpu"}
-
-
-@pytest.fixture(scope="module")
-def data() -> Dataset:
-    images, labels = load_drawn10("train", n=36)
-    return Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
+TINY = {"batch_size": 8, "model.embed_dim": 12, "model.depth": 2}
 
 
 def test_measures_beside_slow_ones(data, monkeypatch):
@@ -53,19 +44,16 @@ def test_measures_beside_slow_ones(data, monkeypatch):
     assert len(found) == 3 + 2 * 2 + 2 * 3
 
 
-def test_a_tiny_study(data, tmp_path):
-    tiny = {**TINY, "epochs": 1, "seeds": (0,)}
-    result = run_study("attention-reach", data, n_val=20, out=tmp_path, progress=False, **tiny)
-    runs = {run["variant"]: run for run in result["runs"]}
+def test_a_tiny_study(data, run):
+    result = run("attention-reach", epochs=1, **TINY)
+    runs = {row["variant"]: row for row in result["runs"]}
     assert result["finished"] and list(runs) == list(attention_reach.STUDY.variants)
-    lengths = {name: len(run.get("epochs", ())) for name, run in runs.items()}
-    assert all(
-        lengths[name] == (0 if name.endswith(UNTRAINED) else 1) for name in runs if "twice" not in name
-    )
-    assert lengths["patch 4, twice as long"] == 2
+    for name, row in runs.items():
+        epochs = 0 if name.endswith(UNTRAINED) else 2 if "twice" in name else 1
+        assert len(row.get("epochs", ())) == epochs
     torch.manual_seed(derive_seed(0, "init"))
-    cfg = vl.recipe(attention_reach.STUDY.base, **{k: v for k, v in TINY.items() if k != "device"}).model
-    held_out = data.hold_out(20)[1]
-    assert runs["patch 4, untrained"]["final"] == reach(vl.VisionTransformer(cfg).eval(), held_out)
-    assert runs["patch 4"]["final"]["distance_0_0"] != runs["patch 4, untrained"]["final"]["distance_0_0"]
+    start = vl.VisionTransformer(vl.recipe(attention_reach.STUDY.base, **TINY).model)
+    untrained = runs["patch 4, untrained"]["final"]
+    assert untrained == reach(start.eval(), data.hold_out(20)[1])
+    assert runs["patch 4"]["final"]["distance_0_0"] != untrained["distance_0_0"]
     assert runs["patch 8"]["final"].keys() >= runs["patch 8, untrained"]["final"].keys()

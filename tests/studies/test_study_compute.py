@@ -15,7 +15,7 @@ from vitlib.train.recipe import recipe
 from vitworkshop.studies import compute
 from vitworkshop.studies.compute import AtEqualCompute, Frontier
 from vitworkshop.studies.families import BASE
-from vitworkshop.studies.runner import STUDIES, run_study
+from vitworkshop.studies.registry import STUDIES
 
 
 def runs(points: dict[str, tuple[float, list[float]]]) -> list[dict]:
@@ -79,46 +79,26 @@ def test_seeds_are_paired_and_those_that_are_not_whole_are_left_out():
     assert claim(a, b).judge(runs(a)) == {"verdict": "open", "metric": "val_accuracy"}
 
 
-def test_lengths_and_models_are_as_many_as_the_issue_asks_for():
-    study = compute.STUDY
-    for family, least in (("ViT", 3), ("ResNet", 3), ("hybrid", 2)):
-        assert sum(name.startswith(family) for name in compute.MODELS) >= least
-    assert len(study.variants) == len(compute.MODELS) * len(compute.LENGTHS) and len(compute.LENGTHS) > 1
-    for one in study.claims:
-        ends = []
-        for side in (one.first, one.second):
-            macs = [
-                vl.count_macs(recipe(BASE, **study.variants[name]).model) * study.variants[name]["epochs"]
-                for name in side
-            ]
-            ends.append((min(macs), max(macs)))
-        assert max(low for low, _ in ends) < 0.1 * min(high for _, high in ends)  # a range to compare over
-
-
-def test_the_study_of_compute_runs(tmp_path, monkeypatch):
-    data = vl.load_dataset("drawn10", n=60)
+def test_the_study_of_compute_runs(run, tmp_path, monkeypatch):
     tiny = {
         "ViT 48 wide, patch 8": {"model.embed_dim": 12, "model.depth": 1},
         "ResNet 64 wide, stride 2": {"model": "resnet", "model.widths": [32, 32], "model.depths": [1, 1]},
     }
     variants = {
-        f"{name}, {epochs} epoch{'s' * (epochs > 1)}": changes | {"epochs": epochs}
+        f"{name}, {epochs}": changes | {"epochs": epochs}
         for epochs in (1, 3)
         for name, changes in tiny.items()
     }
-    one = AtEqualCompute(
-        "a", "b", *(tuple(n for n in variants if n.startswith(f)) for f in ("ViT", "Res")), 0.01
-    )
+    sides = (tuple(name for name in variants if name.startswith(family)) for family in ("ViT", "ResNet"))
     base = recipe(BASE, batch_size=16)
-    study = replace(compute.STUDY, variants=variants, base=base, claims=(one,))
+    study = replace(compute.STUDY, variants=variants, base=base, claims=(AtEqualCompute("a", "b", *sides),))
     monkeypatch.setitem(STUDIES, "compute", study)
-    result = run_study("compute", data, n_val=20, seeds=(0, 1), out=tmp_path, device="cpu", progress=False)
+    result = run("compute", seeds=(0, 1))
     assert result["finished"] and len(result["runs"]) == 8
     for row in result["runs"]:
-        cfg = recipe(base, **variants[row["variant"]]).model
+        macs = vl.count_macs(recipe(base, **variants[row["variant"]]).model)
         folder = tmp_path / f"{row['variant']}-s{row['seed']}".replace(" ", "-").replace(",", "")
         step = torch.load(folder / "checkpoint.pt")["step"]
-        assert row["final"]["macs"] == vl.count_macs(cfg)
-        assert row["final"]["training_macs"] == 3 * vl.count_macs(cfg) * step * 16
+        assert row["final"]["macs"] == macs and row["final"]["training_macs"] == 3 * macs * step * 16
     found = result["verdicts"]["a"]
     assert found["n"] == 2 and found["verdict"] == "open"

@@ -15,7 +15,7 @@ import vitlib as vl
 from vitlib.train.recipe import recipe
 from vitworkshop.studies import compute, data_size, families, inductive_bias
 from vitworkshop.studies.families import FAMILIES, Pixels, embed, ridge, run_family
-from vitworkshop.studies.runner import STUDIES, run_study
+from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.study import Job
 
 # what makes each family tiny
@@ -25,12 +25,6 @@ TINY = {
     "hybrid": {"model.embed_dim": 12, "model.depth": 1},
 }
 OURS = (data_size.STUDY, compute.STUDY, inductive_bias.STUDY)
-NOT_THE_RECIPES = ("n_train", "shuffled")
-
-
-@pytest.fixture(scope="module")
-def data() -> vl.Dataset:
-    return vl.load_dataset("drawn10", n=60)
 
 
 @pytest.mark.parametrize("study", OURS)
@@ -40,8 +34,8 @@ def test_every_variant_is_a_model_of_its_own(monkeypatch, study, scale, data):
     built = []
 
     def train(study, variant, seed, job, look=None):
-        own = {k: v for k, v in study.variants[variant].items() if k not in NOT_THE_RECIPES}
-        built.append(recipe(study.base, **job.changes, **own))
+        own = study.variants[variant]
+        built.append(recipe(study.base, **job.changes, **{k: v for k, v in own.items() if k != "n_train"}))
 
     for module in (families, compute):
         monkeypatch.setattr(module, "train_variant", train)
@@ -50,14 +44,13 @@ def test_every_variant_is_a_model_of_its_own(monkeypatch, study, scale, data):
     trained = [name for name in study.variants if not name.startswith("pixels")]
     for name in trained:
         assert study.run(study, name, 0, job) is None
-    shapes = {one.model for one in built}
     with torch.device("meta"):
-        kinds = {type(vl.build_model(shape)) for shape in shapes}
+        kinds = {type(vl.build_model(one.model)) for one in built}
     assert kinds == {vl.VisionTransformer, vl.ResNet} and len(built) == len(trained)
     assert {one.model.patch_embed for one in built if hasattr(one.model, "patch_embed")} == {"conv", "hybrid"}
     if study is not compute.STUDY:
-        sides = {4, 1} if scale == "full" else {8, 2}
-        assert {getattr(shape, "patch_size", getattr(shape, "stem_stride", 0)) for shape in shapes} == sides
+        sides = {getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0)) for one in built}
+        assert sides == ({4, 1} if scale == "full" else {8, 2})
 
 
 @pytest.mark.parametrize("finer", [False, True])
@@ -104,9 +97,6 @@ def test_features_are_what_the_head_reads(data, family):
     torch.testing.assert_close(model.head(features), model(vl.normalize(data.images)), rtol=1e-4, atol=1e-5)
 
 
-# ------------------------------------------------------------------------------------------------- data size
-
-
 class Oracle(nn.Module):
     """Features that are the label, in noise: what the picture's first pixel says."""
 
@@ -138,15 +128,7 @@ def test_few_shots_read_the_features(monkeypatch, noise, low, high):
     assert asked == [("train", 3000, 1)]  # not the data set that anything is trained on or judged by
 
 
-def test_sizes_are_of_one_set_in_equal_steps():
-    study = data_size.STUDY
-    assert {own["n_train"] for own in study.variants.values()} == set(data_size.SIZES)
-    assert not any("epochs" in own or "batch_size" in own for own in study.variants.values())
-    for claim in study.claims:
-        assert len(claim.first) == len(claim.second) == 2  # each at its better rate
-
-
-def test_the_study_of_sizes_runs(data, tmp_path, monkeypatch):
+def test_the_study_of_sizes_runs(data, run, tmp_path, monkeypatch):
     monkeypatch.setattr(data_size, "_DRAWS", 1)
     monkeypatch.setattr(data_size, "_JUDGED", 50)
     sizes = {500: 10, 45_000: 40}
@@ -157,34 +139,17 @@ def test_the_study_of_sizes_runs(data, tmp_path, monkeypatch):
     }
     base = recipe(families.BASE, epochs=1, batch_size=16)
     monkeypatch.setitem(STUDIES, "data-size", replace(data_size.STUDY, variants=variants, base=base))
-    result = run_study("data-size", data, n_val=20, seeds=(0,), out=tmp_path, device="cpu", progress=False)
+    result = run("data-size")
     assert result["finished"] and [row["variant"] for row in result["runs"]] == list(variants)
     for row in result["runs"]:
         assert {"val_accuracy", "val_loss", "few_shot_accuracy"} <= row["final"].keys()
         assert row["changes"]["n_train"] in (10, 40)
-    assert {found["verdict"] for found in result["verdicts"].values()} == {"open"}
-    again = run_study("data-size", data, n_val=20, seeds=(0,), out=tmp_path, device="cpu", progress=False)
-    assert again["runs"] == result["runs"]  # not run again
-    other = run_family(
-        STUDIES["data-size"],
-        "pixels, 500 images",
-        1,
-        Job(data, None, tmp_path, "quick", {}, "cpu", None, False),
-    )
-    assert other[0]["changes"] == {"n_train": 10}
+    job = Job(data, None, tmp_path, "quick", {}, "cpu", None, False)  # nothing is held out
+    (row,) = run_family(STUDIES["data-size"], "pixels, 500 images", 1, job)
+    assert row["changes"] == {"n_train": 10} and 0 < row["final"]["val_accuracy"] < 1
 
 
 @pytest.mark.errors
-def test_a_data_set_that_is_too_small_is_refused(data, tmp_path):
+def test_a_data_set_that_is_too_small_is_refused(run):
     with pytest.raises(ValueError, match="expected n_train from 1 to 40 training images, got 500"):
-        run_study("data-size", data, n_val=20, seeds=(0,), out=tmp_path, device="cpu", progress=False)
-
-
-def test_features_are_read_five_hundred_images_at_a_time():
-    model = vl.VisionTransformer(
-        vl.ViTConfig(img_size=4, patch_size=4, embed_dim=8, depth=1, num_heads=1)
-    ).eval()
-    sizes = []
-    model.patch_embed.register_forward_pre_hook(lambda module, args: sizes.append(len(args[0])))
-    embed(model, torch.zeros(1001, 3, 4, 4, dtype=torch.uint8))
-    assert sizes == [500, 500, 1]
+        run("data-size")

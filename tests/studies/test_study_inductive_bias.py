@@ -14,17 +14,11 @@ from torch.nn import functional as F
 import vitlib as vl
 from vitlib.train.recipe import recipe
 from vitworkshop.studies import inductive_bias
-from vitworkshop.studies.families import BASE, Pixels
+from vitworkshop.studies.families import Pixels
 from vitworkshop.studies.inductive_bias import SHIFTS, VIEWS, look, shift, shuffle
-from vitworkshop.studies.runner import STUDIES, run_study
+from vitworkshop.studies.registry import STUDIES
 
 seeds = st.integers(0, 99)
-# what makes each family tiny
-TINY = {
-    "ViT": {"model.embed_dim": 12, "model.depth": 1},
-    "ResNet": {"model.widths": [32, 32], "model.depths": [1, 1]},
-    "hybrid": {"model.embed_dim": 12, "model.depth": 1},
-}
 
 
 def numbered(n: int = 2, size: int = 16) -> torch.Tensor:
@@ -75,11 +69,6 @@ def test_a_vit_on_shuffled_patches_is_a_vit_with_its_positions_renamed(P):
     torch.testing.assert_close(model(shuffle(images, 8, seed=3)), logits, rtol=1e-4, atol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def data() -> vl.Dataset:
-    return vl.load_dataset("drawn10", n=60)
-
-
 def test_features_are_compared_as_a_slow_loop_does(data):
     model, view = Pixels(data.images[:30], data.labels[:30], 10), partial(shuffle, side=1, seed=0)
     found = look(model, data, view)
@@ -110,35 +99,20 @@ def test_plain_pictures_are_the_same_wherever_they_are(data):
     assert kept in ({1.0}, {0.0}) and {found[f"cosine_{by}"] for by in SHIFTS} == {1.0}
 
 
-def test_pictures_are_shuffled_alike_for_training_and_for_judging(data, tmp_path, monkeypatch):
-    study = inductive_bias.STUDY
+def test_pictures_are_shuffled_alike_for_training_and_for_judging(run, tmp_path, monkeypatch):
+    study, small = inductive_bias.STUDY, {"model.embed_dim": 12, "model.depth": 1}
+    tiny = {"ViT": small, "ResNet": {"model.widths": [32, 32], "model.depths": [1, 1]}, "hybrid": small}
     names = [f"{family}, {view}, lr=0.001" for view in VIEWS for family in ("ViT", "ResNet")]
     names += ["hybrid, patches shuffled, lr=0.001", "pixels, as they are"]
-    variants = {name: study.variants[name] | TINY.get(name.partition(",")[0], {}) for name in names}
-    base = recipe(BASE, epochs=1, batch_size=16, crop=0, flip=False)
+    variants = {name: study.variants[name] | tiny.get(name.partition(",")[0], {}) for name in names}
+    base = recipe(study.base, epochs=1, batch_size=16)
     monkeypatch.setitem(STUDIES, "inductive-bias", replace(study, variants=variants, base=base))
-    result = run_study(
-        "inductive-bias", data, n_val=20, seeds=(0,), out=tmp_path, device="cpu", progress=False
-    )
+    result = run("inductive-bias")
     assert result["finished"] and [row["variant"] for row in result["runs"]] == names
-    metrics = {claim.metric for claim in study.claims}
     for row in result["runs"]:
-        assert metrics <= row["final"].keys()
+        assert {claim.metric for claim in study.claims} <= row["final"].keys()
         assert row["changes"] == variants[row["variant"]]
-    checked = {}
-    for name in names[:-1]:
-        folder = tmp_path / f"{name}-s0".replace(" ", "-").replace(",", "")
-        checked[name] = torch.load(folder / "checkpoint.pt")["identity"]["data"]["checksum"]
-    assert len(set(checked.values())) == 3  # one set of pictures for each view, the same for all models
-
-
-def test_nothing_but_the_order_is_changed_in_training_pictures():
-    base = inductive_bias.STUDY.base
-    assert (base.crop, base.flip, base.randaugment, base.mixup, base.cutmix, base.erasing) == (
-        0,
-        False,
-        0,
-        0,
-        0,
-        0,
-    )
+    folders = [f"{name}-s0".replace(" ", "-").replace(",", "") for name in names[:-1]]
+    states = [torch.load(tmp_path / folder / "checkpoint.pt") for folder in folders]
+    # one set of pictures for each view, the same for all models
+    assert len({state["identity"]["data"]["checksum"] for state in states}) == 3

@@ -11,20 +11,14 @@ import torch
 import vitlib as vl
 from vitlib.evidence import read_json
 from vitlib.train import loop
-from vitworkshop.studies import masked
-from vitworkshop.studies.runner import STUDIES, report, run_study
+from vitworkshop.studies import masked, study
+from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.study import Job
 
-TINY = {
-    "batch_size": 4,
-    "model.embed_dim": 12,
-    "model.depth": 1,
-    "model.num_heads": 3,
-    "epochs": 2,
-}
+TINY = {"batch_size": 4, "model.embed_dim": 12, "model.depth": 1, "epochs": 2}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def data() -> vl.Dataset:
     return vl.load_dataset("drawn10", n=90)
 
@@ -37,28 +31,19 @@ def no_measuring(monkeypatch):
 @pytest.fixture
 def calls(monkeypatch) -> list[dict]:
     """What the study asks of the training loop, with the results."""
-    found, train = [], masked.train_model
+    found, train = [], study.train_model
 
     def spy(recipe, data, val, **options):
         log = train(recipe, data, val, **options)
         found.append({"recipe": recipe, "data": data, "log": log, **options})
         return log
 
-    monkeypatch.setattr(masked, "train_model", spy)
+    monkeypatch.setattr(study, "train_model", spy)
     return found
 
 
-def run(data, out, **more):
-    return run_study("masked", data, n_val=9, out=out, device="cpu", progress=False, **{**TINY, **more})
-
-
-def few(monkeypatch, *names):
-    study = replace(masked.STUDY, variants={name: masked.STUDY.variants[name] for name in names})
-    monkeypatch.setitem(STUDIES, "masked", study)
-
-
-def test_every_variant_runs_and_its_row_holds_what_the_claims_read(data, tmp_path, calls):
-    result = run(data, tmp_path, seeds=(0,), epochs=1, batch_size=24)
+def test_every_variant_runs_and_its_row_holds_what_the_claims_read(run, tmp_path, calls):
+    result = run("masked", n_val=9, **{**TINY, "epochs": 1, "batch_size": 24})
     assert result["finished"] and list(result["summary"]) == list(masked.STUDY.variants)
     assert result == read_json(tmp_path / "masked.json", "")
     for row in result["runs"]:
@@ -73,14 +58,15 @@ def test_every_variant_runs_and_its_row_holds_what_the_claims_read(data, tmp_pat
     last = pixels["before"][-1]
     expected = last["val_r2"] - max(last["val_constant"], last["val_neighbours"])
     assert pixels["final"]["above_guess"] == pytest.approx(expected, abs=2e-5)
-    assert "| mean colour, 15 % |" in report("masked", tmp_path)
     seconds = sum(call["log"]["seconds"] for call in calls)
     assert result["seconds"] == pytest.approx(seconds, abs=0.5)
 
 
-def test_who_learns_what_from_whom(data, tmp_path, calls, monkeypatch):
-    few(monkeypatch, "from scratch", "from scratch, whole budget", "mean colour, 15 %", "labels")
-    run(data, tmp_path, seeds=(0,))
+def test_who_learns_what_from_whom(run, calls, monkeypatch):
+    names = ("from scratch", "from scratch, whole budget", "mean colour, 15 %", "labels")
+    few = replace(masked.STUDY, variants={name: masked.STUDY.variants[name] for name in names})
+    monkeypatch.setitem(STUDIES, "masked", few)
+    run("masked", n_val=9, **TINY)
     by_name = {call["recipe"].name: call for call in calls}
     before, supervised = by_name["mean colour, 15 %, before-s0"], by_name["labels, before-s0"]
     fine = [call for name, call in by_name.items() if "lr=" in name]
@@ -113,66 +99,47 @@ def test_who_learns_what_from_whom(data, tmp_path, calls, monkeypatch):
 
 
 @pytest.mark.parametrize("better", masked.RATES)
-def test_a_run_is_read_at_its_better_rate(data, tmp_path, monkeypatch, better):
-    def pretend(recipe, data, val, **options):
-        score = 0.5 if recipe.lr == better else 0.4
-        rows = [{"val_accuracy": 0.1, "val_loss": 2.0}, {"val_accuracy": score, "val_loss": 1.0}]
-        known = {"seconds": 2.0, "hardware": "", "precision": "fp32", "parameters": 1, "finished": True}
-        return {"epochs": rows, "model": vl.VisionTransformer(recipe.model), **known}
-
-    monkeypatch.setattr(masked, "train_model", pretend)
-    job = Job(*data.hold_out(9), tmp_path, "quick", TINY, "cpu", None, False)
-    for variant, runs in (("from scratch", 2), ("labels", 3)):
-        (row,) = masked.STUDY.run(masked.STUDY, variant, 0, job)
-        assert row["changes"]["lr"] == better and row["seconds"] == 2.0 * runs
-        assert row["final"]["val_accuracy"] == row["epochs"][-1]["val_accuracy"] == 0.5
-
-
-def test_each_part_of_a_run_gets_the_minutes_that_are_left(data, tmp_path, monkeypatch):
-    now, told = [5000.0], []
+def test_a_run_is_read_at_its_better_rate_and_its_parts_share_the_minutes(
+    data, tmp_path, monkeypatch, better
+):
+    now, told, ends = [5000.0], [], 9
 
     def pretend(recipe, data, val, *, budget_minutes, **options):
         told.append(budget_minutes)
         now[0] += 90.0
-        rows = [{"val_accuracy": 0.1, "val_loss": 2.0}]
-        known = {
-            "seconds": 2.0,
-            "hardware": "",
-            "precision": "fp32",
-            "parameters": 1,
-            "finished": len(told) < 3,
-        }
-        return {"epochs": rows, "model": vl.VisionTransformer(recipe.model), **known}
+        score = 0.5 if recipe.lr == better else 0.4
+        rows = [{"val_accuracy": 0.1, "val_loss": 2.0}, {"val_accuracy": score, "val_loss": 1.0}]
+        known = {"seconds": 2.0, "hardware": "", "precision": "fp32", "parameters": 1}
+        model = vl.VisionTransformer(recipe.model)
+        return {"epochs": rows, "model": model, "finished": len(told) < ends, **known}
 
-    monkeypatch.setattr(masked, "train_model", pretend)
-    monkeypatch.setattr(masked, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    job = Job(*data.hold_out(9), tmp_path, "quick", TINY, "cpu", 10.0, False)
-    assert masked.STUDY.run(masked.STUDY, "labels", 0, job) is None
-    assert told == [10.0, 8.5, 7.0]
+    monkeypatch.setattr(study, "train_model", pretend)
+    monkeypatch.setattr(study, "time", SimpleNamespace(time=lambda: now[0]))
+    job = Job(*data.hold_out(9), tmp_path, "quick", TINY, "cpu", 5600.0, False)
+    for variant, runs in (("from scratch", 2), ("labels", 3)):
+        (row,) = masked.STUDY.run(masked.STUDY, variant, 0, job)
+        assert row["changes"]["lr"] == better and row["seconds"] == 2.0 * runs
+        assert row["final"]["val_accuracy"] == row["epochs"][-1]["val_accuracy"] == 0.5
+    assert told == [10.0, 8.5, 7.0, 5.5, 4.0]
+    ends = 8  # the third from now
+    assert masked.STUDY.run(masked.STUDY, "labels", 0, job) is None and len(told) == 8
 
 
 def test_a_stopped_run_goes_on_to_the_same_row(data, tmp_path):
     train, val = data.hold_out(9)
-    shared = {**TINY, "batch_size": 24}
-    job = Job(train, val, tmp_path / "a", "quick", shared, "cpu", 0.0, False)  # a step at a time
+    job = Job(train, val, tmp_path / "a", "quick", {**TINY, "batch_size": 24}, "cpu", 0.0, False)
     rounds = 0
-    while (rows := masked.STUDY.run(masked.STUDY, "mean colour", 0, job)) is None:
+    while (rows := masked.STUDY.run(masked.STUDY, "mean colour", 0, job)) is None:  # a step at a time
         rounds += 1
-    whole = replace(job, out=tmp_path / "b", left=None)
+    whole = replace(job, out=tmp_path / "b", deadline=None)
     assert rounds > 3 and len(rows) == 1
     assert rows[0]["final"] == masked.STUDY.run(masked.STUDY, "mean colour", 0, whole)[0]["final"]
 
 
 def test_scales_are_recipes_that_can_be_built():
-    study = masked.STUDY
-    for changes in ({}, study.full):
-        base = vl.recipe(study.base, **changes)
-        for own in study.variants.values():
+    for changes in ({}, masked.STUDY.full):
+        base = vl.recipe(masked.STUDY.base, **changes)
+        for own in masked.STUDY.variants.values():
             one = vl.recipe(base, **own.get("before", {}))
             assert masked.OBJECTIVES[one.objective](one).build() is not None
         assert base.epochs % 2 == 0 and base.precision != "auto"
-
-
-def test_rules_are_about_variants_and_margins_there_are():
-    assert [claim.kind for claim in masked.STUDY.claims] == ["ahead"] * 3 + ["equal"] + ["ahead"] * 3
-    assert {claim.margin for claim in masked.STUDY.claims} == {0.01} and len(masked.STUDY.seeds) == 3

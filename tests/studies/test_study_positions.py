@@ -11,20 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vitlib as vl
-from vitlib.data.dataset import Dataset
-from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.device import derive_seed
-from vitworkshop.studies import position_entry, position_patterns, positions
+from vitworkshop.studies import position_patterns
 from vitworkshop.studies.position_patterns import BEFORE, pattern
-from vitworkshop.studies.runner import run_study
 
-TINY = {"batch_size": 8, "model.embed_dim": 12, "model.depth": 2, "model.patch_size": 8, "device": "cpu"}
-
-
-@pytest.fixture(scope="module")
-def data() -> Dataset:
-    images, labels = load_drawn10("train", n=36)
-    return Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
+TINY = {"batch_size": 8, "model.embed_dim": 12, "model.depth": 2, "model.patch_size": 8}
 
 
 @given(st.integers(2, 5), st.integers(2, 5), st.integers(0, 9))
@@ -65,42 +56,28 @@ def test_patterns_of_known_tables():
     assert louder["norm"] == pytest.approx(3 * pattern(table, grid)["norm"], rel=1e-3)
 
 
-def test_a_tiny_study_of_patterns(data, tmp_path):
-    tiny = {**TINY, "epochs": 2, "seeds": (0,)}
-    result = run_study("position-patterns", data, n_val=20, out=tmp_path, progress=False, **tiny)
-    runs = {run["variant"]: run for run in result["runs"]}
+def test_a_tiny_study_of_patterns(run):
+    result = run("position-patterns", epochs=2, **TINY)
+    runs = {row["variant"]: row for row in result["runs"]}
     assert result["finished"] and list(runs) == list(position_patterns.STUDY.variants)
-    lengths = {name: len(run.get("epochs", ())) for name, run in runs.items()}
+    lengths = {name: len(row.get("epochs", ())) for name, row in runs.items()}
     assert lengths == {name: 2 for name in runs} | {BEFORE: 0, "half as long": 1, "twice as long": 4}
     torch.manual_seed(derive_seed(0, "init"))
-    cfg = vl.recipe(position_patterns.STUDY.base, **{k: v for k, v in TINY.items() if k != "device"}).model
-    table = vl.VisionTransformer(cfg).pos_embed.table()[0, 1:].detach()
-    start = pattern(table, (4, 4))
+    model = vl.VisionTransformer(vl.recipe(position_patterns.STUDY.base, **TINY).model)
+    start = pattern(model.pos_embed.table()[0, 1:].detach(), (4, 4))
     assert start.items() <= runs[BEFORE]["final"].items()
-    assert runs["base"]["final"]["norm"] != start["norm"]
-    for run in runs.values():  # shuffled places: of the same length, in another pattern
-        assert run["final"]["shuffled_row_column_share"] != run["final"]["row_column_share"]
-        assert {"shuffled_distance_correlation", "distance_correlation"} <= run["final"].keys()
+    assert runs[BEFORE]["parameters"] == runs["base"]["parameters"]
+    assert not start.items() <= runs["base"]["final"].items()
+    for row in runs.values():  # shuffled places: of the same length, in another pattern
+        assert row["final"]["shuffled_row_column_share"] != row["final"]["row_column_share"]
+        assert {"shuffled_distance_correlation", "distance_correlation"} <= row["final"].keys()
     assert result["summary"][BEFORE]["mean"] == start["distance_correlation"]
-    again = run_study("position-patterns", data, n_val=20, out=tmp_path, progress=False, **tiny)
-    assert again["runs"] == result["runs"]
 
 
-def test_a_tiny_study_of_where_positions_enter(data, tmp_path):
-    tiny = {**TINY, "epochs": 1, "seeds": (0, 1, 2)}
-    result = run_study("position-entry", data, n_val=20, out=tmp_path, progress=False, **tiny)
-    assert result["finished"] and len(result["runs"]) == 21 and len(result["verdicts"]) == 6
-    parameters = {run["variant"]: run["parameters"] for run in result["runs"]}
+def test_a_tiny_study_of_where_positions_enter(run):
+    result = run("position-entry", epochs=1, **TINY)
+    assert result["finished"] and len(result["runs"]) == 7 and len(result["verdicts"]) == 6
+    parameters = {row["variant"]: row["parameters"] for row in result["runs"]}
     assert parameters["1-D, shared"] == parameters["1-D, stem"] == parameters["none"] + 17 * 12
     assert parameters["1-D, every"] == parameters["none"] + 2 * 17 * 12
     assert parameters["2-D, every"] == parameters["none"] + 2 * (1 + 4) * 12
-
-
-def test_it_goes_on_where_the_study_of_kinds_stands():
-    """Their three common variants are the same runs."""
-    assert position_entry.STUDY.base == positions.STUDY.base
-    assert position_entry.STUDY.n_train == positions.STUDY.n_train
-    kinds = {"none": "none", "1-D, stem": "learned", "2-D, stem": "learned2d"}
-    for ours, theirs in kinds.items():
-        mine = vl.recipe(position_entry.STUDY.base, **position_entry.STUDY.variants[ours])
-        assert mine == vl.recipe(positions.STUDY.base, **positions.STUDY.variants[theirs])

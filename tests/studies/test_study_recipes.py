@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
-from toys import DATA
 
 from vitlib.train.recipe import Recipe, recipe
 from vitworkshop.studies.recipe_ladder import INGREDIENTS, STUDY
-from vitworkshop.studies.study import Job
 
 
 def differ(a: Recipe, b: Recipe) -> set[str]:
@@ -47,25 +44,3 @@ def test_each_ingredient_is_left_out_once(name):
     plain = VARIANTS["plain"]
     kept = differ(plain, VARIANTS[without])
     assert kept == {field for other, changes in INGREDIENTS.items() if other != name for field in changes}
-
-
-def test_every_variant_is_judged():
-    judged = {name for claim in STUDY.claims for name in claim.first + claim.second}
-    assert judged == set(STUDY.variants) and len(VARIANTS) == 2 * len(INGREDIENTS)
-
-
-def test_what_is_trained_longer_is_a_step_of_the_ladder_and_nothing_else():
-    assert len(LONGER) == 4
-    for name, changes in LONGER.items():
-        step = name.removesuffix(", four times as long")
-        assert step in LADDER and changes == {**STUDY.variants[step], "times": 4}
-
-
-def test_longer_is_longer_at_both_scales(monkeypatch):
-    name = next(iter(LONGER))
-    seen = []
-    monkeypatch.setattr("vitworkshop.studies.study.train_variant", lambda study, *_: seen.append(study))
-    for epochs in (12, 60):
-        job = Job(DATA, None, Path(), "quick", {"epochs": epochs}, "cpu", None, False)
-        STUDY.run(STUDY, name, 0, job)
-    assert [study.variants[name]["epochs"] for study in seen] == [48, 240]

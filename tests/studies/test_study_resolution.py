@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
@@ -11,12 +10,12 @@ import torch
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.data.dataset import Dataset
-from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
-from vitlib.evidence import read_json
+from vitlib.data.dataset import Dataset, resize_images
+from vitlib.data.drawn10 import load_drawn10
 from vitworkshop.studies import resolution
-from vitworkshop.studies.resampling import METHODS, read_at, resize_images, sample_patches, with_table
-from vitworkshop.studies.runner import STUDIES, run_study
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.resampling import METHODS, read_at, sample_patches, with_table
+from vitworkshop.studies.runner import run_study
 
 OLD = (4, 4)
 
@@ -76,15 +75,6 @@ def test_one_line_swapped_first_and_mean_beside_slow_ones():
     assert (METHODS["mean"](table, new, OLD)[0, 1:] - table[0, 1:].mean(0)).abs().max() < 1e-6
 
 
-def test_resize_keeps_type_range_and_size(pictures):
-    images, _ = pictures
-    assert resize_images(images, (16, 16)) is images
-    big = resize_images(images, (24, 12))
-    assert big.shape == (30, 3, 24, 12) and big.dtype == torch.uint8
-    white = resize_images(torch.full((1, 3, 16, 16), 255, dtype=torch.uint8), (24, 24))
-    assert (white == 255).all()
-
-
 @pytest.mark.parametrize("grid", [(3, 3), (4, 4), (6, 6), (6, 2)])
 def test_sampled_patches_are_patches_of_the_image(pictures, grid):
     images, _ = pictures
@@ -102,7 +92,7 @@ def test_sampled_patches_are_patches_of_the_image(pictures, grid):
 def test_reading_at_the_trained_size_changes_nothing(model, pictures):
     images, labels = pictures
     expected = vl.evaluate(model, images, labels)["predictions"] == labels
-    for method in ("bicubic", "first N", lambda table, new, old: table):
+    for method in ("bicubic", "first N"):
         assert torch.equal(read_at(model, images, labels, method), expected)
 
 
@@ -120,14 +110,12 @@ def test_reading_at_another_size_takes_the_methods_table(model, pictures):
 
 
 @pytest.fixture
-def tiny(model, pictures, monkeypatch) -> Dataset:
+def tiny(model, pictures, monkeypatch) -> None:
     """The study on one small model with two seeds; its 30 test images."""
     images, labels = pictures
-    data = Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
-    cards = {"tiny": 0, "tiny-s1": 1}
     for name, value in {
-        "list_pretrained": lambda: list(cards),
-        "load_pretrained": lambda name: (model, {"recipe": {"data": "drawn10"}, "seed": cards[name]}),
+        "list_pretrained": lambda: ["tiny", "tiny-s1"],
+        "load_pretrained": lambda name: (model, {"recipe": {"data": "drawn10"}}),
         "load_dataset": lambda name, split, n: Dataset(images[:n], labels[:n], label="Drawn-10"),
         "SIZES": ((12, 12), (12, 20)),
         "MORE_SIZES": ((20, 20),),
@@ -135,39 +123,27 @@ def tiny(model, pictures, monkeypatch) -> Dataset:
     }.items():
         monkeypatch.setattr(resolution, name, value)
     monkeypatch.setitem(STUDIES, "resolution", replace(resolution.STUDY, variants={"tiny": {}, "absent": {}}))
-    return data
 
 
-def test_run_has_the_format(tiny, tmp_path):
-    result = run_study("resolution", tiny, scale="full", out=tmp_path, device="cpu", progress=False)
-    assert read_json(tmp_path / "resolution.json", "") == json.loads(json.dumps(result))
-    assert result["question"].endswith("?") and result["finished"] and result["dataset"] == "Drawn-10"
-    assert (result["n_train"], result["n_val"]) == (0, 0) and "read again" in result["measure"]
+@pytest.mark.parametrize(("scale", "n"), [("quick", 20), ("full", 30)])
+def test_run_has_the_format(data, tiny, tmp_path, scale, n):
+    result = run_study("resolution", data, tmp_path, scale=scale, device="cpu", progress=False)
+    assert result["finished"] and result["dataset"] == "Drawn-10" and "read again" in result["measure"]
+    assert (result["n_train"], result["n_val"]) == (0, 0)
+    assert (tmp_path / "absent-s0" / "rows.json").is_file()  # a model that is not there is finished, too
     variants = [run["variant"] for run in result["runs"] if run["seed"] == 0]
     assert len(variants) == len(set(variants)) == 1 + 2 * len(METHODS) + 1 + 2 * 2
     assert {run["seed"] for run in result["runs"]} == {0, 1}
     for run in result["runs"]:
-        final = run["final"]
-        assert run["variant"].startswith("tiny: ") and final["n"] == 30
-        p = final["accuracy"]
-        assert final["se"] == pytest.approx((p * (1 - p) / 30) ** 0.5, abs=1e-5)
+        p = run["final"]["accuracy"]
+        assert run["variant"].startswith("tiny: ") and run["final"]["n"] == n
+        assert run["final"]["se"] == pytest.approx((p * (1 - p) / n) ** 0.5, abs=1e-5)
     one = {run["variant"]: run["final"] for run in result["runs"]}
+    bicubic, first = one["tiny: bicubic 12x20"], one["tiny: first N 12x20"]
     assert one["tiny: swapped 12x12"] == one["tiny: bicubic 12x12"]
-    assert one["tiny: first N 12x20"]["change"] == pytest.approx(
-        one["tiny: first N 12x20"]["accuracy"] - one["tiny: bicubic 12x20"]["accuracy"], abs=1e-5
-    )
-    assert result["summary"]["tiny: mean 12x20"] == {
-        "mean": pytest.approx(one["tiny: mean 12x20"]["accuracy"], abs=1e-5),
-        "sd": 0.0,
-        "n": 2,
-    }
-
-
-def test_quick_reads_fewer_images_than_full(tiny, tmp_path):
-    for scale, n in (("quick", 20), ("full", 30)):
-        out = tmp_path / scale
-        result = run_study("resolution", tiny, scale=scale, out=out, device="cpu", progress=False)
-        assert {run["final"]["n"] for run in result["runs"]} == {n}
+    assert first["change"] == pytest.approx(first["accuracy"] - bicubic["accuracy"], abs=1e-5)
+    mean = pytest.approx(one["tiny: mean 12x20"]["accuracy"], abs=1e-5)
+    assert result["summary"]["tiny: mean 12x20"] == {"mean": mean, "sd": 0.0, "n": 2}
 
 
 def test_committed_result_is_what_the_study_asks():
@@ -186,12 +162,6 @@ def test_refusals(model, pictures):
         read_at(model, images, labels, "cubic")
     with pytest.raises(ValueError, match="14"):
         read_at(model, resize_images(images, (14, 16)), labels)
-    with pytest.raises(
-        ValueError,
-        match=r"expected a table of shape \(1, 16, 12\) for images of 12 x 20, "
-        r"got \(1, 17, 12\)",
-    ):
-        with_table(model, (12, 20), model.pos_embed.table())
     bag = vl.VisionTransformer(vl.ViTConfig(img_size=16, embed_dim=12, depth=1, pos_embed="none"))
     with pytest.raises(ValueError, match='expected a model with pos_embed="learned", got "none"'):
         with_table(bag, (12, 12), torch.zeros(1, 10, 12))

@@ -7,18 +7,9 @@ from dataclasses import replace
 import pytest
 
 import vitlib as vl
-from vitlib.data.dataset import Dataset
-from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.train.recipe import Recipe, recipe
 from vitworkshop.studies import axial, shape
-from vitworkshop.studies.runner import STUDIES, report, run_study
-from vitworkshop.studies.study import Job, multiply_epochs
-
-
-@pytest.fixture(scope="module")
-def data() -> Dataset:
-    images, labels = load_drawn10("train", n=36)
-    return Dataset(images, labels, DRAWN10_CLASSES, "Drawn-10", "drawn10")
+from vitworkshop.studies.registry import STUDIES
 
 
 def recipes(study, scale: str) -> dict[str, Recipe]:
@@ -58,40 +49,23 @@ def test_axial_and_full_attention_are_matched(scale):
     assert macs["axial, 4 deep"] > 1.7 * macs["full, 4 deep"]
 
 
-def test_epochs_are_multiplied_at_every_scale(tmp_path):
-    study = replace(shape.STUDY, variants={"a": {"times": 4, "lr": 0.1}, "b": {"times": 0.2}, "c": {}})
-    for changes, epochs in (({}, (8, 1, 2)), ({"epochs": 100}, (400, 20, 100))):
-        data = Dataset(*load_drawn10("train", n=1))
-        job = Job(data, None, tmp_path, "quick", changes, "cpu", None, False)
-        own = {name: multiply_epochs(study, name, job).variants[name] for name in study.variants}
-        assert tuple(one.pop("epochs") for one in own.values()) == epochs
-        assert own == {"a": {"lr": 0.1}, "b": {}, "c": {}}
-    assert study.variants["a"] == {"times": 4, "lr": 0.1}  # left as it was
-
-
-def test_a_tiny_study_of_shape(data, tmp_path, monkeypatch):
+def test_a_tiny_study_of_shape(run, monkeypatch):
     one_rate = {name: own for name, own in shape.STUDY.variants.items() if "0.002" in name}
-    monkeypatch.setitem(STUDIES, "shape", replace(shape.STUDY, variants=one_rate))
-    tiny = {"epochs": 1, "batch_size": 8, "model.img_size": 32, "seeds": (0,)}
-    result = run_study("shape", data, n_val=20, out=tmp_path, device="cpu", progress=False, **tiny)
-    assert result["finished"] and result["n_train"] == 16
-    assert [run["variant"] for run in result["runs"]] == list(one_rate)
-    for run, one in zip(
-        result["runs"], recipes(replace(shape.STUDY, variants=one_rate), "quick").values(), strict=True
-    ):
-        assert run["final"]["million_macs"] == round(vl.count_macs(one.model) / 1e6, 3)
-        assert len(run["epochs"]) == (4 if "longer" in run["variant"] else 1)
+    study = replace(shape.STUDY, variants=one_rate)
+    monkeypatch.setitem(STUDIES, "shape", study)
+    result = run("shape", epochs=1, batch_size=20)
+    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(one_rate)
+    for row, one in zip(result["runs"], recipes(study, "quick").values(), strict=True):
+        assert row["final"]["million_macs"] == round(vl.count_macs(one.model) / 1e6, 3)
+        assert len(row["epochs"]) == (4 if "longer" in row["variant"] else 1)
     assert {claim["verdict"] for claim in result["verdicts"].values()} == {"open"}  # one seed decides nothing
-    assert "17 deep, lr=0.002" in report("shape", tmp_path)
 
 
-def test_a_tiny_study_of_axial_attention(data, tmp_path):
-    tiny = {"epochs": 1, "batch_size": 8, "model.embed_dim": 12, "model.patch_size": 8, "seeds": (0, 1, 2)}
-    result = run_study("axial", data, n_val=20, out=tmp_path, device="cpu", progress=False, **tiny)
+def test_a_tiny_study_of_axial_attention(run):
+    tiny = {"epochs": 1, "batch_size": 20, "model.embed_dim": 12, "model.patch_size": 8}
+    result = run("axial", seeds=(0, 1, 2), **tiny)
     assert result["finished"] and len(result["runs"]) == 12
-    cost = {run["variant"]: run["final"]["million_macs"] for run in result["runs"]}
+    cost = {row["variant"]: row["final"]["million_macs"] for row in result["runs"]}
     costs_more = next(v for says, v in result["verdicts"].items() if "costs more" in says)
     assert costs_more["difference"] == pytest.approx(cost["axial, 4 deep"] - cost["full, 4 deep"])
     assert costs_more["se"] == 0 and costs_more["metric"] == "million_macs"
-    again = run_study("axial", data, n_val=20, out=tmp_path, device="cpu", progress=False, **tiny)
-    assert again["runs"] == result["runs"]  # seconds and all

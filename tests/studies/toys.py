@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from unittest.mock import patch
 
 import torch
 
@@ -41,14 +41,6 @@ def toy(**more) -> Study:
     return Study(**{"question": "Which?", "source": "Table 1", "holdout": False, **usual, **more})
 
 
-@contextmanager
 def only(**studies: Study):
-    """These are all studies there are."""
-    before = dict(STUDIES)
-    try:
-        STUDIES.clear()
-        STUDIES.update(studies)
-        yield
-    finally:  # in their old order
-        STUDIES.clear()
-        STUDIES.update(before)
+    """These are all studies there are, inside a `with`."""
+    return patch.dict(STUDIES, studies, clear=True)

@@ -9,7 +9,9 @@ from pathlib import Path
 from vitlib.data.dataset import load_dataset
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.cli.options import SETS, Formatter, add_runs, prepare, settings
-from vitworkshop.studies.runner import STUDIES, board, find, folders, make_plans, report, run_plans
+from vitworkshop.studies.registry import STUDIES, find, folders
+from vitworkshop.studies.report import board, report
+from vitworkshop.studies.runner import run_studies
 
 __all__ = ["configure"]
 
@@ -82,24 +84,24 @@ def _run(args: argparse.Namespace) -> None:
     if args.all == (args.name is not None):
         raise ValueError("name one study, or give --all; python -m vitlib study list shows them")
     prepare(args)
-    how = {"jobs": args.jobs, "budget_minutes": args.budget_minutes, "start_from": args.start_from}
     if args.limit is not None and args.limit < 10:
         raise ValueError(f"--limit must be 10 or more, as a tenth is held out, got {args.limit}")
-    run_plans([], **how)  # refuses what cannot be, before anything is loaded
     if args.name and (study := find(args.name)).n_train == 0:
         if args.limit or args.budget_minutes or not {*(args.seeds or ())} <= {*study.seeds}:
             own = f"only --seeds of {study.seeds}, as it reads the book's models"
             raise ValueError(f"{args.name} takes no --limit, no --budget-minutes and {own}; leave them out")
-    what = {
-        "scale": args.scale,
-        "seeds": args.seeds and tuple(args.seeds),
-        "device": args.device,
-        "changes": settings(args.set, _OPTIONS, _NO_FIELDS),
-    }
     load = partial(load_dataset, split="train", n=args.limit)
-    where = folders(args.name, args.out)
-    plans = make_plans(where, load if args.data is None else lambda _: load(args.data), **what)
-    results = run_plans(plans, **how)
+    results = run_studies(
+        folders(args.name, args.out),
+        load if args.data is None else lambda _: load(args.data),
+        jobs=args.jobs,
+        budget_minutes=args.budget_minutes,
+        start_from=args.start_from,
+        scale=args.scale,
+        seeds=args.seeds and tuple(args.seeds),
+        device=args.device,
+        changes=settings(args.set, _OPTIONS, _NO_FIELDS),
+    )
     print("\n".join(board(args.out or "runs")) if args.all else report(args.name, args.out))
     if not all(result["finished"] for result in results.values()):
         print("the budget is used up; the same command goes on")

@@ -1,22 +1,13 @@
-"""What does accuracy cost to train, for ViT, ResNet and hybrid? The paper's Figure 5 and Table 6 (chapter 12).
+"""Which family reaches more for the same training compute, and does that change with the compute? Figure 5.
 
-Which family reaches more for the same training compute, and does that change with the compute?
-
-Compute is 3 x MACs x images: a backward pass costs two forward passes. Each row's "final" holds "macs", for one image,
-and "training_macs". Each family is read off its frontier: the variants whose mean accuracy no cheaper one of the family
-reaches; between two neighbours accuracy is interpolated over the logarithm of the compute.
+The paper's Figure 5 and Table 6 (chapter 12). Compute is 3 x MACs x images: a backward pass costs two forward passes.
+Each row's "final" holds "macs", for one image, and "training_macs". Each family is read off its frontier: the variants
+whose mean accuracy no cheaper one of the family reaches; between two neighbours accuracy is interpolated over the
+logarithm of the compute.
 
 What was made small: 10,000 images of 32 pixels, each seen up to nine times, models of 1 to 30 million MACs, one
-learning rate for all. The paper pre-trains on 300 million and compares after transfer.
-
-- with much compute the ViTs are ahead of the ResNets: differs, -11.2 ± 1.2 points (standard error, n = 3).
-- in the middle of the range the ViTs are ahead of the ResNets: differs, -9.0 ± 0.5 points (standard error, n = 3).
-- with little compute the hybrids are ahead of the ViTs: differs, -8.3 ± 1.8 points (standard error, n = 3).
-- with much compute hybrids and ViTs are equal: open, +2.3 ± 0.9 points (standard error, n = 3); about 35 seeds would
-  decide.
-
-72 runs on CIFAR-10 (JPEG q75) with 3 seeds took 150 minutes: `python -m vitlib study run compute --data cifar10
---threads 1`
+learning rate for all. The paper pre-trains on 300 million and compares after transfer. 72 runs took 150 minutes on one
+thread.
 """
 
 from __future__ import annotations
@@ -24,6 +15,7 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -48,17 +40,13 @@ MODELS = {
 
 @dataclass(frozen=True)
 class AtEqualCompute(Claim):
-    """A claim whose sides are families, each read off its frontier at one compute; see `Claim`.
+    """A claim whose sides are families, each read off its frontier at one compute; see `Claim`."""
 
-    Args:
-        share: Where between the least (0) and the most compute (1) that both families have, in its logarithm.
-    """
-
-    share: float = 1.0
+    share: float = 1.0  # where between the least (0) and the most compute that both have, in its logarithm
 
     def judge(self, runs: list[dict]) -> dict:
         """The verdict with its numbers, "training_macs" (where it was read) and "frontiers", the sides' variants."""
-        sides = [Frontier(runs, names, self.metric) for names in (self.first, self.second)]
+        sides = [Frontier(runs, tuple(names), self.metric) for names in (self.first, self.second)]
         if not all(side.names for side in sides):
             return {"verdict": "open", "metric": self.metric}
         low, high = max(side.compute[0] for side in sides), min(side.most for side in sides)
@@ -68,9 +56,8 @@ class AtEqualCompute(Claim):
             for name, side in zip(("first", "second"), sides, strict=True)
             for seed, score in side.read(at).items()
         ]
-        found = Claim(
-            self.says, self.source, ("first",), ("second",), self.margin, self.kind, self.metric
-        ).judge(read)
+        plain = Claim(self.says, self.source, "first", "second", self.margin, self.kind, self.metric)
+        found = plain.judge(read)
         first, second = (f"{len(side.names)} {side.names[0].partition(' ')[0]}s" for side in sides)
         frontiers = [side.names for side in sides]
         at = round(math.exp(at))
@@ -78,13 +65,7 @@ class AtEqualCompute(Claim):
 
 
 class Frontier:
-    """The variants of a family that no cheaper one of it equals in the mean over their seeds, the cheapest first.
-
-    Args:
-        runs: Each with "variant", "seed" and "final", which holds "training_macs" and the metric.
-        family: Names of its variants; those that have no runs are left out.
-        metric: A key of "final"; the larger value is ahead.
-    """
+    """The variants of a family that no cheaper one of it equals in the mean over their seeds, the cheapest first."""
 
     def __init__(self, runs: list[dict], family: tuple[str, ...], metric: str) -> None:
         scores: dict[str, dict[int, float]] = {}
@@ -135,23 +116,19 @@ _VARIANTS = {
 _ViT, _ResNet, _Hybrid = (_family(family) for family in FAMILIES)
 _PAPER = "Figure 5, Section 4.4"
 
+
+def _at(says: str, first: tuple[str, ...], second: tuple[str, ...], **rule: Any) -> AtEqualCompute:
+    return AtEqualCompute(says, _PAPER, first, second, **rule)
+
+
 STUDY = Study(
     question="Which family reaches more for the same training compute, and does that change with the compute?",
     variants=_VARIANTS,
     claims=(
-        AtEqualCompute("with much compute the ViTs are ahead of the ResNets", _PAPER, _ViT, _ResNet, 0.01),
-        AtEqualCompute(
-            "in the middle of the range the ViTs are ahead of the ResNets",
-            _PAPER,
-            _ViT,
-            _ResNet,
-            0.01,
-            share=0.5,
-        ),
-        AtEqualCompute(
-            "with little compute the hybrids are ahead of the ViTs", _PAPER, _Hybrid, _ViT, 0.01, share=0.0
-        ),
-        AtEqualCompute("with much compute hybrids and ViTs are equal", _PAPER, _Hybrid, _ViT, 0.01, "equal"),
+        _at("with much compute the ViTs are ahead of the ResNets", _ViT, _ResNet),
+        _at("in the middle of the range the ViTs are ahead of the ResNets", _ViT, _ResNet, share=0.5),
+        _at("with little compute the hybrids are ahead of the ViTs", _Hybrid, _ViT, share=0.0),
+        _at("with much compute hybrids and ViTs are equal", _Hybrid, _ViT, kind="equal"),
     ),
     base=BASE,
     full={key: value for key, value in FULL.items() if key != "epochs"},

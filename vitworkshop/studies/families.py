@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vitlib.data.dataset import normalize
-from vitlib.device import describe_hardware, pick_device
+from vitlib.device import pick_device
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import recipe
 from vitlib.train.transfer import ridge_weights
-from vitworkshop.studies.study import QUICK, Job, Study, draw_images, train_variant
-
-__all__ = ["BASE", "FAMILIES", "FULL", "Pixels", "embed", "ridge", "run_family"]
+from vitworkshop.studies.study import QUICK, Job, Look, Study, draw_images, make_row, train_variant
 
 # 96 wide, 4 deep, patches of 8 pixels
 BASE = recipe(QUICK, **{"model.patch_size": 8})
@@ -37,9 +34,7 @@ _FINER = {
 }
 
 
-def run_family(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None = None
-) -> list[dict] | None:
+def run_family(study: Study, variant: str, seed: int, job: Job, look: Look = None) -> list[dict] | None:
     """Run a variant whose name begins with one of `FAMILIES`, or with "pixels"; see `train_variant`."""
     family, own = variant.partition(",")[0], study.variants[variant]
     if family == "pixels":
@@ -48,9 +43,7 @@ def run_family(
     return train_variant(replace(study, variants={variant: own | finer}), variant, seed, job, look)
 
 
-def _fit_pixels(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None
-) -> list[dict]:
+def _fit_pixels(study: Study, variant: str, seed: int, job: Job, look: Look) -> list[dict]:
     own, began, device = study.variants[variant], time.monotonic(), pick_device(job.device)
     data, n = draw_images(job.data, own.get("n_train"), seed), own.get("n_train")
     model = Pixels(data.images[:n], data.labels[:n], BASE.model.num_classes).to(device)
@@ -58,18 +51,11 @@ def _fit_pixels(
     scores = evaluate(model, val.images, val.labels)
     final = {f"val_{name}": round(scores[name], 5) for name in ("accuracy", "loss")}
     final |= look(model) if look else {}
-    row = {"variant": variant, "changes": own, "seed": seed, "seconds": round(time.monotonic() - began, 1)}
-    return [row | {"final": final, "hardware": describe_hardware(device), "precision": "fp32"}]
+    return [make_row(variant, own, seed, final, time.monotonic() - began, device)]
 
 
 class Pixels(nn.Module):
-    """Ridge regression on the pixels: no features but what is there, with the methods of a model.
-
-    Args:
-        images: (n, C, H, W) uint8, the training images.
-        labels: (n,) integers below `num_classes`.
-        num_classes: K.
-    """
+    """Ridge regression on the pixels (n, C, H, W): no features but what is there, with the methods of a model."""
 
     def __init__(self, images: Tensor, labels: Tensor, num_classes: int) -> None:
         super().__init__()
@@ -88,15 +74,9 @@ class Pixels(nn.Module):
 
 
 def ridge(features: Tensor, labels: Tensor, num_classes: int, decay: float = 1.0) -> nn.Linear:
-    """The linear map from features (n, D) to {-1, 1}^K with the least squared error and decay, in closed form.
+    """The linear map from features (n, D) to {-1, 1}^K with the least squared error and decay (Section 4.1, "Metrics").
 
-    Args:
-        features: (n, D).
-        labels: (n,) integers below `num_classes`.
-        num_classes: K.
-        decay: What is added to the features' scatter, as a share of its mean over the directions there are.
-
-    Source: Section 4.1, "Metrics" (few-shot).
+    The decay is added to the features' scatter, as a share of its mean over the directions there are.
     """
     targets = 2 * F.one_hot(labels, num_classes).float() - 1  # (n, K)
     mean, middle = features.mean(dim=0), targets.mean(dim=0)

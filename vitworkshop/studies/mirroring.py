@@ -1,20 +1,12 @@
-"""What a model learns of left and right when no picture is ever mirrored (chapters 03 and 04).
+"""What changes when no training picture is mirrored? Chapters 03 and 04.
 
-What changes when no training picture is mirrored?
-
-- mirroring is ahead in accuracy: open, -0.2 ± 0.5 points (standard error, n = 3); about 12 seeds would
-  decide.
-- with mirroring a place is more like its mirror image, left to right: differs, +0.00 ± 0.01 (standard error,
-  n = 3).
-- mirroring leaves the likeness upside down as it is: differs, +0.07 ± 0.01 (standard error, n = 3).
-
-6 runs on CIFAR-10 (JPEG q75) with 3 seeds took 17 minutes: `python -m vitlib study run mirroring --data
-cifar10 --threads 1`
+Not in the paper: what a model learns of left and right. 6 runs took 17 minutes on one thread.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -41,28 +33,17 @@ def _look(model: VisionTransformer) -> dict[str, float]:
     return likeness(model.pos_embed.table()[0, 1:].detach().cpu(), model.cfg.grid)
 
 
+def _mirrored(says: str, margin: float = 0.1, **rule: Any) -> Claim:
+    return Claim(says, "ours", "mirrored", "as they are", margin, **rule)
+
+
 STUDY = Study(
     question="What changes when no training picture is mirrored?",
     variants={"mirrored": {"flip": True}, "as they are": {"flip": False}},
     claims=(
-        Claim("mirroring is ahead in accuracy", "ours", ("mirrored",), ("as they are",), margin=0.01),
-        Claim(
-            "with mirroring a place is more like its mirror image, left to right",
-            "ours",
-            ("mirrored",),
-            ("as they are",),
-            margin=0.1,
-            metric="left_right",
-        ),
-        Claim(
-            "mirroring leaves the likeness upside down as it is",
-            "ours",
-            ("mirrored",),
-            ("as they are",),
-            margin=0.1,
-            kind="equal",
-            metric="upside_down",
-        ),
+        _mirrored("mirroring is ahead in accuracy", margin=0.01),
+        _mirrored("with mirroring a place is more like its mirror image, left to right", metric="left_right"),
+        _mirrored("mirroring leaves the likeness upside down as it is", kind="equal", metric="upside_down"),
     ),
     n_train=25_000,  # 5,000 of them held out
     source="not in the paper",

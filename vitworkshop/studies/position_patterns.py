@@ -1,28 +1,12 @@
-"""Does the pattern of learned positions depend on how the model is trained? The paper's Figure 10.
+"""Does the pattern that positions learn depend on learning rate, weight decay and length of training? Figure 10.
 
-Does the pattern that positions learn depend on learning rate, weight decay and length of training?
-
-The figure shows patterns from three settings. Here one setting of a base is changed at a time, and two numbers describe
-the pattern of a table that is centred over its places (what all places share acts like the bias of the patch
-embedding): how likeness, a cosine, falls with distance on the grid, as a correlation over pairs of places; and the
-share of the variance that the means of rows and columns explain together. Each stands beside the same for the table
-before training and for the trained one with its places shuffled: tables without a pattern have 0, and 0.22 on a grid of
-8 x 8. "norm" is how long the centred vectors are. Decay acts on matrices alone, so that it reaches positions only by
-way of them. The base is trained for two epochs on 20,000 photographs.
-
-- training makes near places more alike than far ones: agrees, +0.28 ± 0.03 (standard error, n = 3).
-- the learning rate changes how likeness falls with distance: agrees, -0.06 ± 0.01 (standard error, n = 3).
-- the learning rate changes how far rows and columns explain the positions: agrees, -0.13 ± 0.03 (standard error, n =
-  3).
-- weight decay changes how likeness falls with distance: open, -0.05 ± 0.04 (standard error, n = 3); about 7 seeds would
-  decide.
-- weight decay changes how far rows and columns explain the positions: differs, +0.02 ± 0.01 (standard error, n = 3).
-- the length of training changes how likeness falls with distance: agrees, +0.12 ± 0.01 (standard error, n = 3).
-- the length of training changes how far rows and columns explain the positions: agrees, -0.25 ± 0.02 (standard error, n
-  = 3).
-
-24 runs on CIFAR-10 (JPEG q75) with 3 seeds took 119 minutes: `python -m vitlib study run position-patterns --data
-cifar10 --threads 1`
+The paper's figure shows patterns from three settings (chapter 15). Here one setting of a base is changed at a time, and
+two numbers describe the pattern of a table that is centred over its places (what all places share acts like the bias of
+the patch embedding): how likeness, a cosine, falls with distance on the grid, as a correlation over pairs of places;
+and the share of the variance that the means of rows and columns explain together. Each stands beside the same for the
+table before training and for the trained one with its places shuffled: tables without a pattern have 0, and 0.22 on a
+grid of 8 x 8. "norm" is how long the centred vectors are. Decay acts on matrices alone, so that it reaches positions
+only by way of them. The base is trained for two epochs on 20,000 photographs. 24 runs took 119 minutes on one thread.
 """
 
 from __future__ import annotations
@@ -36,10 +20,9 @@ from torch.nn import functional as F
 
 from vitlib.device import derive_seed
 from vitlib.model.costs import count_parameters
-from vitlib.model.vit import build_model
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.position_start import length
-from vitworkshop.studies.study import QUICK, Claim, Job, Study, train_longer
+from vitworkshop.studies.study import QUICK, Claim, Job, Study, initial_model, train_variant
 
 BEFORE = "before training"
 
@@ -47,9 +30,8 @@ BEFORE = "before training"
 def pattern(table: Tensor, grid: tuple[int, int]) -> dict[str, float]:
     """What the positions (N, D) of a grid look like.
 
-    Returns:
-        "distance_correlation": of the cosine and the distance of two places, over all pairs; "row_column_share": of
-        the variance between places, what the means of rows and columns explain together; "norm": of what varies.
+    "distance_correlation" is of the cosine and the distance of two places, over all pairs; "row_column_share" of the
+    variance between places, what the means of rows and columns explain together; "norm" of what varies.
     """
     places = torch.cartesian_prod(*(torch.arange(size, dtype=torch.float32) for size in grid))  # (N, 2)
     centred = table - table.mean(dim=0)
@@ -77,11 +59,9 @@ def _look(model: Any, seed: int) -> dict[str, float]:
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     look = partial(_look, seed=seed)
     if variant != BEFORE:
-        return train_longer(study, variant, seed, job, look)
-    changes: dict[str, Any] = {**job.changes, "seed": seed}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive_seed(seed, "init"))  # as every run with this seed begins
-        model = build_model(recipe(study.base or QUICK, **changes).model)
+        return train_variant(study, variant, seed, job, look)
+    changes: dict[str, Any] = job.changes
+    model = initial_model(recipe(study.base or QUICK, **changes).model, seed)
     row = {"variant": variant, "changes": study.variants[variant], "seed": seed, "seconds": 0.0}
     return [row | {"parameters": count_parameters(model), "final": look(model)}]
 
@@ -112,21 +92,13 @@ STUDY = Study(
         Claim(
             "training makes near places more alike than far ones",
             "Figure 7, centre",
-            (BEFORE,),
-            ("base",),
+            BEFORE,
+            "base",
             margin=0.1,
             metric="distance_correlation",
         ),
         *(
-            Claim(
-                f"{what} changes {says}",
-                "Figure 10",
-                (low,),
-                (high,),
-                margin=0.1,
-                kind="apart",
-                metric=metric,
-            )
+            Claim(f"{what} changes {says}", "Figure 10", low, high, margin=0.1, kind="apart", metric=metric)
             for what, (low, high) in _CHANGED.items()
             for says, metric in _MEASURES.items()
         ),

@@ -1,69 +1,25 @@
-"""Which studies there are."""
+"""Which studies there are, and where their runs go."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
-from vitworkshop.studies import (
-    attention_reach,
-    axial,
-    compute,
-    data_size,
-    inductive_bias,
-    initialisation,
-    masked,
-    minutes,
-    mirroring,
-    norm_order,
-    pooling,
-    position_entry,
-    position_patterns,
-    position_start,
-    positions,
-    recipe_ladder,
-    recipes,
-    residuals,
-    resolution,
-    shape,
-    stems,
-    transfer,
-)
 from vitworkshop.studies.study import Study
 
-__all__ = ["STUDIES", "by_worth", "find", "folders"]
-
+# each is STUDY in the file of its name
+NAMES = (
+    "positions pooling stems resolution norm-order initialisation residuals position-start recipes mirroring minutes "
+    "transfer masked axial position-entry position-patterns attention-reach shape data-size compute inductive-bias "
+    "recipe-ladder"
+)
 STUDIES: dict[str, Study] = {
-    "positions": positions.STUDY,
-    "pooling": pooling.STUDY,
-    "stems": stems.STUDY,
-    "resolution": resolution.STUDY,
-    "norm-order": norm_order.STUDY,
-    "initialisation": initialisation.STUDY,
-    "residuals": residuals.STUDY,
-    "position-start": position_start.STUDY,
-    "recipes": recipes.STUDY,
-    "mirroring": mirroring.STUDY,
-    "minutes": minutes.STUDY,
-    "transfer": transfer.STUDY,
-    "masked": masked.STUDY,
-    "axial": axial.STUDY,
-    "position-entry": position_entry.STUDY,
-    "position-patterns": position_patterns.STUDY,
-    "attention-reach": attention_reach.STUDY,
-    "shape": shape.STUDY,
-    "data-size": data_size.STUDY,
-    "compute": compute.STUDY,
-    "inductive-bias": inductive_bias.STUDY,
-    "recipe-ladder": recipe_ladder.STUDY,
+    name: import_module(f"vitworkshop.studies.{name.replace('-', '_')}").STUDY for name in NAMES.split()
 }
 
 
 def find(name: str) -> Study:
-    """The study of this name.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """The study of this name; ValueError if there is none."""
     if name not in STUDIES:
         raise ValueError(f"unknown study {name!r}; choose one of {', '.join(STUDIES)}")
     return STUDIES[name]

@@ -12,24 +12,16 @@ from vitlib.train.recipe import default_fields
 from vitworkshop.studies.registry import STUDIES, folders
 from vitworkshop.studies.study import Claim
 
-__all__ = ["Judged", "board", "judged", "report", "show", "since", "tell", "verdicts"]
 VERDICTS = ("claim", "what we got", "seeds", "verdict")
 
 
-class Judged(NamedTuple):
-    """What the runs say of a claim, as it stands in a table; "" where there is nothing to say.
+class Outcome(NamedTuple):
+    """What the runs say of a claim, as it stands in a table; "" where there is nothing to say."""
 
-    Args:
-        got: Both sides and their difference.
-        verdict: "agrees", "differs", "open" or "not run yet".
-        seeds: From how many.
-        more: About how many seeds would decide an open one.
-    """
-
-    got: str
-    verdict: str
-    seeds: str
-    more: str = ""
+    measured: str  # both sides and their difference
+    verdict: str  # "agrees", "differs", "open" or "not run yet"
+    seeds: str  # from how many
+    seeds_needed: str = ""  # about how many would decide an open one
 
 
 def show(value: float, metric: str) -> str:
@@ -38,11 +30,7 @@ def show(value: float, metric: str) -> str:
 
 
 def report(name: str, out: str | Path | None = None) -> str:
-    """What a study found, as a Markdown table: from `<out>/<name>.json`; for None from here, else the book's own.
-
-    Raises:
-        ValueError: If there is no such file, or it is of no study.
-    """
+    """What a study found, as a Markdown table: from `<out>/<name>.json`; for None from here, else the book's own."""
     folder = folders(name, out)[name]
     result = load_results(name, folder if out or (folder / f"{name}.json").exists() else None)
     if (metric := result.get("metric")) is None:
@@ -62,7 +50,7 @@ def report(name: str, out: str | Path | None = None) -> str:
 
 
 def tell(result: dict) -> str:
-    """What a study found, as it stands in its docstring: the verdict on each claim, what it cost, the command."""
+    """What a study found, in sentences: the verdict on each claim, what it cost, the command."""
     lines = []
     for claim, found in result["verdicts"].items():
         verdict = found["verdict"]
@@ -77,38 +65,30 @@ def tell(result: dict) -> str:
         f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
         f"{minutes:.0f} minutes: `{result['command']}`"
     )
-    if older := since(result):
+    if older := base_changes(result):
         lines.append(f"They were run before the study became what it is now: {older}.")
     return "\n".join(lines)
 
 
 def board(out: str | Path | None = None) -> list[str]:
-    """One row for each claim of all studies, as lines of Markdown: what was said, what we got, and whether they agree.
+    """A row of Markdown for each claim of all studies: what was said, what we got, and whether they agree.
 
-    The verdicts are judged anew by the studies' rules, from the runs in the files.
-
-    Args:
-        out: Folder of the studies' folders, as `study run --all --out` takes it; None reads the book's own results.
-
-    Raises:
-        ValueError: If there is no such folder.
+    The verdicts are judged anew by the studies' rules, from the runs in the files: in the studies' folders inside
+    `out`, as `study run --all --out` takes it; None reads the book's own.
     """
     if out is not None and not Path(out).is_dir():
         raise ValueError(f"there is no folder {out}; take that of a study run --all")
-    lines = [
-        "| claim | source | what we got | verdict | seeds | study | data |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = ["| claim | source | what we got | verdict | seeds | study | data |", "|---" * 7 + "|"]
     older = False
     for name, folder in folders(None, out).items():
         folder = RESULTS if out is None else folder
         result = load_results(name, folder) if (folder / f"{name}.json").is_file() else None
-        changed = bool(result and since(result))
+        changed = bool(result and base_changes(result))
         older |= changed
         for claim in STUDIES[name].claims:
-            got, verdict, seeds, more = judged(claim, result)
-            verdict += f" (about {more} seeds would decide)" if more else ""
-            cells = [claim.says, claim.source, got, verdict, seeds, f"{name}{' *' * changed}"]
+            measured, verdict, seeds, needed = outcome_of(claim, result)
+            verdict += f" (about {needed} seeds would decide)" if needed else ""
+            cells = [claim.says, claim.source, measured, verdict, seeds, f"{name}{' *' * changed}"]
             cells.append("" if result is None else f"{result['dataset']}, {result['scale']}")
             lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     if older:
@@ -119,21 +99,21 @@ def board(out: str | Path | None = None) -> list[str]:
 def verdicts(name: str) -> list[tuple[str, ...]]:
     """What the rules of a study say of the book's own runs: a row of `VERDICTS` for each of its claims."""
     result = load_results(name)
-    found = {claim.says: judged(claim, result) for claim in STUDIES[name].claims}
-    return [(says, each.got, each.seeds, f"**{each.verdict}**") for says, each in found.items()]
+    found = [(claim.says, outcome_of(claim, result)) for claim in STUDIES[name].claims]
+    return [(says, one.measured, one.seeds, f"**{one.verdict}**") for says, one in found]
 
 
-def judged(claim: Claim, result: dict | None) -> Judged:
+def outcome_of(claim: Claim, result: dict | None) -> Outcome:
     """What the runs of a result say of a claim, by its rule as it is; None is a study that was not run."""
     if result is None or not result["runs"]:
-        return Judged("", "not run yet", "")
+        return Outcome("", "not run yet", "")
     found = claim.judge(result["runs"])
     if "difference" not in found:
-        return Judged("", found["verdict"], "0")
-    got = f"{found['first']} against {found['second']}: {_difference(found, result['metric'])}"
+        return Outcome("", found["verdict"], "0")
+    measured = f"{found['first']} against {found['second']}: {_difference(found, result['metric'])}"
     if found["n"] == 1:
-        return Judged(f"{got}, one seed", found["verdict"], "1")
-    return Judged(got, found["verdict"], str(found["n"]), str(found.get("seeds", "")))
+        return Outcome(f"{measured}, one seed", found["verdict"], "1")
+    return Outcome(measured, found["verdict"], str(found["n"]), str(found.get("seeds", "")))
 
 
 def _difference(found: dict, metric: str) -> str:
@@ -144,8 +124,8 @@ def _difference(found: dict, metric: str) -> str:
     return f"{scale * found['difference']:+.{digits}f}{spread}{unit}"
 
 
-def since(result: dict) -> str:
-    """What a committed study's base had otherwise, in words; "" where nothing differs."""
+def base_changes(result: dict) -> str:
+    """What a study's base had otherwise when it was run, in words; "" where nothing differs."""
     study = STUDIES.get(result["name"])
     if study is None or study.base is None or "base" not in result or result["scale"] != "quick":
         return ""

@@ -10,12 +10,9 @@ from jaxtyping import Bool, Float, Int64, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.data.dataset import resize_images
 from vitlib.model.posembed import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import evaluate
-
-__all__ = ["METHODS", "read_at", "resize_images", "sample_patches", "with_table"]
 
 Grid = tuple[int, int]
 
@@ -30,10 +27,6 @@ def _interpolated(**options) -> Callable[[Tensor, Grid, Grid], Tensor]:
         return torch.cat([table[:, :1], patches], dim=1)
 
     return method
-
-
-def _bicubic(table: Tensor, new: Grid, old: Grid) -> Tensor:
-    return resample_pos_embed(table, new, old)
 
 
 def _one_line(table: Tensor, new: Grid, old: Grid) -> Tensor:
@@ -61,7 +54,7 @@ def _mean(table: Tensor, new: Grid, old: Grid) -> Tensor:
 
 # each takes a table (1, 1+N, D), the new grid and the old one, (rows, columns) both, and returns (1, 1+N', D)
 METHODS = {
-    "bicubic": _bicubic,
+    "bicubic": resample_pos_embed,
     "plain bicubic": _interpolated(mode="bicubic"),  # not antialiased, and torch's other kernel
     "bilinear": _interpolated(mode="bilinear", antialias=True),
     "ends aligned": _interpolated(mode="bilinear", align_corners=True),  # as in the paper's code
@@ -80,9 +73,6 @@ def sample_patches(
 
     With more places than patches fit side by side they overlap, with fewer there are gaps: the number of tokens
     changes, and what a patch shows does not.
-
-    Raises:
-        ValueError: If a patch is larger than the images.
     """
     if patch_size > min(images.shape[-2:]):
         raise ValueError(f"patch_size {patch_size} is larger than the images, {tuple(images.shape[-2:])}")
@@ -96,20 +86,10 @@ def sample_patches(
 
 
 def with_table(model: VisionTransformer, size: Grid, table: Float[Tensor, "1 T D"]) -> VisionTransformer:
-    """A copy of the model for images of `size` that adds `table` to its tokens.
-
-    Raises:
-        ValueError: If the model has no learned table, or `table` does not fit the new grid.
-    """
+    """A copy of the model for images of `size` that adds `table` to its tokens."""
     if model.cfg.pos_embed != "learned":
         raise ValueError(f'expected a model with pos_embed="learned", got "{model.cfg.pos_embed}"')
-    model = model.with_img_size((size[0], size[1]))
-    expected = tuple(model.pos_embed.table().shape)
-    if tuple(table.shape) != expected:
-        raise ValueError(
-            f"expected a table of shape {expected} for images of {size[0]} x {size[1]}, "
-            f"got {tuple(table.shape)}"
-        )
+    model = model.with_img_size(size)
     model.pos_embed.weight = nn.Parameter(table.detach().clone())
     return model
 
@@ -118,31 +98,17 @@ def read_at(
     model: VisionTransformer,
     images: UInt8[Tensor, "n C H W"],
     labels: Int64[Tensor, " n"],
-    method: str | Callable = "bicubic",
-    device: str | torch.device | None = None,
+    method: str = "bicubic",
 ) -> Bool[Tensor, " n"]:
-    """Which images a model names rightly at the size they have, its positions carried over by a method.
-
-    Args:
-        model: Trained at any size, with learned positions.
-        images: (n, C, H, W) at the new size, uint8 or float in [0, 1].
-        labels: (n,).
-        method: One of `METHODS`, or a function of (table, new_grid, old_grid).
-        device: Where to compute; None is where the model is.
-
-    Returns:
-        (n,) on the CPU.
-
-    Raises:
-        ValueError: If the method is unknown or the sizes do not fit.
-    """
-    if not callable(method) and method not in METHODS:
+    """Which images a model names rightly at the size they have, its positions carried over by one of `METHODS`."""
+    if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
-    method = method if callable(method) else METHODS[method]
     size = images.shape[-2], images.shape[-1]
     grid = model.with_img_size(size).cfg.grid
     table = model.pos_embed.table().detach()
     if grid != model.cfg.grid:
-        table = method(table, grid, model.cfg.grid)
-    copy = with_table(model, size, table)
-    return evaluate(copy, images, labels, device=device, batch_size=250)["predictions"] == labels.cpu()
+        table = METHODS[method](table, grid, model.cfg.grid)
+    return (
+        evaluate(with_table(model, size, table), images, labels, batch_size=250)["predictions"]
+        == labels.cpu()
+    )

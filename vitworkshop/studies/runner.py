@@ -3,87 +3,198 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import json
+import multiprocessing
+import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
-from functools import cache
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+from tqdm.contrib import DummyTqdmFile
 
 from vitlib.checks import check_between, is_number
 from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device
-from vitlib.evidence import provenance
-from vitlib.train.checkpoint import checksum
+from vitlib.evidence import RESULTS, provenance, read_json, summarize, write_json
+from vitlib.train.checkpoint import checksum, differences
 from vitlib.train.precision import pick_precision
-from vitlib.train.recipe import recipe
-from vitworkshop.studies.plan import Plan
+from vitlib.train.recipe import default_fields, recipe
 from vitworkshop.studies.registry import STUDIES, find, folders
-from vitworkshop.studies.report import board, report, show, tell
-from vitworkshop.studies.study import Job
-from vitworkshop.studies.work import work
+from vitworkshop.studies.report import show
+from vitworkshop.studies.study import Job, Study
 
-# what finds and tells is here too: whoever uses studies needs this module alone
-__all__ = ["STUDIES", "board", "find", "folders", "make_plans", "report", "run_plans", "run_study", "tell"]
+ROWS = "rows.json"  # in the folder of each finished trial
+DELETE = "delete it, and the same command goes on"
+WAIT = 1.0  # seconds between two looks at trials that another runner has in hand
+Trial = tuple[str, int]  # variant and seed
 
 
-def run_study(
-    name: str,
-    data: Dataset,
-    *,
-    scale: str = "quick",
-    seeds: tuple[int, ...] | None = None,
-    out: str | Path | None = None,
-    n_val: int = 5000,
-    device: str = "auto",
-    budget_minutes: float | None = None,
-    jobs: int = 1,
-    progress: bool = True,
-    start_from: str | Path | None = None,
-    **changes,
-) -> dict:
-    """Run every variant with every seed, skipping what is finished, and write `<out>/<name>.json`.
+@dataclass
+class Plan:
+    """A study as it is to be run here: with these data, scale and seeds, in this folder; and what of it is finished."""
 
-    Each finished run is kept at once in a small file in its own folder. Several runners may share `out`: a run is done
-    by one of them, and all of them end when all runs are done. One that is killed loses at most its last minute.
+    name: str
+    study: Study
+    job: Job  # what every trial is given
+    header: dict  # how the file of results begins
+    seeds: tuple[int, ...]  # those that were asked for
+    done: dict[Trial, list[dict]] = field(default_factory=dict)  # the rows of finished trials, of any seed
 
-    Args:
-        name: One of `STUDIES`.
-        data: The training images; `n_val` of them are held out. The test set is not read.
-        scale: "quick" (a laptop) or "full" (a GPU).
-        seeds: Every variant is run with the first before any with the second; None takes the study's.
-        out: Folder of the runs and of the results; None is `runs/study-<name>`.
-        n_val: Images held out.
-        device: "auto", "cpu", "cuda" or "mps".
-        budget_minutes: Stop after this time; the same call goes on.
-        jobs: Runs at once, each in a process with its share of the threads, all on the one device.
-        progress: Whether to show bars and lines.
-        start_from: A folder whose `<name>.json` has runs that count as finished, where they are the same as these;
-            "results" is the book's own.
-        **changes: Fields that every run changes, as for `recipe`.
+    @property
+    def trials(self) -> list[Trial]:
+        """Every variant with the first seed, then every one with the second."""
+        return [(variant, seed) for seed in self.seeds for variant in self.study.variants]
 
-    Returns:
-        What the file holds: "runs", each with "variant", "changes", "seed" and "final"; "summary", mean, sd (over
-        seeds) and n of each variant; "verdicts" of the study's claims; "finished" says whether all ran.
+    @property
+    def finished(self) -> int:
+        """How many of these trials are finished."""
+        return sum(trial in self.done for trial in self.trials)
 
-    Raises:
-        ValueError: If the study or the scale is unknown, the data do not fit, or what the folder holds is damaged or
-            of other runs; nothing is written then.
-        FloatingPointError: After all other runs, if a loss was no longer a number.
-    """
-    plans = make_plans(
-        folders(name, out),
-        lambda _: data,
-        scale=scale,
-        seeds=seeds,
-        n_val=n_val,
-        device=device,
-        changes=changes,
-    )
-    more = {"jobs": jobs, "budget_minutes": budget_minutes, "progress": progress, "start_from": start_from}
-    return run_plans(plans, **more)[name]
+    @property
+    def path(self) -> Path:
+        """Its file of results."""
+        return self.job.out / f"{self.name}.json"
+
+    def identity(self, variant: str) -> dict:
+        """What makes a trial this one, besides its seed; a finished one counts if it has the same."""
+        same = {"study": self.name, "scale": self.header["scale"], "base": self.header.get("base")}
+        data = [self.header["dataset"], self.header["data_checksum"]]
+        return as_json({**same, "data": data, "variant": self.study.variants[variant]})
+
+    @property
+    def defaults(self) -> dict:
+        """What a part of an identity was before it had a name: a field's default, in a variant the base's value."""
+        base = self.header.get("base") or {}
+        flat = base | {f"model.{key}": value for key, value in base.get("model", {}).items()}
+        fields = default_fields(self.study.base) if self.study.base else {}
+        return as_json({"study": self.name, "base": fields, "variant": flat})
+
+    def mismatch(self, result: dict) -> str:
+        """What a file of results has otherwise, in words; "" where its runs count here."""
+        keys = ["name", "scale", "base", "n_train", "n_val"]
+        if "data_checksum" in result:
+            keys.append("data_checksum")
+        elif self.study.n_train != 0:  # an older file; where nothing is trained, each row names its data
+            keys.append("dataset")
+        theirs, ours = ({key: what.get(key) for key in keys} for what in (result, as_json(self.header)))
+        return "; ".join(differences(theirs, ours, self.defaults))
+
+    def run(self, trial: Trial) -> list[dict] | None:
+        """The rows of a trial, kept before anybody hears of them; None if the time was over before its end."""
+        if self.job.left is not None and self.job.left <= 0:
+            return None
+        path, identity = self.job.folder(*trial) / ROWS, self.identity(trial[0])
+        with lock(path.parent):
+            if path.is_file():  # another runner has finished it meanwhile
+                return read_rows(path, identity, self.defaults)
+            rows = self.study.run(self.study, *trial, self.job)
+            if rows is not None:
+                write_json(path, {"about": identity, "rows": rows})
+            return rows
+
+    def collect(self) -> None:
+        """Read what is finished in the folder, by whichever runner and with whichever seeds."""
+        names = {
+            self.job.folder(variant, 0).name.removesuffix("-s0"): variant for variant in self.study.variants
+        }
+        for path in sorted(self.job.out.glob(f"*/{ROWS}")):
+            name, _, seed = path.parent.name.rpartition("-s")
+            if name in names and seed.isdecimal() and (trial := (names[name], int(seed))) not in self.done:
+                self.done[trial] = read_rows(path, self.identity(trial[0]), self.defaults)
+
+    def import_results(self, folder: str | Path) -> str:
+        """Keep here the finished runs of another file of results, and say how many, or why none."""
+        path = (RESULTS if folder == "results" else Path(folder)) / f"{self.name}.json"
+        if not path.exists():
+            return f"{self.name}: there is no {path} to go on from"
+        result = read_json(path, DELETE)
+        if differs := self.mismatch(result):
+            return f"{self.name}: nothing is taken from {path}, which was made otherwise ({differs})"
+        shared = {key: result[key] for key in ("hardware", "precision")}  # there they stand once, for all
+        theirs: dict[Trial, list[dict]] = {}
+        for row in result["runs"]:
+            theirs.setdefault((row.get("run", row["variant"]), row["seed"]), []).append(shared | row)
+        for (variant, seed), rows in theirs.items():
+            if variant not in self.study.variants:
+                continue
+            identity, here = self.identity(variant), self.job.folder(variant, seed) / ROWS
+            changes = rows[0].get("changes", identity["variant"])  # an older file says it in each row
+            changes = result.get("variants", {}).get(variant, changes)
+            if not any(differences(changes, identity["variant"], self.defaults["variant"])):
+                with contextlib.suppress(Timeout), lock(here.parent):  # another runner may be at it, or was
+                    if not here.exists():
+                        write_json(here, {"about": identity, "rows": rows})
+        self.collect()
+        count = f"{len(theirs.keys() & self.done)} of {len(theirs)} runs"
+        return f"{self.name}: {count} in {path} count as finished"
+
+    def write(self) -> dict:
+        """Write what is known so far, by all runners in this folder."""
+        with lock(self.job.out, timeout=-1):
+            self.collect()
+            result = self.result()
+            write_json(self.path, result)
+        return result
+
+    def result(self) -> dict:
+        """What the file of results holds; what all runs share stands once, in the header."""
+        seeds = dict.fromkeys([*self.seeds, *sorted(seed for _, seed in self.done)])
+        runs = [
+            row if row["variant"] == variant else {**row, "run": variant}
+            for seed in seeds
+            for variant in self.study.variants
+            for row in self.done.get((variant, seed), [])
+        ]
+        shared, scores = {}, {}
+        for key in ("hardware", "precision", "dataset"):
+            parts = {part for run in runs if key in run for part in run[key].split("; ")}
+            shared[key] = "; ".join(sorted(parts)) or self.header[key]
+        for run in runs:
+            scores.setdefault(run["variant"], []).append(run["final"][self.study.metric])
+        return {
+            **self.header,
+            **shared,
+            "seconds": round(sum(run["seconds"] for run in runs), 1),
+            "finished": self.finished == len(self.trials),
+            "variants": as_json(self.study.variants),
+            "runs": [{k: v for k, v in run.items() if k not in ("hardware", "precision")} for run in runs],
+            "summary": {variant: summarize(values) for variant, values in scores.items()},
+            "verdicts": {claim.says: claim.judge(runs) for claim in self.study.claims},
+        }
+
+
+def read_rows(path: Path, identity: dict, defaults: dict) -> list[dict]:
+    """The rows of a finished trial; ValueError if the file is damaged or of another one (see `Plan.defaults`)."""
+    found = read_json(path, DELETE)
+    if not isinstance(found.get("about"), dict) or not isinstance(found.get("rows"), list):
+        raise ValueError(f"{path} is no file of a finished run; {DELETE}")
+    if differs := "; ".join(differences(found["about"], identity, defaults)):
+        raise ValueError(f"{path} is of another run ({differs}); take another folder with --out")
+    return found["rows"]
+
+
+def lock(folder: Path, timeout: int = 0) -> contextlib.AbstractContextManager:
+    """Hold a folder until the block ends, or the process does, however it ends; Timeout if another one holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return FileLock(folder / ".lock").acquire(timeout=timeout)
+    except NotImplementedError as error:
+        raise OSError(f"{folder} is on a disk without locks; take a folder on another with --out") from error
+
+
+def as_json(value: Any) -> Any:
+    """As it comes back from a JSON file: tuples become lists."""
+    return json.loads(json.dumps(value))
 
 
 def make_plans(
@@ -96,19 +207,10 @@ def make_plans(
     device: str = "auto",
     changes: dict | None = None,
 ) -> list[Plan]:
-    """Studies ready to run, with what of them is finished; nothing is written.
+    """Studies (name -> folder) ready to run, with what of them is finished; nothing is written.
 
-    Args:
-        places: Name of a study -> folder of its runs.
-        load: Gives the training images by the name of a data set.
-        scale: "quick" or "full".
-        seeds: None takes each study's.
-        n_val: Images held out; None takes a tenth, 5,000 at most.
-        device: "auto", "cpu", "cuda" or "mps".
-        changes: Fields that every run changes, as for `recipe`.
-
-    Raises:
-        ValueError: If a study, the scale or a seed is unknown, the data do not fit, or a folder is not the study's.
+    `load` gives the training images by the name of a data set; `n_val` of them are held out, or a tenth, 5,000 at most.
+    `changes` are fields that every trial changes, as for `recipe`.
     """
     if scale not in ("quick", "full"):
         raise ValueError(f"scale must be quick or full, got {scale!r}")
@@ -120,7 +222,7 @@ def make_plans(
 
     @cache
     def divide(kind: str, first: int | None, holdout: bool) -> tuple[Dataset, Dataset | None, int]:
-        """The images to train on, those held out, and a checksum; made once for all studies that share them."""
+        """The images to train on, those held out, and a checksum: once for all studies that share them."""
         data = whole = load(kind)
         if first:
             data = replace(data, images=data.images[:first], labels=data.labels[:first])
@@ -139,11 +241,11 @@ def make_plans(
                 f"study {name!r} varies {', '.join(own)} itself; change something else, or write a study"
             )
         shared = {**(study.full if scale == "full" else {}), **changes}
-        base = None if study.base is None else recipe(study.base, **shared)  # before any data are loaded
+        base = study.base and recipe(study.base, **shared)  # before any data are loaded
         train, val, crc = divide(study.data, study.n_train, study.holdout)
         shared, base = {"data": train.name, **shared}, base and replace(base, data=train.name)
-        precision = "fp32" if base is None else base.precision
-        if base is not None and precision == "auto":
+        precision = base.precision if base else "fp32"
+        if base and precision == "auto":
             precision = pick_precision(where, base.model)
         header = {
             "name": name,
@@ -156,39 +258,40 @@ def make_plans(
             "n_train": 0 if study.n_train == 0 else len(train),
             "n_val": len(val) if val else 0,
             "data_checksum": crc,
-            **({} if base is None else {"base": asdict(base)}),
+            **({"base": asdict(base)} if base else {}),
         }
         job = Job(train, val, out, scale, shared, device, None, False)
-        plans.append(Plan(name, study, job, header, study.seeds if seeds is None else tuple(seeds)))
-    for plan in plans:
-        plan.check_folder()
+        plan = Plan(name, study, job, header, study.seeds if seeds is None else tuple(seeds))
+        if others := [other for other in STUDIES if other != name and (out / f"{other}.json").exists()]:
+            raise ValueError(
+                f"{out} holds the study {others[0]!r}; give {name!r} a folder of its own with --out"
+            )
+        if plan.path.exists() and (differs := plan.mismatch(read_json(plan.path, DELETE))):
+            raise ValueError(f"{plan.path} was made otherwise ({differs}); take another folder with --out")
         plan.collect()
+        plans.append(plan)
     return plans
 
 
-def run_plans(
-    plans: list[Plan],
+def run_studies(
+    places: Mapping[str, Path],
+    load: Callable[[str], Dataset],
     *,
     jobs: int = 1,
     budget_minutes: float | None = None,
     progress: bool = True,
     start_from: str | Path | None = None,
+    **how: Any,
 ) -> dict[str, dict]:
-    """Run several studies as one: every variant of all of them with its first seed, before any with its second.
+    """Run several studies as one, the most valuable first: all variants with a first seed before any with a second.
 
-    Args:
-        plans: The studies, the most valuable first; of none, only the other arguments are checked.
-        jobs: As for `run_study`.
-        budget_minutes: For all of them together.
-        progress: Whether to show bars and lines.
-        start_from: As for `run_study`.
+    Each finished trial is kept at once in a small file in its own folder. Several runners may share the folders: a
+    trial is done by one of them, and all end when all are done. One that is killed loses its last minute at most.
 
-    Returns:
-        Name -> what its file of results holds.
-
-    Raises:
-        ValueError: If a number is out of range, or the folder to start from is not there or damaged.
-        FloatingPointError: After all other runs, if a loss was no longer a number.
+    `jobs` is how many trials run at once, each in a process with its share of the threads. After `budget_minutes` it
+    stops, and the same call goes on. `start_from` is a folder of results whose runs count as finished where they are
+    the same as these; "results" is the book's own. For the rest see `make_plans`. A loss that is no longer a number
+    raises FloatingPointError, after all other trials; a process that was killed, ChildProcessError.
     """
     check_between("jobs", jobs, 1, 64)
     if budget_minutes is not None and not (is_number(budget_minutes) and 0 < budget_minutes < float("inf")):
@@ -197,51 +300,99 @@ def run_plans(
         )
     if start_from is not None and start_from != "results" and not Path(start_from).is_dir():
         raise ValueError(f"there is no folder {start_from} to start from; 'results' takes the book's own")
-    if not plans:
-        return {}
+    plans = make_plans(places, load, **how)
     deadline = None if budget_minutes is None else time.time() + 60 * budget_minutes
     for plan in plans:
-        plan.job.progress = progress and jobs == 1
-        if start_from is not None and (said := plan.take(start_from)) and progress:
-            print(said, flush=True)
+        plan.job.deadline, plan.job.progress = deadline, progress and jobs == 1
+        if start_from is not None:
+            said = plan.import_results(start_from)
+            if progress:
+                print(said, flush=True)
         plan.write()
-    todo = [(plan, place) for plan in plans for place in plan.places if place not in plan.done]
+    todo = [(plan, trial) for plan in plans for trial in plan.trials if trial not in plan.done]
     todo.sort(key=lambda task: task[0].seeds.index(task[1][1]))  # else in their order
     with _bar(plans, progress) as bar:
-        for plan, (variant, seed), rows in work(todo, jobs, deadline, progress):
+        for plan, (variant, seed), rows in _run_all(todo, jobs, progress):
             plan.done[variant, seed] = rows
             if progress and rows:
                 score = show(rows[-1]["final"][plan.study.metric], plan.study.metric)
-                count = f"{plan.finished} of {len(plan.places)} runs"
+                count = f"{plan.finished} of {len(plan.trials)} runs"
                 print(f"{plan.name}: {variant}, seed {seed}: {score} ({count})", flush=True)
             plan.write()
             bar.update(sum(plan.finished for plan in plans) - bar.n)
     return {plan.name: plan.write() for plan in plans}
 
 
-@contextlib.contextmanager
-def _bar(plans: list[Plan], progress: bool) -> Iterator[Any]:
-    """A bar over the runs, where there is a terminal; what is printed meanwhile stands above it."""
-    from tqdm import tqdm
+def run_study(
+    name: str, data: Dataset, out: str | Path | None = None, *, n_val: int = 5000, **how: Any
+) -> dict:
+    """Run one study on these training images and return what its file of results holds; see `run_studies`."""
+    return run_studies(folders(name, out), lambda _: data, n_val=n_val, **how)[name]
 
+
+def _run_all(
+    todo: list[tuple[Plan, Trial]], jobs: int, progress: bool
+) -> Iterator[tuple[Plan, Trial, list[dict]]]:
+    """Each trial that ends in time, with its rows, as it ends; what another runner has in hand is waited for."""
+    pool, failed, waiting = None, [], 0
+    if jobs > 1:
+        threads = max(1, torch.get_num_threads() // jobs)
+        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin, (threads,))
+    try:
+        while todo:
+            held = []  # by other runners
+            outcomes = [(task, partial(replace(task[0], done={}).run, task[1])) for task in todo]
+            if pool:
+                futures = {pool.submit(run): task for task, run in outcomes}
+                outcomes = ((futures[future], future.result) for future in as_completed(futures))
+            for (plan, trial), outcome in outcomes:
+                try:
+                    rows = outcome()
+                except Timeout:
+                    held.append((plan, trial))
+                except FloatingPointError as error:  # this one will never end, others will
+                    failed.append(f"{plan.name}: {trial[0]}, seed {trial[1]}: {error}")
+                else:
+                    if rows is None:  # the time is over
+                        held.clear()
+                        break
+                    yield plan, trial, rows
+            if progress and held and len(held) != waiting:
+                print(f"waiting for {len(held)} runs that another runner has in hand", flush=True)
+            time.sleep(WAIT if held else 0)
+            todo, waiting = held, len(held)
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "a process was killed in the middle of a run, perhaps for want of memory; the same command goes on, "
+            f"with --jobs below {jobs} if that was it"
+        ) from error
+    finally:
+        if pool:
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C, which all processes hear, no trial is begun
+    if failed:
+        raise FloatingPointError("; ".join(failed))
+
+
+def _begin(threads: int) -> None:
+    """Set a process of the pool up: its share of the threads, and to end when the runner is killed."""
+
+    def follow() -> None:
+        if parent := multiprocessing.parent_process():
+            parent.join()
+            os._exit(1)
+
+    torch.set_num_threads(threads)
+    threading.Thread(target=follow, daemon=True).start()
+
+
+@contextlib.contextmanager
+def _bar(plans: list[Plan], progress: bool) -> Iterator[tqdm]:
+    """A bar over the trials, where there is a terminal; what is printed meanwhile stands above it."""
     hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    total, done = sum(len(plan.places) for plan in plans), sum(plan.finished for plan in plans)
+    total, done = sum(len(plan.trials) for plan in plans), sum(plan.finished for plan in plans)
     name = plans[0].name if len(plans) == 1 else f"{len(plans)} studies"
     with tqdm(total=total, initial=done, desc=name, unit="run", disable=hidden) as bar:
-        with contextlib.nullcontext() if bar.disable else contextlib.redirect_stdout(_Above(bar, sys.stdout)):
+        above = not bar.disable and sys.stdout.isatty()
+        lines: Any = DummyTqdmFile(sys.stderr) if above else sys.stdout
+        with contextlib.redirect_stdout(lines):
             yield bar
-
-
-class _Above(io.TextIOBase):
-    """What is printed, line by line, where no bar stands."""
-
-    def __init__(self, bar: Any, out: Any) -> None:
-        self.bar, self.out, self.line = bar, out, ""
-
-    def write(self, text: str) -> int:
-        *lines, self.line = (self.line + text).split("\n")
-        if lines:
-            with self.bar.external_write_mode(file=sys.stderr):  # takes all bars away, and shows them again
-                self.out.write("\n".join([*lines, ""]))
-                self.out.flush()
-        return len(text)

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from vitlib.checks import check_between
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
-from vitlib.device import derive_seed
+from vitlib.device import derive_seed, describe_hardware
 from vitlib.evidence import paired_difference
+from vitlib.model.vit import build_model
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
 
-__all__ = [
-    "FULL",
-    "QUICK",
-    "Claim",
-    "Job",
-    "Study",
-    "draw_images",
-    "multiply_epochs",
-    "rows_of",
-    "train_longer",
-    "train_variant",
-]
-
+Look = Callable[[Any], dict] | None  # sees a trained model, and says what joins its row's "final"
 SEEDS = 3  # with fewer, a verdict is open
 # 96 wide, 4 deep, AdamW: the preset "laptop" of the first studies; one precision, so that machines compare
 QUICK = Recipe(
@@ -66,34 +57,27 @@ class Claim:
     the interval lies within `margin` of 0, and else differs if 0 is outside. "apart" is the opposite of "equal".
     Otherwise, and with fewer than three shared seeds, it is open.
 
-    Args:
-        says: The sentence, with the paper's numbers.
-        source: Table, figure or section of the paper, or "ours".
-        first: The side that should be ahead.
-        second: The other side.
-        margin: The smallest difference that would matter, in units of the metric.
-        kind: "ahead", "equal" or "apart".
-        metric: A key of each run's "final"; the larger value is ahead, so a claim on losses names the worse side first.
+    A metric is a key of each run's "final"; its larger value is ahead, so a claim on losses names the worse side first.
     """
 
-    says: str
-    source: str
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-    margin: float
+    says: str  # the sentence, with the paper's numbers
+    source: str  # table, figure or section of the paper, or "ours"
+    first: str | tuple[str, ...]  # the side that should be ahead
+    second: str | tuple[str, ...]
+    margin: float = 0.01  # the smallest difference that would matter, in units of the metric
     kind: str = "ahead"
     metric: str = "val_accuracy"
 
+    def __post_init__(self) -> None:
+        for side in ("first", "second"):  # a variant's name is a side of one
+            if isinstance(name := getattr(self, side), str):
+                object.__setattr__(self, side, (name,))
+
     def judge(self, runs: list[dict]) -> dict:
-        """The verdict with its numbers.
+        """The verdict ("agrees", "differs" or "open") with its numbers, from runs with "variant", "seed" and "final".
 
-        Args:
-            runs: Each with "variant", "seed" and "final".
-
-        Returns:
-            "verdict" ("agrees", "differs" or "open"), "metric", the sides' best variants, what `paired_difference`
-            says (of a single shared seed "difference" and "n"), and where it is open, "seeds": about how many would
-            decide.
+        Beside it "metric", the sides' best variants, what `paired_difference` says (of a single shared seed
+        "difference" and "n"), and where it is open, "seeds": about how many would decide.
         """
         scores: dict[str, dict[int, float]] = {}
         for run in runs:
@@ -123,76 +107,75 @@ class Claim:
 
 @dataclass
 class Job:
-    """What every run of a study shares.
+    """What every run of a study shares."""
 
-    Args:
-        data: The training images.
-        val: The images held out of them, or None.
-        out: Folder of the runs.
-        scale: "quick" or "full".
-        changes: What the scale and the caller change in every recipe.
-        device: "auto", "cpu", "cuda" or "mps".
-        left: Minutes left, or None.
-        progress: Whether to show bars and lines.
-    """
+    data: Dataset  # the training images
+    val: Dataset | None  # the images held out of them
+    out: Path  # folder of the runs
+    scale: str  # "quick" or "full"
+    changes: dict  # what the scale and the caller change in every recipe
+    device: str  # "auto", "cpu", "cuda" or "mps"
+    deadline: float | None  # as `time.time` has it
+    progress: bool  # whether to show bars and lines
 
-    data: Dataset
-    val: Dataset | None
-    out: Path
-    scale: str
-    changes: dict
-    device: str
-    left: float | None
-    progress: bool
+    @property
+    def left(self) -> float | None:
+        """The minutes left."""
+        return None if self.deadline is None else (self.deadline - time.time()) / 60
 
     def folder(self, variant: str, seed: int) -> Path:
-        """Where one run keeps what it has: the variant's name without spaces and commas."""
-        return self.out / f"{variant}-s{seed}".replace(" ", "-").replace(",", "")
+        """Where one run keeps what it has: the variant's name without spaces, commas and colons."""
+        return self.out / f"{variant}-s{seed}".replace(" ", "-").replace(",", "").replace(":", "")
+
+    def train(
+        self, name: str, one: Recipe, data: Dataset, val: Dataset | None, start: nn.Module | None = None
+    ) -> dict:
+        """The log of a training, or a part of it, that keeps what it has under this name; see `train_model`."""
+        one, out = replace(one, name=f"{name}-s{one.seed}"), self.folder(name, one.seed)
+        how: dict[str, Any] = {"device": self.device, "budget_minutes": self.left, "progress": self.progress}
+        return train_model(one, data, val, out=out, start=start, **how)
 
 
-def train_variant(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None = None
-) -> list[dict] | None:
+def train_variant(study: Study, variant: str, seed: int, job: Job, look: Look = None) -> list[dict] | None:
     """Train one variant with one seed, or go on with it; None if the time was over before its end.
 
-    A variant with "n_train" sees that many images; see `draw_images`. What `look` sees in the trained model joins the
-    row's "final".
+    A variant with "n_train" sees that many images; see `draw_images`.
     """
-    own = study.variants[variant]
-    changes: dict[str, Any] = {**job.changes, **own, "seed": seed, "name": f"{variant}-s{seed}"}
+    own = changes_of(study, variant, job)
+    changes: dict[str, Any] = {**job.changes, **own, "seed": seed}
     data = draw_images(job.data, changes.pop("n_train", None), seed)
-    one = recipe(study.base or QUICK, **changes)
-    out, left = job.folder(variant, seed), job.left
-    log = train_model(
-        one, data, job.val, out=out, device=job.device, budget_minutes=left, progress=job.progress
-    )
+    log = job.train(variant, recipe(study.base or QUICK, **changes), data, job.val)
     rows = rows_of(log, variant, own, seed)
     if rows and look:
         rows[0]["final"] |= look(log["model"])
     return rows
 
 
-def train_longer(
-    study: Study, variant: str, seed: int, job: Job, look: Callable[[Any], dict] | None = None
-) -> list[dict] | None:
-    """As `train_variant`, for a variant's "times" the epochs that the scale has."""
-    return train_variant(multiply_epochs(study, variant, job), variant, seed, job, look)
+def changes_of(study: Study, variant: str, job: Job) -> dict:
+    """What a variant changes, its "times" multiplied out: so many times the epochs that the scale has."""
+    own = dict(study.variants[variant])
+    if "times" in own:
+        epochs = own.pop("times") * job.changes.get("epochs", (study.base or QUICK).epochs)
+        own["epochs"] = max(1, round(epochs))
+    return own
 
 
-def multiply_epochs(study: Study, variant: str, job: Job) -> Study:
-    """The study with a variant's "times" multiplied out: so many times the epochs that the scale has."""
-    own, base = dict(study.variants[variant]), study.base or QUICK
-    epochs = own.pop("times", 1) * job.changes.get("epochs", base.epochs)
-    return replace(study, variants={variant: {**own, "epochs": max(1, round(epochs))}})
+def at_rates(name: str, rates: Iterable[float]) -> tuple[str, ...]:
+    """The names of a variant's runs at several learning rates: a side of a claim, which reads the best."""
+    return tuple(f"{name}, lr={rate:g}" for rate in rates)
+
+
+def initial_model(cfg: Any, seed: int) -> Any:
+    """The untrained model with which every run with this seed begins."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(seed, "init"))
+        return build_model(cfg)
 
 
 def draw_images(data: Dataset, n: int | None, seed: int) -> Dataset:
     """`n` of the images, drawn by the seed and repeated until they are as many as before; all of them for None.
 
     So an epoch has as many steps, whatever `n` is, and a larger `n` holds the images of a smaller one.
-
-    Raises:
-        ValueError: If there are not as many.
     """
     if n is None:
         return data
@@ -213,36 +196,29 @@ def rows_of(log: dict, variant: str, changes: dict, seed: int) -> list[dict] | N
     return [row | {"epochs": log["epochs"], "final": {**final, "first_val_accuracy": first["val_accuracy"]}}]
 
 
+def make_row(
+    variant: str, changes: dict, seed: int, final: dict, seconds: float, device: torch.device
+) -> dict:
+    """The row of a run that `train_model` did not do, in float32."""
+    row = {"variant": variant, "changes": changes, "seed": seed, "seconds": round(seconds, 2), "final": final}
+    return row | {"hardware": describe_hardware(device), "precision": "fp32"}
+
+
 @dataclass(frozen=True)
 class Study:
-    """Runs that differ in one thing, repeated over seeds.
-
-    Args:
-        question: What the study is to answer.
-        variants: For each name, what it changes in the base recipe; "model.FIELD" changes the model.
-        claims: What is to be judged, and how.
-        base: The recipe they share, at the scale of a laptop; None where none is followed.
-        full: What the scale "full" (a GPU) changes in it.
-        seeds: Every variant is run with the first before any with the second.
-        source: Where the paper asks this.
-        data: The data set, unless the caller names another.
-        n_train: Only that many images, the first ones; 0 where nothing is trained.
-        holdout: Whether images are held out and judged.
-        metric: The key of a run's "final" that the summary is made of.
-        measure: What it measures, in words.
-        run: Runs one variant with one seed and returns its rows; None if the time was over.
-    """
+    """Runs that differ in one thing, repeated over seeds."""
 
     question: str
-    variants: dict[str, dict]
+    variants: dict[str, dict]  # what each changes in the base; "model.FIELD" changes the model
     claims: tuple[Claim, ...] = ()
-    base: Recipe | None = QUICK
-    full: dict = field(default_factory=lambda: dict(FULL))
+    base: Recipe | None = QUICK  # what they share, at the scale of a laptop; None where no recipe is followed
+    full: dict = field(default_factory=lambda: dict(FULL))  # what the scale "full" (a GPU) changes in it
     seeds: tuple[int, ...] = (0, 1, 2)
-    source: str = ""
-    data: str = "auto"
-    n_train: int | None = None
-    holdout: bool = True
-    metric: str = "val_accuracy"
+    source: str = ""  # where the paper asks this
+    data: str = "auto"  # the data set, unless the caller names another
+    n_train: int | None = None  # only that many images, the first ones; 0 where nothing is trained
+    holdout: bool = True  # whether images are held out and judged
+    metric: str = "val_accuracy"  # the key of a run's "final" that the summary is made of
     measure: str = "accuracy on held-out training images; the test set is not read"
+    # gives a variant's rows with a seed; None if the time was over before its end
     run: Callable[[Study, str, int, Job], list[dict] | None] = train_variant

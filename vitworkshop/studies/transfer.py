@@ -1,42 +1,12 @@
 """Does what was learned on some classes help with others? The paper's Sections 3.2 and 4.1 (chapter 16).
 
-Does what was learned on six classes help with four others, and what do the new head and the resolution change?
-
-The first six classes of CIFAR-10 are one source, Drawn-10 a far one, with as many pictures seen; the task is the other
-four classes, with 2,000 pictures of the training set, drawn anew for each seed. One pre-training a seed and source is
-shared by all that begins with it. What begins at random has its own optimiser and as many learning rates, the same
+Does what was learned on six classes help with four others, and what do the new head and the resolution change? The
+first six classes of CIFAR-10 are one source, Drawn-10 a far one, with as many pictures seen; the task is the other four
+classes, with 2,000 pictures of the training set, drawn anew for each seed. One pre-training a seed and source is shared
+by all that begins with it. What begins at random has its own optimiser and as many learning rates, the same
 augmentation, and as many pictures seen; once also as many as pre-training and fine-tuning together. Pictures of 48
-pixels are those of 32, resampled: they show no more. Small here: patch 8, and one way to divide the classes.
-
-- pre-training on six other classes is ahead of training from scratch, with the same fine-tuning: agrees,
-  +9.5 ± 0.2 points (standard error, n = 3).
-- pre-training on six other classes is ahead of training from scratch on as many pictures seen in all:
-  differs, -4.5 ± 1.0 points (standard error, n = 3).
-- pre-training on six other classes is ahead with all pictures of the task as well: agrees, +7.9 ± 1.0
-  points (standard error, n = 3).
-- pre-training on Drawn-10 is ahead of training from scratch: agrees, +7.0 ± 0.2 points (standard error, n =
-  3).
-- pre-training on six other classes is ahead of pre-training on Drawn-10: agrees, +2.5 ± 0.2 points
-  (standard error, n = 3).
-- a head that starts at zero does as well as a random one: agrees, +0.1 ± 0.1 points (standard error, n =
-  3).
-- a head that starts at zero does as well as a random one, at 48 px: open, +0.2 ± 0.3 points (standard
-  error, n = 3); about 3 seeds would decide.
-- fine-tuning at 48 px is ahead of 32 px ("often beneficial"): agrees, +3.1 ± 0.5 points (standard error, n
-  = 3).
-- from scratch, 48 px is ahead of 32 px too: open, +1.0 ± 0.3 points (standard error, n = 3); about 6 seeds
-  would decide.
-- 5-shot: features learned on six classes are ahead of an untrained model's and of pixels: agrees, +12.1 ±
-  0.5 points (standard error, n = 3).
-- 5-shot: features learned on Drawn-10 are ahead of an untrained model's and of pixels: differs, -5.1 ± 1.3
-  points (standard error, n = 3).
-- probe: features learned on six classes are ahead of an untrained model's and of pixels: agrees, +5.2 ± 0.4
-  points (standard error, n = 3).
-- probe: features learned on Drawn-10 are ahead of an untrained model's and of pixels: differs, -2.9 ± 0.4
-  points (standard error, n = 3).
-
-90 runs on CIFAR-10 (JPEG q75) with 3 seeds took 410 minutes: `python -m vitlib study run transfer --data
-cifar10 --threads 1`
+pixels are those of 32, resampled: they show no more. Small here: patch 8, and one way to divide the classes. 90 runs
+took 410 minutes on one thread.
 """
 
 from __future__ import annotations
@@ -50,12 +20,20 @@ import torch
 from torch import Tensor, nn
 
 from vitlib.data.dataset import Dataset, load_dataset, split_validation
-from vitlib.device import derive_seed, describe_hardware, pick_device
-from vitlib.model.vit import build_model
-from vitlib.train.loop import train_model
+from vitlib.device import derive_seed, pick_device
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
-from vitworkshop.studies.study import FULL, QUICK, Claim, Job, Study, rows_of
+from vitworkshop.studies.study import (
+    FULL,
+    QUICK,
+    Claim,
+    Job,
+    Study,
+    at_rates,
+    initial_model,
+    make_row,
+    rows_of,
+)
 
 KNOWN = 6  # classes of the source; the others are the task
 SOURCE = 9_000  # pictures of either source
@@ -82,7 +60,7 @@ _VARIANTS: dict[str, dict[str, dict]] = {
 def _names(source: str, what: str) -> dict[str, float]:
     """The rows of one way to begin, each with its learning rate."""
     rates = RATES["scratch" if source == "scratch" else "finetune"]
-    return {f"{source}: {what}, lr={rate:g}": rate for rate in rates}
+    return dict(zip(at_rates(f"{source}: {what}", rates), rates, strict=True))
 
 
 def of_classes(data: Dataset, first: int, last: int | None = None) -> Dataset:
@@ -99,67 +77,41 @@ def probe(x: Tensor, y: Tensor, val_x: Tensor, val_y: Tensor, seed: int) -> dict
     return {f"{SHOTS}-shot": statistics.fmean(few), "probe": few_shot(x, y, val_x, val_y)["accuracy"]}
 
 
-class _Runs:
-    """The runs of one seed, one after the other, each with its row, until the time is over."""
-
-    def __init__(self, seed: int, job: Job) -> None:
-        self.seed, self.job, self.rows = seed, job, []
-        self.ends = None if job.left is None else time.monotonic() + 60 * job.left
-
-    def train(
-        self,
-        name: str,
-        one: Recipe,
-        data: Dataset,
-        val: Dataset,
-        start: nn.Module | None = None,
-    ) -> Any:
-        """The trained model; None if the time was over."""
-        job = self.job
-        log = train_model(
-            replace(one, name=f"{name}-s{self.seed}"),
-            data,
-            val,
-            out=job.folder(name.replace(":", ""), self.seed),
-            device=job.device,
-            budget_minutes=None if self.ends is None else (self.ends - time.monotonic()) / 60,
-            progress=job.progress,
-            start=start,
-        )
-        for row in rows_of(log, name, {}, self.seed) or []:
-            row["final"]["accuracy"] = row["final"]["val_accuracy"]
-            self.rows.append(row)
-        return log["model"] if log["finished"] else None
-
-    def look(self, name: str, few: tuple[Tensor, Tensor], val: tuple[Tensor, Tensor]) -> None:
-        """Add the rows of what ridge regression makes of features with their labels."""
-        clock = time.monotonic()
-        found = probe(*few, *val, self.seed)
-        took = (time.monotonic() - clock) / len(found)
-        row = {"changes": {}, "seed": self.seed, "seconds": round(took, 1), "precision": "fp32"}
-        row["hardware"] = describe_hardware(torch.device("cpu"))
-        for what, accuracy in found.items():
-            self.rows.append(row | {"variant": f"{name}: {what}", "final": {"accuracy": accuracy}})
-
-
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     """One source with one seed: its pre-training, what begins with it, its features; None if the time was over."""
-    runs, held_out, device = _Runs(seed, job), job.val or job.data, pick_device(job.device)
-    changes: dict[str, Any] = {**job.changes, "seed": seed}
-    base = recipe(study.base or QUICK, **changes)
+    rows, held_out, device = [], job.val or job.data, pick_device(job.device)
+    base = replace(recipe(study.base or QUICK, **job.changes), seed=seed)
     task, val = of_classes(job.data, KNOWN), of_classes(held_out, KNOWN)
     images, labels = split_validation(task.images, task.labels, min(PICTURES, len(task) - 1), seed)[1]
     few = replace(task, images=images, labels=labels)
     data, own_val = of_classes(job.data, 0, KNOWN), of_classes(held_out, 0, KNOWN)
     seen = min(SOURCE, len(data))  # pictures of the source
     source = None
+
+    def train(name: str, one: Recipe, data: Dataset, val: Dataset, start: nn.Module | None = None) -> Any:
+        """The trained model; None if the time was over."""
+        log = job.train(name, one, data, val, start)
+        for row in rows_of(log, name, {}, seed) or []:
+            row["final"]["accuracy"] = row["final"]["val_accuracy"]
+            rows.append(row)
+        return log["model"] if log["finished"] else None
+
+    def look(name: str, few: tuple[Tensor, Tensor], judged: tuple[Tensor, Tensor]) -> None:
+        """Add the rows of what ridge regression makes of features with their labels."""
+        began = time.monotonic()
+        found = probe(*few, *judged, seed)
+        seconds = (time.monotonic() - began) / len(found)
+        for what, accuracy in found.items():
+            final = {"accuracy": accuracy}
+            rows.append(make_row(f"{name}: {what}", {}, seed, final, seconds, torch.device("cpu")))
+
     if variant != "scratch":
         if variant == "Drawn-10":
             drawn = load_dataset("drawn10", "train", n=seen + max(1, seen // 9))
             data, own_val = drawn.hold_out(len(drawn) - seen)
         data = replace(data, images=data.images[:seen], labels=data.labels[:seen])
         shape = replace(base.model, num_classes=len(data.classes))
-        source = runs.train(f"{variant}: pre-training", replace(base, model=shape), data, own_val)
+        source = train(f"{variant}: pre-training", replace(base, model=shape), data, own_val)
         if source is None:
             return None
     for what, how in study.variants[variant].items():
@@ -178,31 +130,26 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
             one = replace(RECIPES["finetune"], model=start.cfg, ema_decay=0.0, **alike)
         pictures, judged = pictures.resize(size), val.resize(size)
         for name, rate in _names(variant, what).items():
-            if runs.train(name, replace(one, lr=rate), pictures, judged, start) is None:
+            if train(name, replace(one, lr=rate), pictures, judged, start) is None:
                 return None
     if source is None:  # two trivial ones
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derive_seed(seed, "init"))
-            source, name = build_model(base.model).to(device), "untrained"
-        pixels = [(d.images.flatten(1).float(), d.labels) for d in (few, val)]  # (n, C, H, W) -> (n, C H W)
-        runs.look("pixels", *pixels)
-    else:
-        name = variant
-    runs.look(name, *[(features(source, d.images), d.labels) for d in (few, val)])
-    return runs.rows
+        source, variant = initial_model(base.model, seed).to(device), "untrained"
+        look("pixels", *((d.images.flatten(1).float(), d.labels) for d in (few, val)))  # (n, C H W)
+    look(variant, *((features(source, d.images), d.labels) for d in (few, val)))
+    return rows
 
 
 def _claim(says: str, first: str, second: str, source: str = "ours", kind: str = "ahead") -> Claim:
     """Of two ways to begin, each "source: way" and read at its learning rates."""
-    sides = [tuple(_names(*side.split(": "))) for side in (first, second)]
-    return Claim(says, source, *sides, margin=0.01, kind=kind, metric="accuracy")
+    one, other = (tuple(_names(*side.split(": "))) for side in (first, second))
+    return Claim(says, source, one, other, kind=kind, metric="accuracy")
 
 
 def _probe_claim(what: str, source: str) -> Claim:
     """Of features, against two trivial ones."""
     says = f"{what}: features learned on {source} are ahead of an untrained model's and of pixels"
     trivial = (f"untrained: {what}", f"pixels: {what}")
-    return Claim(says, "Section 4.1", (f"{source}: {what}",), trivial, margin=0.02, metric="accuracy")
+    return Claim(says, "Section 4.1", f"{source}: {what}", trivial, margin=0.02, metric="accuracy")
 
 
 _ZERO, _ZERO_48, _SCRATCH = "six classes: zero head", "six classes: zero head, 48 px", "scratch: 32 px"
