@@ -8,10 +8,8 @@ from pathlib import Path
 
 from vitlib.data.dataset import load_dataset
 from vitlib.evidence import RESULTS, load_results
-from vitworkshop.cli.options import SETS, Formatter, add_runs, prepare, settings
+from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.studies.runner import STUDIES, board, find, folders, make_plans, report, run_plans
-
-__all__ = ["configure"]
 
 _OPTIONS = ("data", "scale", "seeds", "out", "device", "budget_minutes", "jobs")
 _NO_FIELDS = ("name", "seed")  # nor options of that name
@@ -25,7 +23,6 @@ def configure(commands) -> None:
         description="Run the book's experiments. Each asks one question, runs every variant with several seeds and\n"
         "judges them, most on held-out training images.",
         epilog="example: python -m vitlib study run positions --budget-minutes 30",
-        formatter_class=Formatter,
     )
     actions = p.add_subparsers(required=True, metavar="action")
     p = actions.add_parser("list", help="every study, what it asks, and how long the book's runs took")
@@ -37,16 +34,11 @@ def configure(commands) -> None:
     p = actions.add_parser("board", help="every claim, and what we got")
     p.add_argument("--out", type=Path, help="the folder of all studies' runs (default: the book's own)")
     p.set_defaults(run=_board)
-    _configure_run(actions)
-
-
-def _configure_run(actions) -> None:
     p = actions.add_parser(
         "run",
         help="run one study, or all",
         description="Run one study, or all. Stopped or killed, the same command goes on where it was and skips what\n"
         "is finished.",
-        formatter_class=Formatter,
     )
     p.add_argument("name", nargs="?", help="the study")
     p.add_argument("--all", action="store_true", help="run all: first every variant's first seed")
@@ -90,15 +82,15 @@ def _run(args: argparse.Namespace) -> None:
         if args.limit or args.budget_minutes or not {*(args.seeds or ())} <= {*study.seeds}:
             own = f"only --seeds of {study.seeds}, as it reads the book's models"
             raise ValueError(f"{args.name} takes no --limit, no --budget-minutes and {own}; leave them out")
-    what = {
-        "scale": args.scale,
-        "seeds": args.seeds and tuple(args.seeds),
-        "device": args.device,
-        "changes": settings(args.set, _OPTIONS, _NO_FIELDS),
-    }
     load = partial(load_dataset, split="train", n=args.limit)
-    where = folders(args.name, args.out)
-    plans = make_plans(where, load if args.data is None else lambda _: load(args.data), **what)
+    plans = make_plans(
+        folders(args.name, args.out),
+        load if args.data is None else lambda _: load(args.data),
+        scale=args.scale,
+        seeds=args.seeds and tuple(args.seeds),
+        device=args.device,
+        changes=settings(args.set, _OPTIONS, _NO_FIELDS),
+    )
     results = run_plans(plans, **how)
     print("\n".join(board(args.out or "runs")) if args.all else report(args.name, args.out))
     if not all(result["finished"] for result in results.values()):
