@@ -26,7 +26,7 @@ from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrai
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.cli.predict import MODEL, find_model
 
-_STEPS = 500  # at least, on a folder, unless told otherwise: the paper's on its smallest data sets (Table 4)
+_STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _OF_THE_PRESET = {
     "epochs": (int, "passes over the training images; on a folder at least 500 steps"),
     "lr": (float, "peak learning rate"),
