@@ -136,7 +136,7 @@ class Blind(nn.Module):
         return self.head(torch.ones(len(images), 1))
 
 
-def with_pool(change) -> nn.Module:
+def with_pool(change, **changes) -> nn.Module:
     """A model whose pooled features are `change(model, features)`."""
 
     class Changed(vl.VisionTransformer):
@@ -144,7 +144,11 @@ def with_pool(change) -> nn.Module:
             return change(self, super().pool(tokens))
 
     torch.manual_seed(0)
-    return Changed(TINY)
+    return Changed(replace(TINY, **changes))
+
+
+def by_mode(model, x):
+    return x * (1.0 if model.training else 0.9)
 
 
 def drops_in_eval() -> nn.Module:
@@ -214,7 +218,8 @@ OF_A_MODEL = {
     "no_grad": (no_grad, {"gradients", "one batch"}),
     "images mixed": (lambda: with_pool(lambda model, x: x + x.mean(0)), {"batch independence"}),
     "dropout in eval": (drops_in_eval, {"eval mode"}),
-    "another eval": (lambda: with_pool(lambda model, x: x * (1.0 if model.training else 0.9)), {"eval mode"}),
+    "another eval": (lambda: with_pool(by_mode), {"eval mode"}),
+    "another eval, and dropout": (lambda: with_pool(by_mode, drop_rate=0.1), {"eval mode"}),
     "blind": (Blind, {"one batch", "input"}),
 }
 

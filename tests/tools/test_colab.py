@@ -145,15 +145,12 @@ def test_with_nothing_there_two_lines_say_both_ways(run_cell, host):
     assert "make set-url URL=" in said[1]
 
 
-def test_on_an_own_computer_the_cell_does_nothing(run_cell, tmp_path):
+@pytest.mark.parametrize(("host", "installed"), [("own", False), ("colab", True), ("kaggle", True)])
+def test_on_an_own_computer_and_where_it_is_installed_the_cell_does_nothing(
+    run_cell, tmp_path, host, installed
+):
     (tmp_path / "patch-by-patch.zip").touch()
-    assert run_cell("own", URL) == ([], [])
-
-
-@pytest.mark.parametrize("host", ["colab", "kaggle"])
-def test_what_is_installed_is_not_installed_again(run_cell, tmp_path, host):
-    (tmp_path / "patch-by-patch.zip").touch()
-    assert run_cell(host, URL, has_vitlib=True) == ([], [])
+    assert run_cell(host, URL, has_vitlib=installed) == ([], [])
 
 
 @pytest.mark.parametrize("host", ["colab", "kaggle"])
