@@ -49,7 +49,7 @@ def timm():
     """The module timm, the reference for weights and logits; where torchvision is missing, without it."""
     if importlib.util.find_spec("timm") is None:
         pytest.skip("timm is not installed: pip install --no-deps timm")
-    from tools.bench import import_library
+    from tools.libraries import import_library
 
     return import_library("timm")
 

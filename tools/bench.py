@@ -1,340 +1,176 @@
-"""Speed and memory of vitlib beside other libraries: same shape of model, same data, same optimiser, turn by turn.
+"""Speed and memory, all in one process, taking turns.
 
-python -m tools.bench           (or: make bench ARGS="--threads 1 --clock cpu")
+python -m tools.bench           vitlib beside other libraries (or: make bench ARGS="--threads 1 --clock cpu")
 python -m tools.bench study     what the runner of studies costs beside the bare loop
-python -m tools.bench paths     the training loop with a ViT, a ResNet, a hybrid, masked patches
+python -m tools.bench paths     the training loop with a ViT, a ResNet, a hybrid, masked patches; timm beside them
 python -m tools.bench web       a forward pass, an action and a page in the reader's browser
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
-import json
-import math
 import shlex
 import statistics
-import subprocess
 import sys
+import tempfile
 import time
-import warnings
-from collections.abc import Callable
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import chain, count, repeat
+from multiprocessing import get_context
 from pathlib import Path
-from types import ModuleType
-from unittest.mock import MagicMock
+from typing import Any
+from unittest.mock import patch
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.benchmark import Timer
+from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
-from tools import bench_paths, bench_study, bench_web
+from tools import bench_web
+from tools.libraries import LIBRARIES, timm
 from vitlib.config import ViTConfig
+from vitlib.data.dataset import Dataset, normalize
 from vitlib.device import pick_device
 from vitlib.evidence import provenance, write_json
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.vit import VisionTransformer
+from vitlib.train.loop import Trainer
+from vitlib.train.objective import OBJECTIVES
 from vitlib.train.precision import pick_precision
+from vitlib.train.recipe import Recipe, recipe
+from vitworkshop.studies.families import BASE, FAMILIES
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.runner import run_study
 
-ROOT = Path(__file__).resolve().parent.parent
-KINDS = ("train", "inference")
 TURN = 0.2  # seconds that a turn takes at least
-Models = dict[str, tuple[nn.Module, str]]  # name -> (model, precision)
+Step = Callable[[], None]
 Clock = Callable[[], float]
+Measured = tuple[str, dict]  # the precision, and what a file of results holds besides its header
 
 
-def import_library(name: str) -> ModuleType:
-    """timm or vit_pytorch, with or without torchvision; ImportError if it is not installed.
-
-    Both import torchvision beside their models, which do not use it; its version must match torch's exactly. Where it
-    is missing or broken, an empty module stands in for it during the import.
-    """
-    try:
-        importlib.import_module("torchvision")
-        return importlib.import_module(name)
-    except Exception:  # missing, or built for another torch
-        with stand_in("torchvision"), warnings.catch_warnings(action="ignore"):
-            return importlib.import_module(name)
-
-
-@contextlib.contextmanager
-def stand_in(package: str):
-    """Lets a package be imported that is not there; afterwards it is gone, or the next who asks gets an empty one."""
-
-    class Finder(MetaPathFinder, Loader):
-        def find_spec(self, name, path=None, target=None):
-            return ModuleSpec(name, self, is_package=True) if name.split(".")[0] == package else None
-
-        def create_module(self, spec):
-            return MagicMock(__path__=[])
-
-        def exec_module(self, module):
-            pass
-
-    def forget():
-        for name in [name for name in sys.modules if name.split(".")[0] == package]:
-            del sys.modules[name]
-
-    forget()
-    sys.meta_path.insert(0, finder := Finder())
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-        forget()
+def take_turns(steps: dict[Any, Step], rounds: int, clock: Clock) -> dict[Any, list[float]]:
+    """Seconds per step in each round. All have a turn in a round, each with its own warm-up; each begins one once."""
+    threads = torch.get_num_threads()
+    timers = {
+        name: Timer("step()", globals={"step": step}, timer=clock, num_threads=threads)
+        for name, step in steps.items()
+    }
+    seconds, names = {name: [] for name in steps}, [*steps]
+    with tqdm(total=rounds * len(names), unit="turn") as bar:
+        for turn in range(rounds):
+            first = turn % len(names)
+            for name in names[first:] + names[:first]:
+                seconds[name].append(timers[name].blocked_autorange(min_run_time=TURN).median)
+                bar.update()
+    return seconds
 
 
-def shape(cfg: ViTConfig, names: str) -> dict[str, int]:
-    """The model's shape in a library's own words for image, patch, classes, width, depth and heads."""
-    values = (cfg.img_size, cfg.patch_size, cfg.num_classes, cfg.embed_dim, cfg.depth, cfg.num_heads)
-    return dict(zip(names.split(), values, strict=True))
+def median_ratio(these: list[float], those: list[float]) -> float:
+    """The median of the ratios taken round by round."""
+    return statistics.median(a / b for a, b in zip(these, those, strict=True))
 
 
-def timm(cfg: ViTConfig) -> nn.Module:
-    names = "img_size patch_size num_classes embed_dim depth num_heads"
-    model = import_library("timm").models.vision_transformer.VisionTransformer
-    return model(**shape(cfg, names), mlp_ratio=cfg.mlp_ratio)
+# Beside other libraries
 
 
-def vit_pytorch(cfg: ViTConfig) -> nn.Module:
-    names = "image_size patch_size num_classes dim depth heads"
-    more = {"mlp_dim": cfg.hidden_dim, "dim_head": cfg.embed_dim // cfg.num_heads}
-    return import_library("vit_pytorch").ViT(**shape(cfg, names), **more)
-
-
-def transformers(cfg: ViTConfig) -> nn.Module:
-    from transformers import ViTConfig, ViTForImageClassification
-
-    names = "image_size patch_size num_labels hidden_size num_hidden_layers num_attention_heads"
-    return ViTForImageClassification(ViTConfig(**shape(cfg, names), intermediate_size=cfg.hidden_dim))
-
-
-LIBRARIES: dict[str, Callable[[ViTConfig], nn.Module]] = {
-    "vitlib": VisionTransformer,
-    "timm": timm,
-    "vit-pytorch": vit_pytorch,
-    "transformers": transformers,
-}
-
-
-def build_models(cfg: ViTConfig, device: torch.device) -> tuple[Models, dict[str, str]]:
-    """The models that can be built here, in fp32, and why others cannot; vitlib's also in its default precision."""
+def build_models(cfg: ViTConfig, device: torch.device) -> tuple[dict, dict[str, str]]:
+    """{(library, precision): model} of those that can be built here, and why others cannot."""
     models, skipped = {}, {}
+    if (precision := pick_precision(device, cfg)) != "fp32":
+        torch.manual_seed(0)
+        models["vitlib", precision] = VisionTransformer(cfg).to(device)
     for library, build in LIBRARIES.items():
         try:
             torch.manual_seed(0)
-            models[f"{library} fp32"] = build(cfg).to(device), "fp32"
+            models[library, "fp32"] = build(cfg).to(device)
         except ModuleNotFoundError as error:
             package = (error.name or library).split(".")[0]
             skipped[library] = f"{package} is not installed; pip install {package}"
         except Exception as error:  # installed for another torch, or changed beyond recognition
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
             skipped[library] = f"it does not import here ({why})"
-    if (precision := pick_precision(device, cfg)) != "fp32":
-        torch.manual_seed(0)
-        models = {f"vitlib {precision}": (VisionTransformer(cfg).to(device), precision), **models}
     return models, skipped
 
 
-class Bench:
-    """One model with its optimiser, ready to take train and inference steps."""
+def model_steps(model: nn.Module, precision: str, batches: Iterator, device, clip=None) -> dict[str, Step]:
+    """A step of training and one of inference."""
+    fused = device.type in ("cpu", "cuda")
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.05, fused=fused)
 
-    def __init__(self, model: nn.Module, precision: str, batch_size: int, cfg: ViTConfig, device) -> None:
-        self.model, self.precision, self.device = model, precision, device
-        generator = torch.Generator().manual_seed(0)  # the same images for every model
-        self.images = torch.randn(batch_size, cfg.in_chans, *cfg.image_shape, generator=generator).to(device)
-        self.labels = torch.randint(cfg.num_classes, (batch_size,), generator=generator).to(device)
-        fused = device.type in ("cpu", "cuda")
-        self.optimizer = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.05, fused=fused)
+    def logits_and_labels() -> tuple[Tensor, Tensor]:
+        images, labels = (part.to(device, non_blocking=True) for part in next(batches))
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+            out = model(images)
+            return getattr(out, "logits", out).float(), labels  # transformers wraps them
 
-    def logits(self) -> torch.Tensor:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
-            out = self.model(self.images)
-            return getattr(out, "logits", out).float()  # transformers wraps them
-
-    def train(self) -> None:
-        self.model.train()
-        loss = F.cross_entropy(self.logits(), self.labels)
-        self.optimizer.zero_grad(set_to_none=True)
+    def train() -> None:
+        model.train()
+        loss = F.cross_entropy(*logits_and_labels())
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        self.optimizer.step()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
 
     @torch.inference_mode()
-    def inference(self) -> None:
-        self.model.eval()
-        self.logits()
+    def inference() -> None:
+        model.eval()
+        logits_and_labels()
 
-    def seconds(self, kind: str, times: int, clock: Clock) -> float:
-        """Seconds per step of this kind."""
-        step = getattr(self, kind)
-        self.wait()
-        began = clock()
-        for _ in range(times):
-            step()
-        self.wait()
-        return (clock() - began) / times
-
-    def wait(self) -> None:
-        if self.device.type != "cpu":
-            getattr(torch, self.device.type).synchronize()
+    return {"train": train, "inference": inference}
 
 
-def measure_speed(
-    models: Models,
-    cfg: ViTConfig,
-    batch_size: int,
-    rounds: int,
-    device: torch.device,
-    clock: Clock = time.perf_counter,
-    progress: bool = True,
-) -> dict[str, dict[str, list[float]]]:
-    """Name -> {"train": seconds per step in each round, "inference": the same}; every model has its turn in a round."""
-    if batch_size < 1 or rounds < 1:
-        raise ValueError(f"batch_size and rounds must be at least 1, got {batch_size} and {rounds}")
-    benches = {name: Bench(*model, batch_size, cfg, device) for name, model in models.items()}
-    times: dict[tuple[str, str], int] = {}
-    result = {name: {kind: [] for kind in KINDS} for name in benches}
-    names = list(benches)
-    with tqdm(total=(rounds + 1) * len(names), desc="warm-up", disable=not progress, unit="turn") as bar:
-        for name in names:
-            for kind in KINDS:  # two steps to warm up
-                benches[name].seconds(kind, 1, clock)
-                times[name, kind] = math.ceil(TURN / max(benches[name].seconds(kind, 1, clock), 1e-4))
-            bar.update()
-        for turn in range(rounds):
-            bar.set_description(f"round {turn + 1} of {rounds}")
-            first = turn % len(names)  # each starts once
-            for name in names[first:] + names[:first]:
-                for kind in KINDS:
-                    result[name][kind].append(benches[name].seconds(kind, times[name, kind], clock))
-                bar.update()
-    return result
+def one_batch(cfg: ViTConfig, size: int, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
+    """The same images and labels at every step, for every model."""
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randn(size, cfg.in_chans, *cfg.image_shape, generator=generator)
+    labels = torch.randint(cfg.num_classes, (size,), generator=generator)
+    return repeat((images.to(device), labels.to(device)))
 
 
-def measure_memory(name: str, precision: str, cfg: ViTConfig, batch_size: int, device) -> int | None:
-    """Peak bytes of two train steps in a process of their own, on CUDA the device's; None if nothing tells."""
-    order = json.dumps([name, precision, vars(cfg), batch_size, str(device), torch.get_num_threads()])
-    program = "import sys; from tools import bench; bench.print_memory(sys.argv[1])"
-    command = [sys.executable, "-c", program, order]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    return int(run.stdout.split()[-1]) if run.returncode == 0 and run.stdout.split() else None
-
-
-def print_memory(order: str) -> None:
-    """The process that `measure_memory` starts."""
-    name, precision, fields, batch_size, device, threads = json.loads(order)
-    torch.set_num_threads(threads)
-    cfg, device = ViTConfig(**fields), torch.device(device)
-    bench = Bench(LIBRARIES[name](cfg).to(device), precision, batch_size, cfg, device)
-    bench.train(), bench.train()
-    print(torch.cuda.max_memory_allocated() if device.type == "cuda" else peak_of_process())
-
-
-def peak_of_process() -> int:
-    """Bytes."""
-    status = Path("/proc/self/status")  # Linux: getrusage there counts the parent's memory too
-    if status.is_file():
-        lines = status.read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    import resource  # macOS, in bytes; Windows has no such module
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def configure_parser(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
-    text = "models: beside other libraries; study: the runner beside the bare loop; paths: what is trained; "
-    text += "web: in the reader's browser"
-    parser.add_argument(
-        "what", nargs="?", default="models", choices=("models", "study", "paths", "web"), help=text
-    )
-    for name, default, what in (
-        ("embed-dim", 192, "width D"),
-        ("depth", 6, "encoder blocks"),
-        ("heads", 3, "heads"),
-        ("patch-size", 4, "patch side"),
-        ("img-size", 32, "image side"),
-        ("batch-size", 128, "images per step"),
-        ("rounds", 7, "turns of each"),
-        ("images", 4000, "training images of the tiny study and of the paths"),
-        ("mlp-ratio", 2.0, "hidden width of the MLP over D"),
-    ):
-        parser.add_argument(f"--{name}", type=type(default), default=default, metavar="N", help=what)
-    add = parser.add_argument
-    add("--threads", type=int, metavar="N", help="CPU threads (without it: all cores)")
-    add("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
-    clock = "cpu counts this process's time alone: for a busy machine, with --threads 1"
-    add("--clock", default="wall", choices=("wall", "cpu"), help=clock)
-    add("--no-memory", action="store_true", help="leave the peak memory out (a process per library)")
-    add("--json", type=Path, metavar="FILE", help="also write everything measured to FILE")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Measures and prints; see `configure_parser`."""
-    if args.threads is not None:
-        if args.threads < 1:
-            raise ValueError(f"--threads must be at least 1, got {args.threads}")
-        torch.set_num_threads(args.threads)
-    device = pick_device(args.device)
-    if args.clock == "cpu" and (device.type != "cpu" or torch.get_num_threads() > 1):
-        raise ValueError(
-            "--clock cpu adds up all threads and sees no accelerator; use --device cpu --threads 1 with it"
-        )
-    clock = time.process_time if args.clock == "cpu" else time.perf_counter
-    if args.what == "models":
-        result = compare(args, device, clock)
-        print(table(result))
-    elif args.what == "web":
-        found = bench_web.measure(args.rounds, clock)
-        print(bench_web.table(found))
-        result = {"name": "bench-web", **provenance("random images", device, "fp32"), "milliseconds": found}
-    else:
-        if args.what == "study":
-            speeds, precision = bench_study.measure(args.images, args.rounds, args.device, clock), "fp32"
-            print(bench_study.table(speeds))
-        else:
-            speeds = bench_paths.measure(args.images, args.rounds, device, clock, _timm_or_none())
-            precision = bench_paths.base_on(device).precision
-            print(bench_paths.table(speeds))
-        about = provenance("random images", device, precision)
-        result = {"name": f"bench-{args.what}", **about, "images_per_s": speeds}
-    result["command"] = shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]])
-    if args.json:
-        print(f"wrote {write_json(args.json, result)}")
-    return 0
-
-
-def _timm_or_none() -> Callable[[ViTConfig], nn.Module] | None:
+def measure_memory(*order) -> int | None:
+    """`peak_memory` in a process of its own; None if nothing tells."""
     try:
-        import_library("timm")
-    except ImportError as error:
-        print(f"left out: timm: {error}")
+        with ProcessPoolExecutor(1, get_context("forkserver")) as pool:
+            return pool.submit(peak_memory, *order, torch.get_num_threads()).result()
+    except Exception:  # too little memory, or Windows
         return None
-    return timm
 
 
-def compare(args: argparse.Namespace, device: torch.device, clock: Clock) -> dict:
+def peak_memory(library: str, precision: str, cfg: ViTConfig, batch_size: int, device, threads: int) -> int:
+    """Peak bytes of two train steps, on CUDA the device's."""
+    torch.set_num_threads(threads)
+    batches, model = one_batch(cfg, batch_size, device), LIBRARIES[library](cfg).to(device)
+    train = model_steps(model, precision, batches, device)["train"]
+    train(), train()
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated()
+    import resource  # Windows has no such module
+
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes on Linux
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def bench_models(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
     """Models of all libraries: speed, memory and parameters."""
-    cfg = ViTConfig(
-        **{
-            name: getattr(args, name)
-            for name in ("img_size", "patch_size", "embed_dim", "depth", "mlp_ratio")
-        },
-        num_heads=args.heads,
-    )
+    names = ("img_size", "patch_size", "embed_dim", "depth", "mlp_ratio")
+    cfg = ViTConfig(**{name: getattr(args, name) for name in names}, num_heads=args.heads)
     models, skipped = build_models(cfg, device)
-    speed = measure_speed(models, cfg, args.batch_size, args.rounds, device, clock)
-    rows = {}
-    for name, (model, precision) in models.items():
-        order = name.split()[0], precision, cfg, args.batch_size, device
-        memory = None if args.no_memory else measure_memory(*order)
-        rows[name] = {"parameters": count_parameters(model), "peak_memory": memory, **speed[name]}
-    return {
-        "name": "bench",
-        **provenance("random images", device, "; ".join(sorted({kind for _, kind in models.values()}))),
+    steps, rows = {}, {}
+    for (library, precision), model in models.items():
+        name, batches = f"{library} {precision}", one_batch(cfg, args.batch_size, device)
+        for kind, step in model_steps(model, precision, batches, device).items():
+            steps[name, kind] = step
+        rows[name] = {"parameters": count_parameters(model), "peak_memory": None}
+        if not args.no_memory:
+            rows[name]["peak_memory"] = measure_memory(library, precision, cfg, args.batch_size, device)
+    for (name, kind), seconds in take_turns(steps, args.rounds, clock).items():
+        rows[name][kind] = seconds
+    return "; ".join(sorted({precision for _, precision in models})), {
         "config": vars(cfg),
         "gmacs": count_macs(cfg) / 1e9,
         "batch_size": args.batch_size,
@@ -345,9 +181,9 @@ def compare(args: argparse.Namespace, device: torch.device, clock: Clock) -> dic
     }
 
 
-def table(result: dict) -> str:
-    """What `run` prints of a result: medians over the rounds, and ratios taken round by round."""
-    cfg, rows, batch = result["config"], result["rows"], result["batch_size"]
+def models_table(result: dict) -> str:
+    """Medians over the rounds, and ratios taken round by round."""
+    cfg, rows, batch, base = (result[key] for key in ("config", "rows", "batch_size", "base"))
     lines = [
         f"{cfg['embed_dim']} wide, {cfg['depth']} deep, {cfg['num_heads']} heads, MLP x {cfg['mlp_ratio']:g}, "
         f"patch {cfg['patch_size']}, {cfg['img_size']} px, batch {batch}, AdamW",
@@ -357,25 +193,222 @@ def table(result: dict) -> str:
     ]
     for name, row in rows.items():
         line = f"{name:<18}"
-        for kind in KINDS:
-            ratios = [b / a for a, b in zip(row[kind], rows[result["base"]][kind], strict=True)]
-            line += f"{batch / statistics.median(row[kind]):>7,.0f} images/s{statistics.median(ratios):>7.2f}"
+        for kind in ("train", "inference"):
+            speed, ratio = batch / statistics.median(row[kind]), median_ratio(rows[base][kind], row[kind])
+            line += f"{speed:>7,.0f} images/s{ratio:>7.2f}"
         memory = f"{row['peak_memory'] / 1e6:,.0f} MB" if row["peak_memory"] else "-"
         lines.append(f"{line}{memory:>13}{row['parameters']:>12,}")
-    rounds = f"median of {len(row['train'])} rounds"
-    lines += ["", f"ratio: speed over {result['base']}'s in the same round, {rounds}"]
+    rounds = f"median of {len(rows[base]['train'])} rounds"
+    lines += ["", f"ratio: speed over {base}'s in the same round, {rounds}"]
     return "\n".join(lines + [f"left out: {library}: {why}" for library, why in result["skipped"].items()])
+
+
+# The runner of studies
+
+STUDY, N_VAL = "stems", 200
+TINY = {"epochs": 1, "model.patch_size": 8}  # the rest is as in the study
+
+
+def random_images(n: int) -> Dataset:
+    """Images of 32 px with labels, the same each time."""
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(256, (n, 3, 32, 32), generator=generator, dtype=torch.uint8)
+    return Dataset(images, torch.randint(10, (n,), generator=generator))
+
+
+def study_speeds(n: int, rounds: int, device: str, clock: Clock, changes: dict) -> dict[str, list[float]]:
+    """Images per second of the "study" and, by the time spent in its runs alone, of the "loop", in each round.
+
+    Both numbers of a round come from the same images at the same time, so a busy machine changes their ratio little.
+    """
+    data, study, spent = random_images(n + N_VAL), STUDIES[STUDY], []
+
+    def timed(*args) -> list[dict] | None:
+        began = clock()
+        rows = study.run(*args)
+        spent.append(clock() - began)
+        return rows
+
+    speeds: dict[str, list[float]] = {"study": [], "loop": []}
+    more = {"n_val": N_VAL, "seeds": (0,), "device": device, "progress": False, "changes": changes}
+    seen = n * changes["epochs"] * len(study.variants)
+    with tempfile.TemporaryDirectory() as folder, patch.dict(STUDIES, {STUDY: replace(study, run=timed)}):
+        for i in tqdm(range(rounds + 1), unit="round"):  # the first warms up
+            spent.clear()
+            began = clock()
+            run_study(STUDY, data, Path(folder) / str(i), **more)
+            speeds["study"].append(seen / (clock() - began))
+            speeds["loop"].append(seen / sum(spent))
+    return {name: found[1:] for name, found in speeds.items()}
+
+
+def bench_study(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
+    """What the runner costs: a tiny study, and the part of its time that the bare loop takes."""
+    return "fp32", {"images_per_s": study_speeds(args.images, args.rounds, args.device, clock, TINY)}
+
+
+def study_table(result: dict) -> str:
+    """Medians over the rounds, and the ratio taken round by round."""
+    speeds = result["images_per_s"]
+    lines = [f"the study {STUDY!r} made tiny, {len(STUDIES[STUDY].variants)} runs"]
+    lines += [f"{name:<8}{statistics.median(found):>8,.0f} images/s" for name, found in speeds.items()]
+    ratio, rounds = median_ratio(speeds["study"], speeds["loop"]), len(speeds["loop"])
+    return "\n".join([*lines, f"ratio   {ratio:>8.3f}, median of {rounds} rounds"])
+
+
+# The paths of training
+
+#: What each changes in the base of the studies that compare families: 96 wide, 4 deep, patches of 8 pixels.
+PATHS: dict[str, dict[str, Any]] = {
+    "ViT": FAMILIES["ViT"],
+    "ViT, axial": {"model.attention": "axial"},
+    "ResNet": FAMILIES["ResNet"],
+    "hybrid": FAMILIES["hybrid"],
+    "masked": {"objective": "masked-mean"},
+}
+
+
+class Pictures(torch.utils.data.Dataset):
+    """One picture at a time, cropped, mirrored and normalised, as most training scripts have it."""
+
+    def __init__(self, data: Dataset) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        padded = F.pad(self.data.images[index], (4, 4, 4, 4))
+        top, left = torch.randint(9, (2,)).tolist()
+        image = padded[:, top : top + 32, left : left + 32]
+        image = image.flip(-1) if torch.rand(()) < 0.5 else image
+        return normalize(image[None])[0], self.data.labels[index]
+
+
+def our_step(changes: dict, data: Dataset, device: torch.device, base: Recipe) -> Step:
+    """A step of the training loop itself, images on the device."""
+    one = recipe(base, epochs=10**6, **changes)  # no end to come near
+    objective = OBJECTIVES[one.objective](one)
+    trainer = Trainer(objective.build().to(device), objective, objective.recipe, data)
+    n, size = len(data), trainer.batch_size
+    batches = (batch for _ in count() for batch in torch.randperm(n).to(device).split(size)[: n // size])
+    return lambda: trainer.train_step(next(batches))
+
+
+def timms_step(data: Dataset, device: torch.device, base: Recipe) -> Step:
+    """A step of timm's model behind a `DataLoader`."""
+    workers = 0 if device.type == "cpu" else 8  # on a CPU they would compete with the training
+    how = {"shuffle": True, "drop_last": True, "num_workers": workers, "pin_memory": workers > 0}
+    batches = chain.from_iterable(repeat(DataLoader(Pictures(data), base.batch_size, **how)))
+    model = timm(base.model).to(device)
+    return model_steps(model, base.precision, batches, device, base.clip_norm)["train"]
+
+
+def bench_paths(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
+    """Images per second of each path; bf16 on a GPU, fp32 on a CPU."""
+    base = replace(BASE, precision="bf16") if device.type == "cuda" else BASE
+    if args.images < base.batch_size:
+        raise ValueError(f"--images must be at least {base.batch_size}, a batch; got {args.images}")
+    data = random_images(args.images)
+    steps = {name: our_step(changes, data, device, base) for name, changes in PATHS.items()}
+    try:
+        steps["timm, DataLoader"] = timms_step(data, device, base)
+    except ImportError as error:
+        print(f"left out: timm: {error}")
+    seconds = take_turns(steps, args.rounds, clock)
+    speeds = {name: [base.batch_size / each for each in found] for name, found in seconds.items()}
+    return base.precision, {"images_per_s": speeds}
+
+
+def paths_table(result: dict) -> str:
+    """Medians over the rounds, and each path's ratio to the first, taken round by round."""
+    speeds, lines = result["images_per_s"], [f"{'':<18}{'MMACs':>8}{'train':>16}{'ratio':>8}"]
+    for name, found in speeds.items():
+        macs = count_macs(recipe(BASE, **PATHS.get(name, {})).model) / 1e6
+        speed, ratio = statistics.median(found), median_ratio(found, speeds["ViT"])
+        lines.append(f"{name:<18}{macs:>8.1f}{speed:>9,.0f} images/s{ratio:>6.2f}")
+    rounds = len(speeds["ViT"])
+    return "\n".join([*lines, f"ratio: speed over the ViT's in the same round, median of {rounds} rounds"])
+
+
+# The command line
+
+MODES = {
+    "models": (bench_models, models_table),
+    "study": (bench_study, study_table),
+    "paths": (bench_paths, paths_table),
+    "web": (bench_web.measure, bench_web.table),
+}
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    text = "models: beside other libraries; study: the runner beside the bare loop; "
+    text += "paths: what is trained; web: in the reader's browser"
+    add("what", nargs="?", default="models", choices=MODES, help=text)
+    for name, default, text in (
+        ("embed-dim", 192, "width D"),
+        ("depth", 6, "encoder blocks"),
+        ("heads", 3, "heads"),
+        ("patch-size", 4, "patch side"),
+        ("img-size", 32, "image side"),
+        ("batch-size", 128, "images per step"),
+        ("rounds", 7, "turns of each"),
+        ("images", 4000, "training images of the tiny study and of the paths"),
+        ("mlp-ratio", 2.0, "hidden width of the MLP over D"),
+    ):
+        add(f"--{name}", type=type(default), default=default, metavar="N", help=text)
+    add("--threads", type=int, metavar="N", help="CPU threads (without it: all cores)")
+    add("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
+    text = "cpu counts this process's time alone: for a busy machine, with --threads 1"
+    add("--clock", default="wall", choices=("wall", "cpu"), help=text)
+    add("--no-memory", action="store_true", help="leave the peak memory out (a process per library)")
+    add("--json", type=Path, metavar="FILE", help="also write everything measured to FILE")
+    return parser.parse_args(argv)
+
+
+def run(args: argparse.Namespace) -> dict:
+    """Measures, prints, and returns everything measured."""
+    for name in ("threads", "rounds", "batch_size", "images"):
+        if (value := getattr(args, name)) is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
+    if args.threads is not None:
+        torch.set_num_threads(args.threads)
+    device = pick_device(args.device)
+    if args.clock == "cpu" and (device.type != "cpu" or torch.get_num_threads() > 1):
+        raise ValueError(
+            "--clock cpu adds up all threads and sees no accelerator; use --device cpu --threads 1 with it"
+        )
+
+    def wall() -> float:
+        if device.type != "cpu":  # what was asked for is done
+            getattr(torch, device.type).synchronize()
+        return time.perf_counter()
+
+    measure, table = MODES[args.what]
+    precision, found = measure(args, device, time.process_time if args.clock == "cpu" else wall)
+    result = {
+        "name": "bench" if args.what == "models" else f"bench-{args.what}",
+        **provenance("random images", device, precision),
+        **found,
+        "command": shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]]),
+    }
+    print(table(result))
+    if args.json:
+        print(f"wrote {write_json(args.json, result)}")
+    return result
 
 
 def main(argv: list[str]) -> int:
     """Runs the command line and returns its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__.splitlines()[0])
-    configure_parser(parser)
     try:
-        return run(parser.parse_args(argv))
+        run(parse(argv))
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """How fast a ViT is in the reader's browser: a forward pass, an action in the lab until it is seen, a page.
 
-python -m tools.bench web          (needs the built book and Chrome or Chromium; or: make bench ARGS=web)
+`python -m tools.bench web` calls it; needs the built book and Chrome or Chromium.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
+import timeit
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from tqdm.auto import tqdm
@@ -41,12 +45,8 @@ ACTION = """async times => { // from a press to the frame that shows what follow
 PAGES = ("intro", "lab", "02-patch-embedding", "05-attention", "09-training")
 
 
-def measure(rounds: int, clock) -> dict[str, list[float]]:
-    """Milliseconds of each part, `rounds` times each.
-
-    Raises:
-        ValueError: If the book is not built or there is no browser.
-    """
+def measure(args: argparse.Namespace, device: torch.device, clock: Callable[[], float]) -> tuple[str, dict]:
+    """Milliseconds of each part; ValueError if the book is not built or there is no browser."""
     from playwright.sync_api import sync_playwright
 
     if chromium() is None or not (HTML / "book" / "lab.html").exists():
@@ -56,38 +56,29 @@ def measure(rounds: int, clock) -> dict[str, list[float]]:
         browser = run.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         tab = browser.new_page()
         for page in tqdm(PAGES, desc="pages"):
-            times = []
-            for _ in range(rounds):
+            times = found[f"page {page}"] = []
+            for _ in range(args.rounds):
                 tab.goto(f"{address}/book/{page}.html", wait_until="load")
                 entry = "performance.getEntriesByType('navigation')[0].loadEventEnd"
                 tab.wait_for_function(f"{entry} > 0")
                 times.append(tab.evaluate(entry))
-            found[f"page {page}"] = times
         tab.goto(f"{address}/book/lab.html")
         tab.wait_for_function("document.querySelector('vit-lab').dataset.ready === 'yes'")
-        found["action in the lab"] = tab.evaluate(ACTION, 5 * rounds)
+        found["action in the lab"] = tab.evaluate(ACTION, 5 * args.rounds)
+        images, times = torch.randn(1, 3, 32, 32), 10 * args.rounds
         for name in tqdm(tab.evaluate("window.vit.models()"), desc="models"):
-            found[f"forward {name}"] = tab.evaluate(FORWARD, [name, 10 * rounds])
-            found[f"forward {name}, PyTorch"] = pytorch(name, 10 * rounds, clock)
+            found[f"forward {name}"] = tab.evaluate(FORWARD, [name, times])
+            ours = partial(intervene, load_pretrained(name)[0], images)
+            seconds = timeit.repeat(ours, timer=clock, number=1, repeat=9 + times)[9:]
+            found[f"forward {name}, PyTorch"] = [1000 * each for each in seconds]
         browser.close()
-    return found
+    return "fp32", {"milliseconds": found}
 
 
-def pytorch(name: str, times: int, clock) -> list[float]:
-    """Milliseconds of the same in PyTorch, one picture at a time."""
-    model, _ = load_pretrained(name)
-    images, found = torch.randn(1, 3, 32, 32), []
-    for _ in range(9 + times):
-        began = clock()
-        intervene(model, images)
-        found.append(1000 * (clock() - began))
-    return found[9:]
-
-
-def table(found: dict[str, list[float]]) -> str:
+def table(result: dict) -> str:
     """Median and ninth decile of each, and what the book allows."""
     lines = [f"{'':<32}{'median':>10}{'of ten, 9':>12}{'allowed':>10}"]
-    for name, times in found.items():
+    for name, times in result["milliseconds"].items():
         limit = "" if "PyTorch" in name else f"{LIMITS[name.split()[0]]} ms"
         ninth = statistics.quantiles(times, n=10)[-1]
         lines.append(f"{name:<32}{statistics.median(times):>7.1f} ms{ninth:>9.1f} ms{limit:>10}")

@@ -34,7 +34,7 @@ TIMEOUT = 300  # seconds a cell may take
 
 
 def digest(paths) -> str:
-    """Returns a hash of the files under ``paths``: their names and what they hold."""
+    """A hash of the files under ``paths``: their names and what they hold."""
     hashed = hashlib.sha256()
     for top in sorted(map(Path, paths)):
         files = sorted(p for p in top.rglob("*") if p.is_file()) if top.is_dir() else [top]
@@ -47,7 +47,7 @@ def digest(paths) -> str:
 
 
 def data_at_hand() -> str:
-    """Returns which data set notebooks will find, with the sizes and times of its files."""
+    """Which data set notebooks will find, with the sizes and times of its files."""
     from vitlib.data.cifar10 import find_cifar10
 
     folder = find_cifar10()
@@ -58,17 +58,17 @@ def data_at_hand() -> str:
 
 
 def surroundings() -> str:
-    """Returns what every notebook depends on besides the package: the lock, the data, the Python."""
+    """What every notebook depends on besides the package: the lock, the data, the Python."""
     return digest([ROOT / "requirements.txt"]) + data_at_hand() + sys.version
 
 
 def chapter_key(path: Path) -> str:
-    """Returns a hash of all that a notebook's outputs depend on besides itself, which the cache compares."""
+    """A hash of all that a notebook's outputs depend on besides itself, which the cache compares."""
     return hashlib.sha256((digest(depends_on(path, ROOT)) + surroundings()).encode()).hexdigest()
 
 
 def fingerprints() -> dict[str, str]:
-    """Returns hashes of the packages and what lies around it, of the site's settings, and of the pages."""
+    """Hashes of the packages and what lies around it, of the site's settings, and of the pages."""
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
     settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "book/_ext")]
     settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
@@ -83,24 +83,22 @@ def fingerprints() -> dict[str, str]:
 
 
 def toc_pages() -> list[str]:
-    """Returns the path of every page in _toc.yml, without its ending."""
+    """The path of every page in _toc.yml, without its ending."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     files = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
     return [toc["root"], *files]
 
 
 def missing_pages() -> list[str]:
-    """Returns the pages of the table of contents that have no HTML."""
+    """The pages of the table of contents that have no HTML."""
     return [page for page in ["index", *toc_pages()] if not (HTML / f"{page}.html").is_file()]
 
 
 def kernel_environment(notebooks: int) -> dict[str, str]:
-    """Returns the environment for notebooks: this installation's kernel, a fair share of the cores."""
+    """The environment for notebooks: this installation's kernel, a fair share of the cores."""
     misleading = {"JUPYTER_PATH", "MPLBACKEND", "PYTHONPATH"}
     environment = {name: value for name, value in os.environ.items() if name not in misleading}
-    if data := environment.get(
-        "VITLIB_DATA"
-    ):  # a kernel works in book/: a relative path would not lead there
+    if data := environment.get("VITLIB_DATA"):  # a relative path would not lead there from book/
         environment["VITLIB_DATA"] = str(Path(data).expanduser().absolute())
     threads = max(1, (os.cpu_count() or 1) // max(1, notebooks))
     return environment | {
@@ -114,7 +112,7 @@ def kernel_environment(notebooks: int) -> dict[str, str]:
 
 
 def peak_memory() -> str:
-    """Returns the most memory that one of this process's ended children held: "0.9 GB", or "" on Windows."""
+    """The most memory that one of this process's ended children held: "0.9 GB", or "" on Windows."""
     try:
         import resource
     except ImportError:

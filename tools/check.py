@@ -46,26 +46,22 @@ def run(name: str, module: list[str], variables: dict[str, str]) -> Counter:
     print(f"\n=== {name} ".ljust(95, "="), flush=True)
     start = time.perf_counter()
     report = REPORTS / f"{name}.xml"
-    is_pytest = module[0] == "pytest"
-    command = [sys.executable, "-m", *module, *([f"--junitxml={report}"] if is_pytest else [])]
-    environment = kernel_environment(CORES) | variables
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    text = {"encoding": "utf-8", "errors": "replace"}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, **pipes, **text)
+    command = [sys.executable, "-m", *module, *[f"--junitxml={report}"] * (module[0] == "pytest")]
+    how = {"cwd": ROOT, "env": kernel_environment(CORES) | variables, "stdin": subprocess.DEVNULL}
+    how |= {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
+    process = subprocess.Popen(command, **how)
     with open(report.with_suffix(".log"), "w", encoding="utf-8") as log:
         for line in process.stdout:
             print(line, end="", flush=True)
             log.write(line)
     status = process.wait()
     counts = Counter(passed=status == 0, failed=status != 0)
-    if is_pytest and report.exists():
-        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
-        tests, errors, failures, skipped = (
-            sum(int(suite.get(key, 0)) for suite in suites)
-            for key in ("tests", "errors", "failures", "skipped")
-        )
-        failed = errors + failures
-        counts = Counter(passed=tests - failed - skipped, failed=failed, skipped=skipped)
+    if report.exists():
+        found: Counter[str] = Counter()
+        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+            found.update({key: int(suite.get(key, 0)) for key in ("tests", "errors", "failures", "skipped")})
+        failed, skipped = found["errors"] + found["failures"], found["skipped"]
+        counts = Counter(passed=found["tests"] - failed - skipped, failed=failed, skipped=skipped)
         counts["failed"] += bool(status and not failed)  # nothing was collected, or pytest itself broke
     verdict = "FAILED" if counts["failed"] else "ok"
     print(f"--- {name}: {verdict}, {time.perf_counter() - start:.0f} s", flush=True)

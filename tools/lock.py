@@ -30,7 +30,7 @@ HEADER = """\
 
 
 def pins(wanted: list[str], *options: str) -> list[str]:
-    """The exact version of each wanted package and, unless told otherwise, of all that they need."""
+    """The exact version of each wanted package and, by default, of all that they need."""
     command = ["uv", "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", *TARGET, *options]
     found = subprocess.run(command, input="\n".join(wanted), text=True, check=True, stdout=subprocess.PIPE)
     lines = (re.sub(r"\+\w+$", "", line) for line in found.stdout.splitlines())  # torch's build is no version
@@ -45,9 +45,9 @@ def main() -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["test"], *extras["book"], TORCH]
-    alone = [name for name in wanted if name.startswith("timm")]
-    with_dependencies = pins([name for name in wanted if name not in alone])
-    without = [f"# --no-deps {pin}" for pin in pins(alone, "--no-deps")]
+    bare = [name for name in wanted if name.startswith("timm")]  # without its dependencies
+    with_dependencies = pins([name for name in wanted if name not in bare])
+    without = [f"# --no-deps {pin}" for pin in pins(bare, "--no-deps")]
     last = ["", "# installed last, for the tests that compare with it:", *without]
     text = HEADER + "\n".join([*with_dependencies, *last])
     (ROOT / "requirements.txt").write_text(text + "\n", encoding="utf-8", newline="\n")

@@ -18,7 +18,6 @@ from vitlib.data.dataset import load_dataset, normalize
 from vitlib.evidence import RESULTS, load_results, provenance, summarize, write_json
 from vitlib.explain.erasing import answer_with
 from vitlib.explain.scores import EXPLANATIONS, curve_area, deletion_curve, insertion_curve, patch_scores
-from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import load_pretrained
 
 MODELS = {  # and how their patches are erased
@@ -32,38 +31,26 @@ IMAGES, BATCH = 1000, 250
 
 
 def measure(name: str, erasers: list[str]) -> dict[str, dict]:
-    """Every explanation of one model, by each eraser; the scores are computed once for all."""
+    """Every explanation of one model, by each eraser: areas, and the share of answers that stay."""
     model, _ = load_pretrained(name)
     data = load_dataset(name.split("-")[0], "test", n=IMAGES)
     batches = [normalize(batch) for batch in data.images.split(BATCH)]
     with torch.no_grad():
         answers = [model(images).argmax(1) for images in batches]
-    found: dict[str, dict] = {eraser: {} for eraser in erasers}
+    found = {eraser: {"dataset": data.label, "n": len(data), "explanations": {}} for eraser in erasers}
     for explanation in tqdm(EXPLANATIONS, desc=name):
-        scores = [
-            patch_scores(explanation, model, images, classes, seed=i)
-            for i, (images, classes) in enumerate(zip(batches, answers, strict=True))
-        ]
-        for eraser in erasers:
-            found[eraser][explanation] = judge(model, batches, scores, answers, eraser)
-    return {
-        eraser: {"dataset": data.label, "n": len(data), "explanations": found[eraser]} for eraser in erasers
-    }
-
-
-def judge(model: VisionTransformer, batches: list, scores: list, answers: list, eraser: str) -> dict:
-    """Areas and the share of answers that stay, for one explanation and one eraser."""
-    deleted, inserted, stay = [], [], []
-    for images, given, classes in zip(batches, scores, answers, strict=True):
-        deleted.append(curve_area(deletion_curve(model, images, given, classes, erase=eraser)))
-        inserted.append(curve_area(insertion_curve(model, images, given, classes, erase=eraser)))
-        kept = given.argsort(dim=1, descending=True, stable=True)[:, model.cfg.num_patches // 4 :]
-        stay.append((answer_with(model, images, kept, eraser).argmax(1) == classes).float())
-    return {
-        "deletion": summarize(torch.cat(deleted).tolist()),
-        "insertion": summarize(torch.cat(inserted).tolist()),
-        "stay": summarize(torch.cat(stay).tolist()),
-    }
+        values = {eraser: {"deletion": [], "insertion": [], "stay": []} for eraser in erasers}
+        for i, (images, classes) in enumerate(zip(batches, answers, strict=True)):
+            scores = patch_scores(explanation, model, images, classes, seed=i)
+            kept = scores.argsort(dim=1, descending=True, stable=True)[:, model.cfg.num_patches // 4 :]
+            for eraser, of in values.items():
+                for kind, curve in (("deletion", deletion_curve), ("insertion", insertion_curve)):
+                    of[kind] += curve_area(curve(model, images, scores, classes, erase=eraser)).tolist()
+                stays = answer_with(model, images, kept, eraser).argmax(1) == classes
+                of["stay"] += stays.float().tolist()
+        for eraser, of in values.items():
+            found[eraser]["explanations"][explanation] = {kind: summarize(each) for kind, each in of.items()}
+    return found
 
 
 def main() -> None:

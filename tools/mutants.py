@@ -51,14 +51,15 @@ def own_tests(module: str, table: dict) -> list[str]:
     if "@checked" in (ROOT / module).read_text(encoding="utf-8") and "checks" not in names:
         names.append("checks")
     there = {path.stem: str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
-    if missing := [name for name in names if f"test_{name}" not in there]:
-        raise FileNotFoundError(
-            f"test_{missing[0]}.py is not there; name the tests of {module} in {TABLE.name}"
-        )
+    for name in names:
+        if f"test_{name}" not in there:
+            raise FileNotFoundError(
+                f"test_{name}.py is not there; name the tests of {module} in {TABLE.name}"
+            )
     return [there[f"test_{name}"] for name in names]
 
 
-def annotated(source: str) -> set[tuple[int, int]]:
+def annotations(source: str) -> set[tuple[int, int]]:
     """The (line, column) of everything in annotations."""
     nodes = list(ast.walk(ast.parse(source)))
     types = [getattr(node, field, None) for node in nodes for field in ("annotation", "returns")]
@@ -78,13 +79,13 @@ def draw(module: str, n: int) -> list[MutationSpec]:
         init([Path(module)], work, {})
         found = [change for item in work.work_items for change in item.mutations]
         work.close()
-    spared, places = annotated(Path(module).read_text(encoding="utf-8")), defaultdict(list)
+    spared, places = annotations(Path(module).read_text(encoding="utf-8")), defaultdict(list)
     for change in found:
         if change.start_pos not in spared and not change.operator_name.endswith(NONSENSE):
             places[change.start_pos].append(change)
-    dice = random.Random(module)
-    drawn = dice.sample(sorted(places), min(n, len(places)))
-    return [dice.choice(sorted(places[place], key=str)) for place in drawn]
+    rng = random.Random(module)
+    drawn = rng.sample(sorted(places), min(n, len(places)))
+    return [rng.choice(sorted(places[place], key=str)) for place in drawn]
 
 
 def enter_copy() -> None:
@@ -117,60 +118,56 @@ def attempt(change: MutationSpec, tests: list[str], limit: float) -> tuple[str, 
     return result.test_outcome.value, result.diff
 
 
-def lines(diff: str) -> tuple[str, str]:
+def was_and_becomes(diff: str) -> dict[str, str]:
     """What a diff takes away, and what it puts there."""
     kept = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
-    was, becomes = (" ".join(line[1:].strip() for line in kept if line[0] == sign) for sign in "-+")
-    return was, becomes
+    return {
+        name: " ".join(line[1:].strip() for line in kept if line[0] == sign)
+        for name, sign in (("was", "-"), ("becomes", "+"))
+    }
 
 
 def changed(since: str) -> list[str]:
     """The modules that differ from a commit."""
     listed = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", *PACKAGES]
-    told = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    return [name for name in told if name.endswith(".py")]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return [name for name in names if name.endswith(".py")]
 
 
-def mark(change: MutationSpec, module: str, tests: list[str]) -> str:
-    """What says that this very change was tried, on this module, by these tests."""
+def key_of(change: MutationSpec, module: str, tests: list[str]) -> str:
+    """By which a change is known again, on this module, by these tests."""
     texts = b"".join((ROOT / path).read_bytes() for path in (module, *tests))
     return hashlib.sha256(texts + str(change).encode()).hexdigest()[:16]
 
 
-def python_files(path: Path) -> list[Path]:
-    """The modules at a path."""
-    return [path] if path.is_file() else sorted(path.rglob("*.py"))
-
-
-def go_through(todo: list[tuple[MutationSpec, str, list[str]]], jobs: int) -> list[dict]:
+def try_all(todo: list[tuple[MutationSpec, str, list[str]]], jobs: int) -> list[dict]:
     """A row for each change: known from before, or tried now; each is kept at once."""
     DONE.parent.mkdir(parents=True, exist_ok=True)
     text = DONE.read_text(encoding="utf-8") if DONE.exists() else ""
     known = {row["mark"]: row for row in map(json.loads, text.splitlines())}
-    marks = [mark(*one) for one in todo]
-    left = [i for i, name in enumerate(marks) if name not in known]
+    keys = [key_of(*one) for one in todo]
+    left = [i for i, key in enumerate(keys) if key not in known]
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         os.environ["MUTANTS"] = folder
         with ProcessPoolExecutor(jobs, initializer=enter_copy) as pool:
             files = sorted({file for i in left for file in todo[i][2]})
             bar = tqdm(pool.map(seconds, files), total=len(files), unit="file")
             took = dict(zip(files, bar, strict=True))
-            asked = {}
+            jobs_of = {}
             for i in left:
                 change, _, tests = todo[i]
                 limit = 30 + 5 * sum(took[file] for file in tests)
-                asked[pool.submit(attempt, change, tests, limit)] = i
-            for ended in tqdm(as_completed(asked), total=len(asked), unit="change"):
-                i, (outcome, diff) = asked[ended], ended.result()
-                was, becomes = lines(diff)
-                row = {"module": todo[i][1], "outcome": outcome, "was": was, "becomes": becomes}
-                known[marks[i]] = {"mark": marks[i], **row}
+                jobs_of[pool.submit(attempt, change, tests, limit)] = i
+            for job in tqdm(as_completed(jobs_of), total=len(left), unit="change"):
+                i, (outcome, diff) = jobs_of[job], job.result()
+                row = {"mark": keys[i], "module": todo[i][1], "outcome": outcome, **was_and_becomes(diff)}
+                known[keys[i]] = row
                 with DONE.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(known[marks[i]]) + "\n")
-    return [known[name] for name in marks]
+                    log.write(json.dumps(row) + "\n")
+    return [known[key] for key in keys]
 
 
-def tell(rows: list[dict], accepted: list[dict], everything: bool) -> int:
+def report(rows: list[dict], accepted: list[dict], everything: bool) -> int:
     """Prints the survivors and the figure; 1 if there is a survivor that is not accepted."""
     fields = ("module", "was", "becomes")
     known = {tuple(one[field] for field in fields) for one in accepted}
@@ -192,7 +189,7 @@ def tell(rows: list[dict], accepted: list[dict], everything: bool) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Tries the changes and tells of the survivors; 1 if there is one that the table does not accept."""
+    """Tries the changes and prints the survivors; 1 if there is one that the table does not accept."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("paths", nargs="*", help="modules, or folders of them (default: what has changed)")
     p.add_argument("--all", action="store_true", help="every module; writes tools/mutants.json")
@@ -203,19 +200,20 @@ def main(argv: list[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     os.chdir(ROOT)
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    wanted = [*PACKAGES] if args.all else args.paths or changed(args.since)
-    modules = sorted({str(file) for path in wanted for file in python_files(Path(path))})
+    modules = set()
+    for path in map(Path, PACKAGES if args.all else args.paths or changed(args.since)):
+        modules.update(map(str, [path] if path.is_file() else path.rglob("*.py")))
     todo = [
         (change, module, own_tests(module, table["tests"]))
-        for module in modules
+        for module in sorted(modules)
         for change in draw(module, args.n)
     ]
     try:
-        rows = go_through(todo, args.jobs)
+        rows = try_all(todo, args.jobs)
     except KeyboardInterrupt:
         print("stopped; the same command goes on")
         return 130
-    return tell(rows, table.get("accepted", []), args.all)
+    return report(rows, table.get("accepted", []), args.all)
 
 
 if __name__ == "__main__":

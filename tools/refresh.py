@@ -16,13 +16,8 @@ from pathlib import Path
 from tools.build import CACHE
 from tools.site.address import chapters
 
+# as in .pre-commit-config.yaml: no images, no large outputs
 STRIP = ["--max-size", "2k", "--keep-count", "--keep-id", "--extra-keys", "cell.metadata.execution"]
-
-
-def strip(paths: list[Path]) -> None:
-    """Strips notebooks of images and large outputs, as .pre-commit-config.yaml does."""
-    nbstripout = Path(sys.executable).with_name("nbstripout")
-    subprocess.run([str(nbstripout), *STRIP, *map(str, paths)], check=True)
 
 
 def refresh(path: Path) -> bool:
@@ -48,7 +43,8 @@ def main() -> int:
     """Refreshes every chapter and returns the exit status."""
     paths = chapters()
     stale = [path.name for path in paths if not refresh(path)]
-    strip(paths)
+    nbstripout = Path(sys.executable).with_name("nbstripout")
+    subprocess.run([str(nbstripout), *STRIP, *map(str, paths)], check=True)
     missing = f" Not run yet: {', '.join(stale)}." if stale else ""
     print(f"Refreshed {len(paths) - len(stale)} notebooks.{missing}")
     return 1 if stale else 0

@@ -11,17 +11,14 @@ from collections.abc import Iterator
 from tools.build import HTML
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that writes no log."""
-
-    def log_message(self, *arguments) -> None:
-        """Says nothing."""
+class NoLog(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments) -> None: ...
 
 
 @contextlib.contextmanager
 def served() -> Iterator[str]:
     """The address at which the built book is served, on this machine only."""
-    handler = functools.partial(Quiet, directory=HTML)
+    handler = functools.partial(NoLog, directory=HTML)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

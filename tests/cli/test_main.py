@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import signal
 import subprocess
@@ -16,46 +15,25 @@ import torch
 import vitlib as vl
 from vitlib.data import dataset
 from vitlib.evidence import RESULTS, load_results, read_json
-from vitworkshop.cli import main, task
+from vitworkshop.cli import main, train
 from vitworkshop.cli.options import settings
 from vitworkshop.studies.registry import STUDIES
 
-SMALL = [
-    "train",
-    "--preset",
-    "drawn10",
-    "--limit",
-    "200",
-    "--epochs",
-    "1",
-    "--batch-size",
-    "50",
-    "--threads",
-    "1",
-    "--set",
-    "model.depth=1",
-    "model.embed_dim=12",
-    "model.num_heads=2",
-]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
+TINY = "--set model.depth=1 model.embed_dim=12 model.num_heads=2"
+SMALL = f"train --preset drawn10 --limit 200 --epochs 1 --batch-size 50 --threads 1 {TINY}".split()
 
 
 @pytest.fixture(autouse=True)
 def short_test_set(monkeypatch):
     """Reads 100 test images, and counts how often the test set is read."""
-    reads, load = [], task.load_dataset
+    reads, load = [], train.load_dataset
 
     def counted(name, split, n=None, root=None):
         reads.append(split)
         return load(name, split, 100 if split == "test" else n, root)
 
-    monkeypatch.setattr(task, "load_dataset", counted)
+    monkeypatch.setattr(train, "load_dataset", counted)
     return reads
 
 
@@ -65,23 +43,17 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
     assert short_test_set.count("test") == 1
     said = capsys.readouterr().out
     assert "12 wide, 1 deep, 1 epochs of 180 images of Drawn-10" in said and "test accuracy" in said
-    assert {p.name for p in out.iterdir()} == {
-        "checkpoint.pt",
-        "log.json",
-        "drawn10.json",
-        "drawn10.safetensors",
-    }
+    files = {"checkpoint.pt", "log.json", "drawn10.json", "drawn10.safetensors"}
+    assert {p.name for p in out.iterdir()} == files
     model, card = vl.load_pretrained("drawn10", out)
-    test = task.load_dataset("drawn10", "test")
+    test = train.load_dataset("drawn10", "test")
     scores = vl.evaluate(model, test.images, test.labels)
     assert card["final"]["test_accuracy"] == scores["accuracy"] and card["final"]["n_test"] == 100
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
     confusion = torch.tensor(card["final"]["confusion"])
     assert confusion.sum() == 100 and confusion.trace() == round(100 * scores["accuracy"])
-    assert (
-        card["command"].startswith("python -m vitlib train --preset drawn10")
-        and card["dataset"] == "Drawn-10"
-    )
+    assert card["command"].startswith("python -m vitlib train --preset drawn10")
+    assert card["dataset"] == "Drawn-10"
     assert "val_accuracy" in card["epochs"][0] and card["recipe"]["model"]["embed_dim"] == 12
 
 
@@ -132,24 +104,8 @@ def test_the_default_folder_is_named_by_data_and_preset(tmp_path, monkeypatch):
 
 
 def test_a_study_runs_stops_and_reports(tmp_path, capsys):
-    words = [
-        "study",
-        "run",
-        "stems",
-        "--data",
-        "drawn10",
-        "--limit",
-        "60",
-        "--seeds",
-        "0",
-        "--out",
-        str(tmp_path),
-        "--set",
-        "epochs=1",
-        "model.embed_dim=12",
-        "model.depth=1",
-        "model.patch_size=8",
-    ]
+    words = "study run stems --data drawn10 --limit 60 --seeds 0".split() + ["--out", str(tmp_path)]
+    words += "--set epochs=1 model.embed_dim=12 model.depth=1 model.patch_size=8".split()
     assert main([*words, "--budget-minutes", "1e-9"]) == 0
     assert "the same command goes on" in capsys.readouterr().out
     assert main(words) == 0
@@ -169,16 +125,12 @@ def test_the_studies_are_listed_with_their_questions(capsys):
         assert (f"the book's {len(runs)} runs took " if runs else "; not run yet)") in line
 
 
-@pytest.mark.parametrize(
-    "words", [[], ["train"], ["data"], ["study"], ["study", "run"], ["check-pretrained"]]
-)
+@pytest.mark.parametrize("words", ["", " train", " data", " study", " study run", " check-pretrained"])
 def test_help_everywhere(words, capsys):
     with pytest.raises(SystemExit) as stop:
-        main([*words, "--help"])
+        main([*words.split(), "--help"])
     text = capsys.readouterr().out
-    assert stop.value.code == 0 and text.startswith(
-        f"usage: python -m vitlib{''.join(' ' + w for w in words)}"
-    )
+    assert stop.value.code == 0 and text.startswith(f"usage: python -m vitlib{words}")
     assert max(map(len, text.splitlines())) < 140
 
 
@@ -192,31 +144,26 @@ def test_the_version(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ["--preset", "lapto"],
-            "unknown preset 'lapto'; choose one of plain, paper, modern, laptop, drawn10",
-        ),
-        (["--preset", "laptop", "--scale", "full"], "preset 'laptop' has no scale 'full'"),
-        (["--set", "mixup"], "--set takes FIELD=VALUE, got 'mixup'"),
-        (["--set", "depth=3"], "unknown recipe field 'depth'"),
-        (["--set", "model.dept=3"], "unknown model field 'dept'"),
-        (["--set", "precision=none"], "precision must be a string, got None"),
-        (["--set", "ema_decay=1.5"], "ema_decay must be a number in [0, 1), got 1.5"),
-        (["--lr", "-1"], "lr must be a number above 0, got -1.0"),
-        (["--threads", "0"], "expected --threads from 1 to 256, got 0"),
-        (["--holdout", "200"], "--limit above it, and 10 or more for --validate; got 200 and 200"),
-        (["--name", "a/b"], "--name must be a file name without folders, got 'a/b'"),
-        (["--limit", "0"], "got 0"),
-        (["--device", "cuda"], "device 'cuda' is not available"),
+        ("--preset lapto", "unknown preset 'lapto'; choose one of plain, paper, modern, laptop, drawn10"),
+        ("--preset laptop --scale full", "preset 'laptop' has no scale 'full'"),
+        ("--set mixup", "--set takes FIELD=VALUE, got 'mixup'"),
+        ("--set depth=3", "unknown recipe field 'depth'"),
+        ("--set model.dept=3", "unknown model field 'dept'"),
+        ("--set precision=none", "precision must be a string, got None"),
+        ("--set ema_decay=1.5", "ema_decay must be a number in [0, 1), got 1.5"),
+        ("--lr -1", "lr must be a number above 0, got -1.0"),
+        ("--threads 0", "expected --threads from 1 to 256, got 0"),
+        ("--holdout 200", "--limit above it, and 10 or more for --validate; got 200 and 200"),
+        ("--name a/b", "--name must be a file name without folders, got 'a/b'"),
+        ("--limit 0", "got 0"),
+        ("--device cuda", "device 'cuda' is not available"),
     ],
 )
-def test_errors_are_one_line_and_exit_2(tmp_path, capsys, words, message):
+def test_errors_say_what_is_wrong(tmp_path, capsys, words, message):
     if "cuda" in words and torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    preset = words if words[0] == "--preset" else ["--preset", "drawn10", *words]
-    assert main(["train", "--out", str(tmp_path), "--limit", "200", *preset]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+    command = ["train", "--out", str(tmp_path), "--limit", "200", "--preset", "drawn10", *words.split()]
+    assert main(command) == 2 and message in capsys.readouterr().err
 
 
 @pytest.mark.errors
@@ -232,20 +179,15 @@ def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys
 def test_words_that_are_no_command_exit_2(capsys):
     assert main(["study", "run", "position"]) == 2
     assert "unknown study 'position'; choose one of positions" in capsys.readouterr().err
-    for words in ([], ["trian"], ["study"], ["study", "walk"], ["train", "--scale", "huge"]):
-        with pytest.raises(SystemExit) as stop:
-            main(words)
-        error = capsys.readouterr().err
-        assert stop.value.code == 2 and error.startswith("error: ") and error.count("\n") == 1
-        assert "--help tells more" in error
+    with pytest.raises(SystemExit, match="2"):
+        main(["trian"])
+    assert "--help tells more" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
     words = [sys.executable, "-m", "vitlib", *SMALL, "--epochs", "100000", "--out", tmp_path]
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
-    )
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not (tmp_path / "checkpoint.pt").exists() and time.monotonic() < deadline:
         time.sleep(0.05)

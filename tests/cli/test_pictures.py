@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -15,19 +16,13 @@ import vitlib as vl
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import split_folder
 from vitlib.evidence import read_json
-from vitworkshop.cli import main, task
+from vitworkshop.cli import main, train
 from vitworkshop.cli.predict import find_model
 
-TINY = ["--set", "model.patch_size=16", "model.embed_dim=12", "model.depth=1", "model.num_heads=2"]
-QUICK = ["--device", "cpu", "--threads", "1"]
+TINY = "--set model.patch_size=16 model.embed_dim=12 model.depth=1 model.num_heads=2".split()
+QUICK = "--device cpu --threads 1".split()
+pytestmark = pytest.mark.usefixtures("one_thread")
 CLASSES = ("heron", "kingfisher", "wren")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
 
 
 def draw(folder: Path, counts: dict[str, int]) -> Path:
@@ -136,10 +131,10 @@ def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path)
 
 
 def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(tmp_path, capsys, monkeypatch):
-    load = task.load_dataset
+    load = train.load_dataset
     short = {"train": 40, "test": 20}
     monkeypatch.setattr(
-        "vitworkshop.cli.task.load_dataset", lambda name, split, n=None: load(name, split, short[split])
+        "vitworkshop.cli.train.load_dataset", lambda name, split, n=None: load(name, split, short[split])
     )
     words = ["finetune", "drawn10-small", "--data", "drawn10", "--img-size", "40", "--out", str(tmp_path)]
     assert main([*words, *QUICK, "--epochs", "1", "--set", "model.depth=2"]) == 2
@@ -186,66 +181,48 @@ def refused(words: list[str], capsys) -> str:
     return error
 
 
-def spoil(name: str, birds: Path, folder: Path) -> tuple[list[str], str]:
-    """A folder with something wrong, and what is said of it."""
-    shutil.copytree(birds, folder)
-    words = ["--data", str(folder)]
-    if name == "one class only":
-        for other in CLASSES[1:]:
-            shutil.rmtree(folder / other)
-        return words, "expected two classes or more, got only heron"
-    if name == "too few pictures":
-        for path in sorted((folder / "wren").iterdir())[3:]:
-            path.unlink()
-        return (
-            words,
-            "expected 10 images or more of each class, as one in ten is held out to test by, got 3 of wren",
-        )
-    if name == "a broken file":
-        path = folder / "wren" / "00.png"
-        path.write_bytes(path.read_bytes()[:60])
-        return words, f"{path} is damaged or no image"
-    if name == "a file that is no picture":
-        (folder / "wren" / "99.jpg").write_text("a wren")
-        return words, "99.jpg is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file"
-    if name == "unknown formats":
-        for path in (folder / "wren").iterdir():
-            path.rename(path.with_suffix(".heic"))
-        return words, "wren, got none among 11 files like 00.heic; put .jpg or .png files there"
-    if name == "an empty class":
-        (folder / "zebra").mkdir()
-        return words, "zebra, got none; put .jpg or .png files there"
-    if name == "no class folders":
-        return ["--data", str(folder / "wren")], "expected one folder for each class in"
-    if name == "a picture instead of a folder":
-        return [
-            "--data",
-            str(folder / "wren" / "00.png"),
-        ], "one folder of images for each class, got the file"
-    if name == "a size that the patch does not divide":
-        return [*words, "--img-size", "30"], "img_size 30 is not a multiple of patch_size 4; try 28 or 32"
-    if name == "no size":
-        return [*words, "--img-size", "0"], "img_size must be a positive integer"
-    assert name == "a word that is neither"
-    return [
-        "--data",
-        "cifra10",
-    ], "--data must be one of auto, cifar10, drawn10, a folder of pictures; got 'cifra10'"
-
-
-MISTAKES = (
-    *("one class only", "too few pictures", "a broken file", "a file that is no picture", "unknown formats"),
-    *("an empty class", "no class folders", "a picture instead of a folder", "no size"),
-    *("a size that the patch does not divide", "a word that is neither"),
-)
+CHOICES = "--data must be one of auto, cifar10, drawn10, a folder of pictures; got 'cifra10'"
+MISTAKES = {  # what is done to the folder of birds, the words, what is said
+    "one class": (
+        lambda f: [shutil.rmtree(f / name) for name in CLASSES[1:]],
+        "birds",
+        "expected two classes or more, got only heron",
+    ),
+    "too few": (
+        lambda f: [path.unlink() for path in sorted(f.glob("wren/*"))[3:]],
+        "birds",
+        "10 images or more of each class, as one in ten is held out to test by, got 3 of wren",
+    ),
+    "broken": (lambda f: os.truncate(f / "wren/00.png", 60), "birds", "wren/00.png is damaged or no image"),
+    "no picture": (
+        lambda f: (f / "wren/9.bmp").write_text("a"),
+        "birds",
+        "9.bmp is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file",
+    ),
+    "formats": (
+        lambda f: [p.rename(p.with_suffix(".heic")) for p in [*f.glob("wren/*")]],
+        "birds",
+        "wren, got none among 11 files like 00.heic; put .jpg or .png files there",
+    ),
+    "an empty class": (lambda f: (f / "zebra").mkdir(), "birds", "zebra, got none; put .jpg or .png"),
+    "no class folders": (None, "birds/wren", "expected one folder for each class in"),
+    "a picture": (None, "birds/wren/00.png", "one folder of images for each class, got the file"),
+    "no size": (None, "birds --img-size 0", "img_size must be a positive integer"),
+    "a size": (None, "birds --img-size 30", "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
+    "a word": (None, "cifra10", CHOICES),
+}
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize("name", MISTAKES)
-@pytest.mark.parametrize("command", [["train"], ["finetune", "drawn10-small"]], ids=["train", "finetune"])
-def test_pictures_that_will_not_do(command, name, birds, tmp_path, capsys):
-    words, message = spoil(name, birds, tmp_path / "birds")
-    assert message in refused([*command, *words, "--out", str(tmp_path / "out")], capsys)
+@pytest.mark.parametrize("command", ["train", "finetune drawn10-small"], ids=["train", "finetune"])
+def test_pictures_that_will_not_do(command, name, birds, tmp_path, monkeypatch, capsys):
+    shutil.copytree(birds, tmp_path / "birds")
+    monkeypatch.chdir(tmp_path)
+    change, words, message = MISTAKES[name]
+    if change:
+        change(tmp_path / "birds")
+    assert message in refused(f"{command} --out out --data {words}".split(), capsys)
     assert not (tmp_path / "out").exists()
 
 

@@ -18,110 +18,77 @@ pytestmark = pytest.mark.errors
 TRAIN = "train --preset drawn10 --limit 60 --set model.depth=1 model.embed_dim=12 model.num_heads=2"
 FINETUNE = "finetune run --data pets --limit 60"
 STUDY = "study run stems --data drawn10 --limit 60 --seeds 0 --set epochs=1 model.embed_dim=12 model.depth=1"
-FIELDS = (
-    *(
-        "flip=maybe",
-        "flip=3",
-        "flip=none",
-        "compile=maybe",
-        "seed=1.5",
-        "magnitude=11",
-        "lr=true",
-        "crop=1.5",
-    ),
-    *("model.qkv_bias=maybe", "crop=100000", "randaugment=1.5", "mixup=inf", "final_lr=inf", "mix_off=2"),
-    *(
-        "model.layer_scale=nan",
-        "epochs=true",
-        "model.mlp_ratio=abc",
-        "model.init_std=inf",
-        "model.depth=true",
-    ),
-    *("crop=abc", "crop=-1", "crop=nan", "crop=none", "lr=none", "lr=abc", "lr=nan", "lr=inf", "lr=0", "lr="),
-    *("model=3", "model=none", "model=cnn", "epochs=none", "epochs=1.5", "epochs=abc", "epochs=0"),
-    *("batch_size=abc", "batch_size=0", "seed=-1", "seed=abc", "magnitude=abc", "magnitude=nan", "mixup=abc"),
-    *("mixup=nan", "cutmix=-1", "randaugment=abc", "erasing=2", "erasing=abc", "warmup=abc", "warmup=1"),
-    *("final_lr=abc", "weight_decay=abc", "weight_decay=nan", "clip_norm=abc", "label_smoothing=1"),
-    *("ema_decay=abc", "ema_decay=1", "optimizer=adamm", "optimizer=3", "schedule=cos", "precision=fp16"),
-    *("objective=x", "objective=3", "mix_off=abc", "mix_off=nan", "mask_ratio=1", "data=cifar10", "name=x"),
-    *("out=x", "scale=full", "limits=3", "x", "=3", "x=", "model.depth=abc", "model.depth=0"),
-    *("model.depth=1.5", "model.embed_dim=none", "model.img_size=0", "model.img_size=abc"),
-    *("model.img_size=33", "model.patch_size=5", "model.num_classes=abc", "model.num_classes=-1"),
-    *("model.num_heads=5", "model.act=gel", "model.mlp_ratio=nan", "model.drop_rate=nan"),
-    *("model.pos_embed=3", "model.mask_token=3", "model.=3", "base=plain"),
-)
-OF_RUNS = (
-    *("--limit 0", "--limit -1", "--limit abc", "--limit 1.5", "--threads 100000", "--threads 0"),
-    *("--threads -1", "--threads abc", "--budget-minutes nan", "--budget-minutes -1", "--budget-minutes inf"),
-    *("--budget-minutes abc", "--device gpu", "--device cuda:9", "--scale huge", "--out file", "--unknown"),
-    *("extra", "--set x --set lr=1"),
-)
-OF_TRAINING = (
-    *("--img-size 0", "--img-size -4", "--img-size 33", "--img-size abc", "--holdout -1", "--holdout 60"),
-    *("--holdout abc", "--epochs 0", "--epochs -1", "--epochs 1.5", "--lr nan", "--lr 0", "--lr inf"),
-    *("--lr abc", "--batch-size 0", "--batch-size -3", "--seed -1", "--seed 1.5", "--data nothere"),
-    *("--data cifra10", "--name a/b", "--name ..", "--name .", "--name a\\b", f"--name {'x' * 300}"),
-    *("--validate --limit 9", "--holdout 5 --limit 5", "--data ''", "--name ''"),
-)
-MODELS = ("nope", "../../x", "empty", "file", "no-name", "no-object", "bad-name", "two", "run/nope", "''")
-PICTURES = ("nope.jpg", "file", "text.jpg", "empty.png", "pets", "''")
-STUDIES = (
-    *("--seeds -1", "--seeds 0 0", "--seeds abc", "--seeds", "--seeds 1.5", "--jobs 0", "--jobs -1"),
-    *("--jobs 100000", "--limit 5", "--budget-minutes 0", "--data x", "--data pets", "--from nothere"),
-    *("--from file", "--all", "--set seed=3", "--set jobs=2", "--set model.patch_embed=conv"),
-)
-WHOLE = (
-    *("", "trian", "--nope", "train --help=3", "train --preset", "train --preset lapto", "train --preset ''"),
-    *("train --preset laptop --scale full", "finetune", "predict", "predict run", "export-web"),
-    *("export-web run --out empty", "export-web run x", "data nope", "data verify --root file"),
-    *("data cifar10 --root file", "data --mirror", "data verify extra", "study", "study walk", "study run"),
-    *("study run nope", "study run ''", "study run ../x", "study run --all stems", "study report"),
-    *("study report nope", "study report stems --out nothere", "study report stems --out file"),
-    *(
-        "study report stems --out empty",
-        "study report stems --out damaged",
-        "study report stems --out listed",
-    ),
-    *("study report stems --out other", "study board --out nothere", "study board --out file"),
-    *("study list stems", "study report stems --seeds 0", "study board stems", "study board --jobs 2"),
-    *(
-        "study run resolution --limit 60",
-        "study run resolution --seeds 7",
-        "study run resolution --seeds 0 7",
-    ),
-    *("study run resolution --budget-minutes 3", "study run resolution --set lr=1"),
-    *("finetune run --data pets --set model.depth=3", "finetune run --data pets --set model=resnet"),
-    *("finetune run --data pets --set objective=masked-mean", "predict run pets/cat.png --device gpu"),
-    *("check-pretrained", "check-pretrained vit-b/16", "check-pretrained vit-c/16 run/tiny.safetensors"),
-    *(
-        "check-pretrained vit-b/16 nope.npz",
-        "check-pretrained vit-b/16 file",
-        "check-pretrained vit-b/16 empty",
-    ),
-    *(
-        f"check-pretrained vit-b/16 run/tiny.safetensors {words}"
-        for words in (
-            "",
-            "--mean-std 0.5",
-            "--out file",
-            "--classes nope",
-            "--image nope.jpg",
-            "--device cpu",
-            "extra",
-        )
-    ),
-)
-LINES = (
+FIELDS = """
+flip=maybe flip=3 flip=none compile=maybe seed=1.5 magnitude=11 lr=true crop=1.5 model.qkv_bias=maybe
+crop=100000 randaugment=1.5 mixup=inf final_lr=inf mix_off=2 model.layer_scale=nan epochs=true
+model.mlp_ratio=abc model.init_std=inf model.depth=true crop=abc crop=-1 crop=nan crop=none lr=none lr=abc
+lr=nan lr=inf lr=0 lr= model=3 model=none model=cnn epochs=none epochs=1.5 epochs=abc epochs=0
+batch_size=abc batch_size=0 seed=-1 seed=abc magnitude=abc magnitude=nan mixup=abc mixup=nan cutmix=-1
+randaugment=abc erasing=2 erasing=abc warmup=abc warmup=1 final_lr=abc weight_decay=abc weight_decay=nan
+clip_norm=abc label_smoothing=1 ema_decay=abc ema_decay=1 optimizer=adamm optimizer=3 schedule=cos
+precision=fp16 objective=x objective=3 mix_off=abc mix_off=nan mask_ratio=1 data=cifar10 name=x out=x
+scale=full limits=3 x =3 x= model.depth=abc model.depth=0 model.depth=1.5 model.embed_dim=none
+model.img_size=0 model.img_size=abc model.img_size=33 model.patch_size=5 model.num_classes=abc
+model.num_classes=-1 model.num_heads=5 model.act=gel model.mlp_ratio=nan model.drop_rate=nan
+model.pos_embed=3 model.mask_token=3 model.=3 base=plain
+""".split()
+OF_RUNS = """
+--limit 0 | --limit -1 | --limit abc | --limit 1.5 | --threads 100000 | --threads 0 | --threads -1 |
+--threads abc | --budget-minutes nan | --budget-minutes -1 | --budget-minutes inf | --budget-minutes abc |
+--device gpu | --device cuda:9 | --scale huge | --out file | --unknown | extra | --set x --set lr=1
+"""
+OF_TRAINING = r"""
+--img-size 0 | --img-size -4 | --img-size 33 | --img-size abc | --holdout -1 | --holdout 60 | --holdout abc
+| --epochs 0 | --epochs -1 | --epochs 1.5 | --lr nan | --lr 0 | --lr inf | --lr abc | --batch-size 0 |
+--batch-size -3 | --seed -1 | --seed 1.5 | --data nothere | --data cifra10 | --name a/b | --name .. |
+--name . | --name a\b | --validate --limit 9 | --holdout 5 --limit 5 | --data '' | --name ''
+"""
+MODELS = "nope ../../x empty file no-name no-object bad-name two run/nope ''"
+PICTURES = "nope.jpg file text.jpg empty.png pets ''"
+STUDIES = """
+--seeds -1 | --seeds 0 0 | --seeds abc | --seeds | --seeds 1.5 | --jobs 0 | --jobs -1 | --jobs 100000 |
+--limit 5 | --budget-minutes 0 | --data x | --data pets | --from nothere | --from file | --all |
+--set seed=3 | --set jobs=2 | --set model.patch_embed=conv
+"""
+WHOLE = """
+trian | --nope | train --help=3 | train --preset | train --preset lapto | train --preset '' |
+train --preset laptop --scale full | finetune | predict | predict run | export-web |
+export-web run --out empty | export-web run x | data nope | data verify --root file |
+data cifar10 --root file | data --mirror | data verify extra | study | study walk | study run |
+study run nope | study run '' | study run ../x | study run --all stems | study report | study report nope |
+study report stems --out nothere | study report stems --out file | study report stems --out empty |
+study report stems --out damaged | study report stems --out listed | study report stems --out other |
+study board --out nothere | study board --out file | study list stems | study report stems --seeds 0 |
+study board stems | study board --jobs 2 | study run resolution --limit 60 | study run resolution --seeds 7
+| study run resolution --seeds 0 7 | study run resolution --budget-minutes 3 |
+study run resolution --set lr=1 | finetune run --data pets --set model.depth=3 |
+finetune run --data pets --set model=resnet | finetune run --data pets --set objective=masked-mean |
+predict run pets/cat.png --device gpu | check-pretrained | check-pretrained vit-b/16 |
+check-pretrained vit-c/16 run/tiny.safetensors | check-pretrained vit-b/16 nope.npz |
+check-pretrained vit-b/16 file | check-pretrained vit-b/16 empty
+"""
+FOREIGN = "| --mean-std 0.5 | --out file | --classes nope | --image nope.jpg | --device cpu | extra"
+
+
+def joined(command: str, texts: str) -> list[str]:
+    """The command with each of the texts between bars."""
+    return [f"{command} {text.strip()}" for text in texts.split("|")]
+
+
+LINES = [
+    "",
     *(f"{TRAIN} {field}" for field in FIELDS),
-    *(f"{TRAIN} {words}" for words in (*OF_RUNS, *OF_TRAINING)),
-    *(f"{FINETUNE} {words}" for words in (*OF_RUNS, *OF_TRAINING)),
-    *(f"{STUDY} {words}" for words in (*OF_RUNS, *STUDIES)),
     *(f"{STUDY} {field}" for field in ("crop=abc", "lr=none", "model=3", "epochs=0", "model.depth=abc", "x")),
-    *(f"{command} {name} {more}" for name in MODELS for command, more in
-      (("finetune", "--data pets"), ("export-web", ""), ("predict", "pets/cat.png"))),
-    *(f"predict run pets/cat.png {path}" for path in PICTURES),
-    *WHOLE,
-)  # fmt: skip
+    *(line for command in (TRAIN, FINETUNE) for line in joined(command, OF_RUNS + "|" + OF_TRAINING)),
+    *(f"{command} --name {'x' * 300}" for command in (TRAIN, FINETUNE)),
+    *joined(STUDY, OF_RUNS + "|" + STUDIES),
+    *(f"finetune {name} --data pets" for name in MODELS.split()),
+    *(f"export-web {name}" for name in MODELS.split()),
+    *(f"predict {name} pets/cat.png" for name in MODELS.split()),
+    *(f"predict run pets/cat.png {path}" for path in PICTURES.split()),
+    *joined("", WHOLE),
+    *joined("check-pretrained vit-b/16 run/tiny.safetensors", FOREIGN),
+]
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +125,7 @@ def test_a_wrong_word_is_told_in_one_line_before_any_work(line, place, monkeypat
     def load(*args, **options):
         raise AssertionError("something was loaded")
 
-    for name in ("task.load_dataset", "task.load_folder", "study.load_dataset"):
+    for name in ("train.load_dataset", "train.load_folder", "study.load_dataset"):
         monkeypatch.setattr(f"vitworkshop.cli.{name}", load)
     monkeypatch.chdir(place)
     monkeypatch.setenv("VITLIB_DATA", str(place / "empty"))

@@ -44,14 +44,8 @@ def project(tmp_path):
     """A small project with what belongs into the zip and what does not."""
     for name in ("pyproject.toml", "README.md", "LICENSE", "Makefile", "requirements.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in (
-        "vitlib/__init__.py",
-        "vitlib/data/x.py",
-        "vitlib/results/x.json",
-        "data/x.bin",
-        ".git/x",
-        "book/x.md",
-    ):
+    inside = ("vitlib/__init__.py", "vitlib/data/x.py", "vitlib/results/x.json")
+    for name in (*inside, "data/x.bin", ".git/x", "book/x.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "tools").mkdir()
@@ -109,15 +103,8 @@ def test_make_colab_needs_no_package_and_says_what_to_do(project):
     command = ["make", "colab", f"PYTHON={Path(sys.executable).resolve()} -S"]
     said = subprocess.run(command, cwd=project, env=plain, capture_output=True, text=True, check=True).stdout
     made = project / "_build/patch-by-patch.zip"
-    wanted = [
-        "LICENSE",
-        "README.md",
-        "pyproject.toml",
-        "vitlib/__init__.py",
-        "vitlib/data/x.py",
-        "vitlib/results/x.json",
-    ]
-    assert names(made) == wanted
+    package = ["vitlib/__init__.py", "vitlib/data/x.py", "vitlib/results/x.json"]
+    assert names(made) == ["LICENSE", "README.md", "pyproject.toml", *package]
     assert said.startswith(f"Wrote {made} (0.0 MB).\nColab: ") and "Kaggle: " in said
 
 
@@ -158,15 +145,12 @@ def test_with_nothing_there_two_lines_say_both_ways(run_cell, host):
     assert "make set-url URL=" in said[1]
 
 
-def test_on_an_own_computer_the_cell_does_nothing(run_cell, tmp_path):
+@pytest.mark.parametrize(("host", "installed"), [("own", False), ("colab", True), ("kaggle", True)])
+def test_on_an_own_computer_and_where_it_is_installed_the_cell_does_nothing(
+    run_cell, tmp_path, host, installed
+):
     (tmp_path / "patch-by-patch.zip").touch()
-    assert run_cell("own", URL) == ([], [])
-
-
-@pytest.mark.parametrize("host", ["colab", "kaggle"])
-def test_what_is_installed_is_not_installed_again(run_cell, tmp_path, host):
-    (tmp_path / "patch-by-patch.zip").touch()
-    assert run_cell(host, URL, has_vitlib=True) == ([], [])
+    assert run_cell(host, URL, has_vitlib=installed) == ([], [])
 
 
 @pytest.mark.parametrize("host", ["colab", "kaggle"])
@@ -255,9 +239,8 @@ def bare(request, tmp_path, monkeypatch):
         client.execute(env=environment)
         return code
 
-    absent = subprocess.run(
-        [python, "-c", "import vitlib"], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    ask = [python, "-c", "import vitlib"]
+    absent = subprocess.run(ask, cwd=folder, env=environment, capture_output=True, text=True)
     assert "No module named 'vitlib'" in absent.stderr
     return SimpleNamespace(run=run, folder=folder, site=site)
 
@@ -268,13 +251,12 @@ def found(cells: list) -> str:
 
 
 @pytest.mark.slow
-def test_the_first_cell_installs_the_package_and_chapters_begin(bare):
+def test_the_first_cell_installs_the_package_and_another_chapter_begins(bare):
     assert found(bare.run("01", 2)) == str(bare.site / "vitlib/__init__.py")
     (bare.folder / "patch-by-patch.zip").unlink()
-    for number in ("09", "16"):
-        cells = bare.run(number, 2)
-        assert found(cells) == str(bare.site / "vitlib/__init__.py")
-        assert not cells[0].outputs, "it is installed already"
+    cells = bare.run("09", 2)
+    assert found(cells) == str(bare.site / "vitlib/__init__.py")
+    assert not cells[0].outputs, "it is installed already"
 
 
 @pytest.mark.slow

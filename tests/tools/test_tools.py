@@ -13,7 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import nbformat
 import pytest
+import yaml
+from nbformat import v4
 
 from tools import build, refresh
 from tools.site import address
@@ -22,31 +25,8 @@ from tools.site.map import BY_NUMBER, PARTS, STATIC, drawing, on_the_wall
 from tools.site.map import source as map_source
 from vitlib import evidence
 
-yaml = pytest.importorskip("yaml")
-
 ROOT = Path(__file__).resolve().parents[2]
 URL = "https://github.com/org/repo"
-
-
-def notebook(*sources: str) -> dict:
-    """A small notebook: a title, the cell for Colab, then these code cells."""
-    code = [(address.colab_cell(""), ["colab-setup", "remove-cell"]), *((source, []) for source in sources)]
-    cells = [
-        {"cell_type": "markdown", "id": "m", "metadata": {}, "source": ["# 01 Toy\n", "\n", "A promise."]}
-    ]
-    for i, (source, tags) in enumerate(code):
-        cells.append(
-            {
-                "cell_type": "code",
-                "id": f"c{i}",
-                "metadata": {"tags": tags},
-                "source": source.splitlines(keepends=True),
-                "execution_count": None,
-                "outputs": [],
-            }
-        )
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
 
 
 @pytest.fixture
@@ -56,8 +36,9 @@ def project(tmp_path):
     address.write_if_changed(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
     (tmp_path / "README.md").write_text("# Book\n\n<!-- links -->\n<!-- /links -->\n\nEnd.\n")
     (tmp_path / "book").mkdir()
-    text = json.dumps(notebook("print(1)"), indent=1, ensure_ascii=False) + "\n"
-    (tmp_path / "book/01-toy.ipynb").write_text(text)
+    set_up = v4.new_code_cell(address.colab_cell(""), metadata={"tags": ["colab-setup", "remove-cell"]})
+    cells = [v4.new_markdown_cell("# 01 Toy\n\nA promise."), set_up, v4.new_code_cell("print(1)")]
+    nbformat.write(v4.new_notebook(cells=cells), tmp_path / "book/01-toy.ipynb")
     address.set_url("", tmp_path)
     return tmp_path
 
@@ -126,9 +107,7 @@ def test_the_lock_pins_everything_and_fits_pyproject():
     pins = [line.removeprefix("# --no-deps ") for line in lines if re.match(r"(# --no-deps )?[A-Za-z]", line)]
     locked = {}
     for pin in pins:
-        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), (
-            f"not an exact pin that every index has: {pin}"
-        )
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), f"not a pin that every index has: {pin}"
         name, version = pin.split("==")
         locked[canonicalize_name(name)] = version
     assert not [name for name in locked if name.startswith(("nvidia", "torchvision", "triton", "vitlib"))]
@@ -191,9 +170,8 @@ def test_buttons_follow_the_address(project):
     (project / "_toc.yml").write_text("format: jb-book\nroot: book/01-toy\n")
     (project / "book/references.bib").write_text("")
     jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
-    done = subprocess.run(
-        [jupyter_book, "build", str(project), "-W"], capture_output=True, text=True, cwd=project
-    )
+    command, how = [jupyter_book, "build", str(project), "-W"], {"capture_output": True, "text": True}
+    done = subprocess.run(command, cwd=project, env=build.kernel_environment(1), **how)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     html = (project / "_build/html/book/01-toy.html").read_text()
     colab = "https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb"
@@ -248,14 +226,10 @@ def test_a_new_lock_makes_a_new_environment_and_a_new_address_does_not(tmp_path)
     assert stamp() != first
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name
-)
-def test_workflows_can_be_read(path):
-    workflow = yaml.safe_load(path.read_text())
-    assert workflow["name"] and workflow["jobs"]
-    for job in workflow["jobs"].values():
-        assert job["steps"] and "runs-on" in job
+def test_workflows_can_be_read():
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        workflow = yaml.safe_load(path.read_text())
+        assert workflow["name"] and all(job["steps"] and job["runs-on"] for job in workflow["jobs"].values())
 
 
 def test_ci_covers_the_pythons_and_the_oldest_torch():
@@ -297,7 +271,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("shape", ["wide", "tall"])
 @pytest.mark.parametrize("lit", ["", *BY_NUMBER])
-def test_every_drawing_of_the_map_has_every_part_once(lit, shape):
+def test_every_drawing_of_the_map_has_every_part_once_and_inside(lit, shape):
     svg = parsed(lit, shape)
     parts = with_class(svg, "part")
     assert sorted(part.get("data-part") for part in parts) == list(BY_NUMBER)
@@ -307,11 +281,7 @@ def test_every_drawing_of_the_map_has_every_part_once(lit, shape):
     assert [part.get("data-part") for part in with_class(svg, "lit")] == [lit] * bool(lit)
     assert len(with_class(svg, "pill-text")) == bool(lit), "the words say it too, not the colour alone"
 
-
-@pytest.mark.parametrize("shape", ["wide", "tall"])
-@pytest.mark.parametrize("lit", ["", *BY_NUMBER])
-def test_nothing_on_the_map_leaves_its_edges(lit, shape):
-    svg = parsed(lit, shape)
+    # and nothing leaves its edges
     _, _, width, height = map(float, svg.get("viewBox").split())
     boxes = [e for e in [*svg.findall("*"), *svg.findall("*[@data-part]/*")] if e.get("width")]
     assert len(boxes) > len(PARTS) + bool(lit)
@@ -321,13 +291,8 @@ def test_nothing_on_the_map_leaves_its_edges(lit, shape):
 
 
 def test_no_id_is_used_by_two_drawings_of_one_page():
-    ids = [
-        element.get("id")
-        for shape in ("wide", "tall")
-        for svg in (parsed("05", shape), parsed("", shape))
-        for element in svg.iter()
-        if element.get("id")
-    ]
+    drawings = [parsed(lit, shape) for shape in ("wide", "tall") for lit in ("05", "")]
+    ids = [element.get("id") for svg in drawings for element in svg.iter() if element.get("id")]
     assert len(ids) == len(set(ids)) >= 8
 
 
@@ -347,14 +312,12 @@ def test_the_map_knows_its_parts():
 def test_the_maps_colours_stand_out(theme):
     """4.5 : 1 for what is read, 3 : 1 for edges and arrows; a lit part differs by more than its hue."""
     colour = variables(theme)
-    grounds = [
-        colour[f"{kind}-back"] for kind in ("token", "encoder", "read", "whole", "train", "look", "further")
-    ]
-    for ground in [*grounds, colour["paper"]]:
+    kinds = ("token", "encoder", "read", "whole", "train", "look", "further")
+    for ground in [*(colour[f"{kind}-back"] for kind in kinds), colour["paper"]]:
         assert contrast(colour["ink"], ground) >= 7
         assert contrast(colour["soft"], ground) >= 4.5
         assert contrast(colour["line"], ground) >= 3
-    for kind in ("token", "encoder", "read", "whole", "train", "look", "further"):
+    for kind in kinds:
         assert contrast(colour[kind], colour[f"{kind}-back"]) >= 4.5, kind
         assert contrast(colour[kind], colour["lit-ink"]) >= 4.5, kind
         assert contrast(colour[kind], colour["whole-back"]) >= 3, kind
@@ -372,13 +335,9 @@ def test_the_stand_alone_map_is_the_same_drawing():
 
 
 @pytest.mark.parametrize("name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"])
-def test_the_font_of_drawings_has_the_maps_letters(name):
+def test_the_drawings_say_what_the_list_of_parts_says_in_letters_of_their_font(name):
     words = "".join("".join(text.itertext()) for text in map_source()[name].findall(".//{*}text"))
     assert len(words) > 100 and not {c for c in words if ord(c) not in DRAWN}
-
-
-@pytest.mark.parametrize("name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"])
-def test_the_drawings_say_what_the_list_of_parts_says(name):
     for part in PARTS:
         drawn = map_source()[name].find(f"*[@data-part='{part.number}']")
         assert part.kind in drawn.get("class").split()
@@ -389,9 +348,8 @@ def test_the_drawings_say_what_the_list_of_parts_says(name):
 
 def test_every_class_on_the_map_has_a_rule_and_every_rule_is_used():
     css = re.sub(r"/\*.*?\*/|\{.*?\}", " ", (STATIC / "map.css").read_text(encoding="utf-8"), flags=re.S)
-    found = " ".join(
-        re.findall(r'class="([^"]+)"', drawing("strip", "wide", lit="05") + drawing("whole", "wide"))
-    )
+    both = drawing("strip", "wide", lit="05") + drawing("whole", "wide")
+    found = " ".join(re.findall(r'class="([^"]+)"', both))
     unstyled, ruled = {"here", "wide"}, set(re.findall(r"\.([a-z-]+)", css))
     assert set(found.split()) - unstyled == ruled
 

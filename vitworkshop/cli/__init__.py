@@ -1,4 +1,4 @@
-"""The command line, `python -m vitlib COMMAND`, one file a command; --help lists them, and each has its own."""
+"""The command line, `python -m vitlib COMMAND`; --help lists the commands, and each has its own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 from vitlib import __version__
 from vitlib.evidence import COMMAND
 from vitlib.train.parallel import launcher
-from vitworkshop.cli import data, export, predict, pretrained, study, train
+from vitworkshop.cli import data, predict, pretrained, study, train
 from vitworkshop.cli.options import Parser
 
 __all__ = ["main"]
 
-_MENDED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
+_MENDABLE = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -30,17 +30,18 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     token = COMMAND.set(f"{launcher()} -m vitlib {shlex.join(argv)}")
     try:
-        return args.run(args) or 0
+        args.run(args)
     except KeyboardInterrupt as stop:
         print(f"\n{stop}" if str(stop) else "\ninterrupted", file=sys.stderr)
         return 130
-    except (*_MENDED, RuntimeError) as error:
-        if not isinstance(error, _MENDED) and "allocate" not in str(error):  # what too little memory says
+    except (*_MENDABLE, RuntimeError) as error:
+        if not isinstance(error, _MENDABLE) and "allocate" not in str(error):  # what too little memory says
             raise
         print(f"error: {_one_line(error)}", file=sys.stderr)
         return 2
     finally:
         COMMAND.reset(token)
+    return 0
 
 
 def _one_line(error: Exception) -> str:
@@ -57,11 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"vitlib {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    train.configure_train(commands)
-    train.configure_finetune(commands)
-    predict.configure(commands)
-    study.configure(commands)
-    data.configure(commands)
-    export.configure(commands)
-    pretrained.configure(commands)
+    for module in (train, predict, study, data, pretrained):
+        module.configure(commands)
     return parser

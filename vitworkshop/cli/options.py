@@ -1,4 +1,4 @@
-"""What several commands are told: where to compute, for how long, and what to change in a recipe."""
+"""What several commands share: how they speak, where they compute, and what they change in a recipe."""
 
 from __future__ import annotations
 
@@ -13,17 +13,7 @@ import torch
 from vitlib.checks import Count, check_between, check_rate, check_value
 from vitlib.device import pick_device
 
-__all__ = ["SETS", "Formatter", "Parser", "add_device", "add_runs", "prepare", "settings"]
-
 SETS = ("auto", "cifar10", "drawn10")
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """End the program."""
-        self.exit(2, f"error: {' '.join(message.split())}; {self.prog} --help tells more\n")
 
 
 class Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -33,15 +23,24 @@ class Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionH
         return super()._get_help_string(action) if action.default else action.help  # no "(default: False)"
 
 
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=Formatter, **options)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {' '.join(message.split())}; {self.prog} --help tells more\n")
+
+
 def add_device(p: argparse.ArgumentParser) -> None:
     """Where a command computes."""
-    p.add_argument(
-        "--device", default="auto", choices=("auto", "cpu", "cuda", "mps"), help="where to compute"
-    )
+    devices = ("auto", "cpu", "cuda", "mps")
+    p.add_argument("--device", default="auto", choices=devices, help="where to compute")
 
 
 def add_runs(p: argparse.ArgumentParser, out: str) -> None:
-    """What every command that trains can be told."""
+    """The options of every command that trains."""
     p.add_argument("--out", type=Path, help=f"the folder (default: {out})")
     p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
     text = "change other fields of the recipe or, as model.FIELD, of the model: --set mixup=0 model.depth=8"
@@ -54,29 +53,26 @@ def add_runs(p: argparse.ArgumentParser, out: str) -> None:
 
 
 def prepare(args: argparse.Namespace) -> None:
-    """Take the threads asked for, before anything is loaded.
-
-    Raises:
-        ValueError: If something that `add_runs` took cannot be.
-    """
+    """Refuse what `add_runs` took and cannot be, and take the threads, before anything is loaded."""
     if args.limit is not None:
         check_value("--limit", args.limit, Count)
     if args.budget_minutes is not None:
         check_rate("--budget-minutes", args.budget_minutes, below=float("inf"))
-    if args.out is not None and args.out.is_file():
-        raise ValueError(f"--out must be a folder, got the file {args.out}")
+    check_out(args.out)
     pick_device(args.device)
     if args.threads is not None:
         check_between("--threads", args.threads, 1, 256)
         torch.set_num_threads(args.threads)
 
 
-def settings(words: list[str], options: Collection[str], others: Collection[str] = ()) -> dict[str, Any]:
-    """The FIELD=VALUE words of --set as a dictionary.
+def check_out(out: Path | None) -> None:
+    """Refuse a file as the folder to write in."""
+    if out is not None and out.is_file():
+        raise ValueError(f"--out must be a folder, got the file {out}")
 
-    Raises:
-        ValueError: If a word is none, or its field one of the `options` of the command, or of the `others`.
-    """
+
+def settings(words: list[str], options: Collection[str], others: Collection[str] = ()) -> dict[str, Any]:
+    """The FIELD=VALUE words of --set; refuses fields that are `options` of the command, or among the `others`."""
     changes: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")

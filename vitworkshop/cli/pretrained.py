@@ -19,9 +19,7 @@ from vitlib.data.photos import load_image, sample_image
 from vitlib.evidence import provenance, write_atomic, write_json
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.foreign import convert_state_dict, load_weights, read_weights
-from vitworkshop.cli.options import Formatter
-
-__all__ = ["configure"]
+from vitworkshop.cli.options import check_out
 
 _TOP = 5
 _MEAN_STD = {"half": (0.5, 0.5), "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))}
@@ -35,7 +33,6 @@ def configure(commands) -> None:
     p = commands.add_parser(
         "check-pretrained",
         help="run a ViT from timm, Hugging Face or Google on a photograph",
-        formatter_class=Formatter,
         description=f"Load a ViT that others trained, name the {_TOP} likeliest classes of a photograph, and draw\n"
         "what the CLS token attends to in the last block (mean over heads). Nothing is downloaded. The\n"
         "middle of the photograph, nine tenths of its shorter side, is taken in the size that the model wants.",
@@ -54,14 +51,13 @@ def configure(commands) -> None:
     p.set_defaults(run=_check)
 
 
-def _check(args: argparse.Namespace) -> int:
-    if args.out is not None and args.out.is_file():
-        raise ValueError(f"--out must be a folder, got the file {args.out}")
+def _check(args: argparse.Namespace) -> None:
+    check_out(args.out)
     name = "vit-{}/{}".format(*found.groups()) if (found := _TIMM.search(args.name)) else args.name
     cfg = ViTConfig.preset(name)
     raw = read_weights(args.file)
     state, library = convert_state_dict(raw)
-    cfg = replace(_fit(cfg, state), act="gelu_tanh" if library == "Google" else "gelu")
+    cfg = replace(_shaped_by(cfg, state), act="gelu_tanh" if library == "Google" else "gelu")
     names, (side, _) = _class_names(args.classes, cfg.num_classes), cfg.image_shape
     whole = int(side / 0.9)  # a square whose rim is cut off, as is usual on ImageNet
     rim = (whole - side) // 2
@@ -76,8 +72,9 @@ def _check(args: argparse.Namespace) -> int:
 
     likely = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     answers = [{"class": i, "name": names[i], "probability": p} for i, p in likely]
+    size = f"{side} x {side} pixels, {cfg.num_classes:,} classes"
+    print(f"{args.file.name}: a {name} by the names of {library}, {size}")
     print(
-        f"{args.file.name}: a {name} by the names of {library}, {side} x {side} pixels, {cfg.num_classes:,} classes\n"
         f"run with {cfg.act}, LayerNorm's epsilon {eps:g}, mean and deviation by --mean-std {args.mean_std}"
     )
     photo = "the sample image cat" if args.image is None else args.image.name
@@ -89,14 +86,13 @@ def _check(args: argparse.Namespace) -> int:
 
     figure = attention_overlay(image, weights, cfg.grid, titles=["CLS in the last block"])
     picture = write_atomic(out / "attention.png", lambda path: figure.savefig(path, format="png"))
-    about = {"model": name, "file": args.file.name, "library": library, "img_size": side, "act": cfg.act}
-    about |= {"num_classes": cfg.num_classes, "norm_eps": eps, "mean_std": args.mean_std, "answers": answers}
-    about = provenance(photo, torch.device("cpu"), "fp32") | about
-    print(f"wrote {picture} and {write_json(out / 'answers.json', about)}")
-    return 0
+    record = provenance(photo, torch.device("cpu"), "fp32")
+    record |= {"model": name, "file": args.file.name, "library": library, "img_size": side, "act": cfg.act}
+    record |= {"num_classes": cfg.num_classes, "norm_eps": eps, "mean_std": args.mean_std, "answers": answers}
+    print(f"wrote {picture} and {write_json(out / 'answers.json', record)}")
 
 
-def _fit(cfg: ViTConfig, state: Mapping[str, Tensor]) -> ViTConfig:
+def _shaped_by(cfg: ViTConfig, state: Mapping[str, Tensor]) -> ViTConfig:
     """What weights say of the image size, head and LayerScale; refuses a model that CLS does not speak for."""
     positions = state.get("pos_embed")
     other = next(filter(_OTHERS.search, state), None if "cls_token" in state else "none")
@@ -108,8 +104,8 @@ def _fit(cfg: ViTConfig, state: Mapping[str, Tensor]) -> ViTConfig:
     head = state.get("head.2.weight", state.get("head.weight"))
     return replace(
         cfg,
-        img_size=cfg.patch_size
-        * math.isqrt(positions.shape[1]),  # n + 1 positions, or n: in DeiT III CLS has none
+        # n + 1 positions, or n: in DeiT III CLS has none
+        img_size=cfg.patch_size * math.isqrt(positions.shape[1]),
         num_classes=0 if head is None else len(head),
         head="mlp" if "head.2.weight" in state else "linear",
         layer_scale=1.0 if "blocks.0.ls1.gamma" in state else None,
@@ -128,5 +124,5 @@ def _class_names(path: Path | None, count: int) -> list[str]:
     if count != 1000 or not (folder / "imagenet_synsets.txt").is_file():
         return [""] * count
     lines = (folder / "imagenet_synset_to_lemma.txt").read_text(encoding="utf-8").splitlines()
-    called = dict(line.split("\t", 1) for line in lines)
-    return [called[synset] for synset in (folder / "imagenet_synsets.txt").read_text().split()]
+    lemmas = dict(line.split("\t", 1) for line in lines)
+    return [lemmas[synset] for synset in (folder / "imagenet_synsets.txt").read_text().split()]

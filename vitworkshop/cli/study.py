@@ -8,12 +8,10 @@ from pathlib import Path
 
 from vitlib.data.dataset import load_dataset
 from vitlib.evidence import RESULTS, load_results
-from vitworkshop.cli.options import SETS, Formatter, add_runs, prepare, settings
+from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.studies.registry import STUDIES, find, folders
 from vitworkshop.studies.report import board, report
 from vitworkshop.studies.runner import run_studies
-
-__all__ = ["configure"]
 
 _OPTIONS = ("data", "scale", "seeds", "out", "device", "budget_minutes", "jobs")
 _NO_FIELDS = ("name", "seed")  # nor options of that name
@@ -27,7 +25,6 @@ def configure(commands) -> None:
         description="Run the book's experiments. Each asks one question, runs every variant with several seeds and\n"
         "judges them, most on held-out training images.",
         epilog="example: python -m vitlib study run positions --budget-minutes 30",
-        formatter_class=Formatter,
     )
     actions = p.add_subparsers(required=True, metavar="action")
     p = actions.add_parser("list", help="every study, what it asks, and how long the book's runs took")
@@ -39,16 +36,11 @@ def configure(commands) -> None:
     p = actions.add_parser("board", help="every claim, and what we got")
     p.add_argument("--out", type=Path, help="the folder of all studies' runs (default: the book's own)")
     p.set_defaults(run=_board)
-    _configure_run(actions)
-
-
-def _configure_run(actions) -> None:
     p = actions.add_parser(
         "run",
         help="run one study, or all",
         description="Run one study, or all. Stopped or killed, the same command goes on where it was and skips what\n"
         "is finished.",
-        formatter_class=Formatter,
     )
     p.add_argument("name", nargs="?", help="the study")
     p.add_argument("--all", action="store_true", help="run all: first every variant's first seed")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from vitlib.checks import check_name
-from vitlib.data.dataset import Dataset
+from vitlib.checks import check_choice, check_name
+from vitlib.data.dataset import Dataset, load_dataset
+from vitlib.data.photos import load_folder, split_folder
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
 from vitlib.train.evaluate import evaluate
@@ -21,13 +23,10 @@ from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
-from vitworkshop.cli.options import SETS, Formatter, add_runs, prepare, settings
+from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.cli.predict import MODEL, find_model
-from vitworkshop.cli.task import Task, load_task
 
-__all__ = ["configure_finetune", "configure_train"]
-
-_STEPS = 500  # at least, on a folder, unless told otherwise: the paper's on its smallest data sets (Table 4)
+_STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _OF_THE_PRESET = {
     "epochs": (int, "passes over the training images; on a folder at least 500 steps"),
     "lr": (float, "peak learning rate"),
@@ -36,12 +35,11 @@ _OF_THE_PRESET = {
 }
 
 
-def configure_train(commands) -> None:
-    """Add `train` to the parser."""
+def configure(commands) -> None:
+    """Add the commands to the parser."""
     p = commands.add_parser(
         "train",
         help="train a model by one of the book's recipes",
-        formatter_class=Formatter,
         description="Train a model by one of the book's recipes, on CIFAR-10, Drawn-10 or your own pictures. Stopped\n"
         "or killed, the same command goes on where it was. At the end the run's folder holds log.json,\n"
         "checkpoint.pt, and the model in float16 with its card (<name>.safetensors, <name>.json).",
@@ -55,14 +53,9 @@ def configure_train(commands) -> None:
     p.add_argument("--start", metavar="MODEL", help=text + MODEL)
     _add_training(p, "the preset's", "<data>-<preset>")
     p.set_defaults(run=_train)
-
-
-def configure_finetune(commands) -> None:
-    """Add `finetune` to the parser."""
     p = commands.add_parser(
         "finetune",
         help="go on with a trained model, on other classes",
-        formatter_class=Formatter,
         description="Go on with a trained model on other classes: a new head that starts at zero, and the recipe of\n"
         "the paper's fine-tuning (SGD with momentum, cosine, no weight decay). Stopped or killed, the same\n"
         "command goes on where it was; its folder then holds what `train` leaves.",
@@ -74,7 +67,7 @@ def configure_finetune(commands) -> None:
 
 
 def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
-    """What both can be told."""
+    """The options of both."""
     text = "cifar10, drawn10, auto (CIFAR-10 if it is there), or a folder with a folder of pictures for each class"
     p.add_argument("--data", metavar="DATA", help=f"{text} (default: {data})")
     text = "side of the images in pixels, a multiple of the model's patch size (default: the model's)"
@@ -91,89 +84,44 @@ def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
     p.add_argument("--compile", action="store_true", help="use torch.compile: slow to start, then faster")
 
 
-def _train(args: argparse.Namespace) -> int:
+def _train(args: argparse.Namespace) -> None:
     changes = _changes(args)
     if args.img_size is not None:
         changes["model.img_size"] = args.img_size
     todo = recipe(args.preset, args.scale, **changes)
     _check_holdout(args, todo)
-    task = load_task(todo.data if args.data is None else args.data, todo.model.image_shape, args.limit)
-    data = task.train
-    if data.name == "folder":
-        model = dataclasses.replace(todo.model, num_classes=len(data.classes))
+    data = todo.data if args.data is None else args.data
+    train, load_test, card = load_task(data, todo.model.image_shape, args.limit)
+    if train.name == "folder":
+        model = dataclasses.replace(todo.model, num_classes=len(train.classes))
         todo = dataclasses.replace(todo, model=model)
-    called = _called(data)
-    usual = called if args.preset == called else f"{called}-{args.preset}"
-    start = None
+    start, name = None, _name_of(train)
     if args.start is not None:
-        start, card = find_model(args.start)
-        if class_names(card) != task.card["classes"]:
+        start, its = find_model(args.start)
+        if class_names(its) != card["classes"]:
             raise ValueError(
-                f"--start needs a model of the same classes, {card['name']} has others; see finetune"
+                f"--start needs a model of the same classes, {its['name']} has others; see finetune"
             )
-        task.card["start"] = card["name"]
-    return _run(args, todo, task, usual, start)
+        card["start"] = its["name"]
+    name = name if args.preset == name else f"{name}-{args.preset}"
+    _run(args, dataclasses.replace(todo, name=name), train, load_test, card, start)
 
 
-def _finetune(args: argparse.Namespace) -> int:
+def _finetune(args: argparse.Namespace) -> None:
     changes = _changes(args)
     if kept := [key for key in changes if key.split(".")[0] in ("model", "objective")]:
         raise ValueError(f"finetune keeps the shape and the task of a model, got {kept[0]}; see --img-size")
     todo = recipe("finetune", args.scale, **changes)
     _check_holdout(args, todo)
-    model, card = find_model(args.model)
+    model, its = find_model(args.model)
     if args.img_size is not None:
         model = model.with_img_size(args.img_size)
-    task = load_task("auto" if args.data is None else args.data, model.cfg.image_shape, args.limit)
-    start = replace_head(model, len(task.train.classes))
-    todo = dataclasses.replace(todo, model=start.cfg)
-    task.card["start"] = card["name"]
-    return _run(args, todo, task, f"{_called(task.train)}-from-{card['name']}", start)
-
-
-def _run(
-    args: argparse.Namespace, todo: Recipe, task: Task, usual: str, start: nn.Module | None = None
-) -> int:
-    """Train, test once, and write the card."""
-    name = usual if args.name is None else args.name
-    held_out = args.holdout or (len(task.train) // 10 if args.validate else 0)
-    train, val = task.train.hold_out(held_out) if held_out else (task.train, None)
-    todo = dataclasses.replace(todo, name=name)
-    if train.name == "folder":
-        todo = dataclasses.replace(todo, data="folder", epochs=_enough(args, todo, len(train)))
-    out = args.out or Path("runs") / todo.name
-    first = Ranks.here().rank == 0  # of the processes that torchrun started: it alone speaks and writes
-    if first:
-        print(
-            f"{todo.name}: {todo.model.embed_dim} wide, {todo.model.depth} deep, {todo.epochs} epochs of "
-            f"{len(train):,} images of {train.label}, in {out}",
-            flush=True,
-        )
-    resume, minutes = not args.no_resume, args.budget_minutes
-    result = train_model(
-        todo, train, val, out=out, device=args.device, resume=resume, budget_minutes=minutes, start=start
-    )
-    model, done = result.pop("model"), len(result["epochs"])
-    if not first:
-        return 0
-    if not result["finished"]:
-        print(f"the budget is used up after {done} of {todo.epochs} epochs; the same command goes on")
-        return 0
-    before = _read_before(out / f"{todo.name}.json", result) if resume and not args.validate else None
-    if before is not None:
-        print(f"finished before, with a test accuracy of {before:.2%}; the test set is not read again")
-        return 0
-    took, card = f"after {result['seconds']:.0f} s", {**result, **task.card}
-    if args.validate:
-        final = {k: v for k, v in result["epochs"][-1].items() if k.startswith("val_")} | {"n_val": held_out}
-        metric = OBJECTIVES[todo.objective].metric
-        print(f"held-out {metric} {final[f'val_{metric}']:.2%} {took}; the test set was not read")
-    else:
-        weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
-        final = _test(weights, task.test(), args.device, todo.model.num_classes)
-        print(f"test accuracy {final['test_accuracy']:.2%} on {train.label} {took} of training")
-    print(f"wrote {save_pretrained(model, {**card, 'final': final}, out)}")
-    return 0
+    data = "auto" if args.data is None else args.data
+    train, load_test, card = load_task(data, model.cfg.image_shape, args.limit)
+    start = replace_head(model, len(train.classes))
+    card["start"] = its["name"]
+    todo = dataclasses.replace(todo, model=start.cfg, name=f"{_name_of(train)}-from-{its['name']}")
+    _run(args, todo, train, load_test, card, start)
 
 
 def _changes(args: argparse.Namespace) -> dict:
@@ -181,15 +129,11 @@ def _changes(args: argparse.Namespace) -> dict:
     prepare(args)
     if args.name is not None:
         check_name("--name", args.name, "give folders with --out")
-    named = ("epochs", "lr", "batch_size", "seed")
-    told = {key: value for key in named if (value := getattr(args, key)) is not None}
+    given = {key: getattr(args, key) for key in ("epochs", "lr", "batch_size", "seed")}
+    changes = {"compile": args.compile, **{key: value for key, value in given.items() if value is not None}}
     if args.data in SETS:
-        told["data"] = args.data
-    return {
-        "compile": args.compile,
-        **told,
-        **settings(args.set, ("scale", "name", "out", "data"), ("base",)),
-    }
+        changes["data"] = args.data
+    return changes | settings(args.set, ("scale", "name", "out", "data"), ("base",))
 
 
 def _check_holdout(args: argparse.Namespace, todo: Recipe) -> None:
@@ -201,22 +145,95 @@ def _check_holdout(args: argparse.Namespace, todo: Recipe) -> None:
         raise ValueError(f"{what}; got {args.holdout} and {args.limit}")
 
 
-def _called(data: Dataset) -> str:
-    """What a run on the data is named after."""
+def load_task(
+    data: str, img_size: tuple[int, int], limit: int | None
+) -> tuple[Dataset, Callable[[], Dataset], dict]:
+    """Images of one of `SETS` or of a folder to train on, what loads those to test on, and what a card says of them.
+
+    Of a folder a tenth is held out to test on, and `limit` takes each class in proportion.
+    """
+    if data in SETS:
+        train = load_dataset(data, "train", n=limit)
+        card = {"classes": list(train.classes)}
+        return train.resize(img_size), lambda: load_dataset(train.name, "test").resize(img_size), card
+    if not data or not Path(data).expanduser().exists():
+        check_choice("--data", data, (*SETS, "a folder of pictures"))
+    everything = load_folder(data, img_size)
+    train, test = split_folder(everything)
+    counts = zip(everything.classes, everything.labels.bincount().tolist(), strict=True)
+    held_out = f"{len(test)} of {len(everything):,} pictures, a tenth of each class by seed 0"
+    counted = ", ".join(f"{name} {n:,}" for name, n in counts)
+    print(f"{everything.label}: {counted}; held out to test: {held_out}")
+    if limit is not None and limit < len(train):
+        train = train.hold_out(limit)[1]
+    return train, lambda: test, {"classes": list(train.classes), "test_split": held_out}
+
+
+def _name_of(data: Dataset) -> str:
     return data.label if data.name == "folder" and data.label else data.name
+
+
+def _run(
+    args: argparse.Namespace,
+    todo: Recipe,
+    train: Dataset,
+    load_test: Callable[[], Dataset],
+    card: dict,
+    start: nn.Module | None,
+) -> None:
+    """Train, test once, and write the card."""
+    if args.name is not None:
+        todo = dataclasses.replace(todo, name=args.name)
+    held_out, val = args.holdout or (len(train) // 10 if args.validate else 0), None
+    if held_out:
+        train, val = train.hold_out(held_out)
+    if train.name == "folder":
+        todo = dataclasses.replace(todo, data="folder", epochs=_enough(args, todo, len(train)))
+    out = args.out or Path("runs") / todo.name
+    first = Ranks.here().rank == 0  # of the processes that torchrun started: it alone speaks and writes
+    if first:
+        shape = f"{todo.model.embed_dim} wide, {todo.model.depth} deep"
+        images = f"{len(train):,} images of {train.label}"
+        print(f"{todo.name}: {shape}, {todo.epochs} epochs of {images}, in {out}", flush=True)
+    how = {"device": args.device, "resume": not args.no_resume, "budget_minutes": args.budget_minutes}
+    result = train_model(todo, train, val, out=out, start=start, **how)
+    model = result.pop("model")
+    if not first:
+        return
+    if not result["finished"]:
+        done = f"{len(result['epochs'])} of {todo.epochs} epochs"
+        print(f"the budget is used up after {done}; the same command goes on")
+        return
+    if not (args.no_resume or args.validate):
+        before = _accuracy_before(out / f"{todo.name}.json", result)
+        if before is not None:
+            print(f"finished before, with a test accuracy of {before:.2%}; the test set is not read again")
+            return
+    took, card = f"after {result['seconds']:.0f} s", {**result, **card}
+    if args.validate:
+        final = {k: v for k, v in result["epochs"][-1].items() if k.startswith("val_")} | {"n_val": held_out}
+        metric = OBJECTIVES[todo.objective].metric
+        print(f"held-out {metric} {final[f'val_{metric}']:.2%} {took}; the test set was not read")
+    else:
+        weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
+        final = _test(weights, load_test(), args.device, todo.model.num_classes)
+        print(f"test accuracy {final['test_accuracy']:.2%} on {train.label} {took} of training")
+    print(f"wrote {save_pretrained(model, {**card, 'final': final}, out)}")
 
 
 def _enough(args: argparse.Namespace, todo: Recipe, n: int) -> int:
     """The epochs that were asked for, or as many as make `_STEPS` of n images."""
-    told = args.epochs is not None or any(word.startswith("epochs=") for word in args.set)
-    return todo.epochs if told else max(todo.epochs, math.ceil(_STEPS / max(1, n // todo.batch_size)))
+    asked = args.epochs is not None or any(word.startswith("epochs=") for word in args.set)
+    return todo.epochs if asked else max(todo.epochs, math.ceil(_STEPS / max(1, n // todo.batch_size)))
 
 
-def _read_before(card: Path, log: dict) -> float | None:
+def _accuracy_before(card: Path, log: dict) -> float | None:
     """The test accuracy of this very run, if its card has one."""
-    told = load_results(card.stem, card.parent) if card.is_file() else {}
-    same = [told.get(key) for key in ("recipe", "epochs")] == [log["recipe"], log["epochs"]]
-    return told["final"].get("test_accuracy") if same else None
+    if not card.is_file():
+        return None
+    before = load_results(card.stem, card.parent)
+    same = all(before.get(key) == log[key] for key in ("recipe", "epochs"))
+    return before["final"].get("test_accuracy") if same else None
 
 
 def _test(weights: Path, test: Dataset, device: str, num_classes: int) -> dict:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 __all__ = ["Case", "Finding"]
 
-FIT = 8  # images in the one batch that is learned
+NUM_FIT = 8  # images in the one batch that is learned by heart
 
 
 @dataclass(frozen=True)
@@ -45,26 +45,26 @@ class Case:
     images: Tensor
     labels: Tensor
     hooked: list[str]  # modules that have a reader's hook, in the model itself
-    taught: nn.Module = field(init=False)  # another copy, which has learned the first eight images
+    fitted: nn.Module = field(init=False)  # another copy, which has learned the first eight images
     losses: list[float] = field(default_factory=list)  # while it did
     entropy: float = field(init=False)  # the loss of the best answer that is the same for all of the eight
 
-    def teach(self) -> None:
+    def overfit(self) -> None:
         """Learn the eight images, to a loss that no model reaches which cannot tell them apart: 0.6 of their entropy.
 
         (Not half of it, where narrow models stall: they have split four classes into two pairs.) The book's models
         need 7 to 10 steps, models 16 wide 25 to 40, what knows the images none. Two more tries are for others: larger
         steps for narrow models, smaller for very wide ones.
         """
-        self.entropy = torch.special.entr(self.labels[:FIT].bincount() / FIT).sum().item()
+        self.entropy = torch.special.entr(self.labels[:NUM_FIT].bincount() / NUM_FIT).sum().item()
         for lr, steps in ((2e-3, 100), (1e-2, 100), (2e-4, 50)):
-            self.taught = copy.deepcopy(self.model)
-            adam = torch.optim.AdamW(self.taught.parameters(), weight_decay=0.0)
-            for loss in self.descend(self.taught, adam, [lr] * steps):
+            self.fitted = copy.deepcopy(self.model)
+            adam = torch.optim.AdamW(self.fitted.parameters(), weight_decay=0.0)
+            for loss in self.train_steps(self.fitted, adam, [lr] * steps):
                 self.losses.append(loss)
                 if self.learned:
                     break
-            self.taught.eval()
+            self.fitted.eval()
             if self.learned:
                 return
 
@@ -73,13 +73,13 @@ class Case:
         """Whether the eight images are learned."""
         return min(self.losses) < 0.6 * self.entropy
 
-    def descend(
+    def train_steps(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, rates: Iterable[float], clip: float = 1.0
     ) -> Iterator[float]:
-        """Train on the eight images at these learning rates; gives each step's loss."""
-        quiet(model)
+        """Train on the eight images at these learning rates; yields each step's loss."""
+        without_dropout(model)
         for lr in rates:
-            loss = F.cross_entropy(model(self.images[:FIT]), self.labels[:FIT])
+            loss = F.cross_entropy(model(self.images[:NUM_FIT]), self.labels[:NUM_FIT])
             optimizer.zero_grad()
             if loss.requires_grad:  # else no gradient reaches anything, as `gradients` will say
                 loss.backward()
@@ -89,7 +89,7 @@ class Case:
                 group["lr"] = lr
             optimizer.step()
 
-    def losses_of(self, images: Tensor) -> tuple[Tensor, bool]:
+    def losses_on(self, images: Tensor) -> tuple[Tensor, bool]:
         """The model's losses on `images`, (n,), and whether it knows more than chance (4 standard deviations)."""
         logits = output_of(self.model, images)  # (n, K)
         n, K = logits.shape
@@ -98,11 +98,11 @@ class Case:
         return F.cross_entropy(logits, self.labels, reduction="none"), knows
 
     @cached_property
-    def side(self) -> int | None:
+    def patch_size(self) -> int | None:
         """The patches' side, if a module `patch_embed` makes one token of each square patch of images."""
         x = self.images[:2]
         names = ["patch_embed"] if isinstance(getattr(self.model, "patch_embed", None), nn.Module) else []
-        given, tokens = calls(self.model, names, x).get("patch_embed", ((x,), x))
+        given, tokens = record_calls(self.model, names, x).get("patch_embed", ((x,), x))
         if tokens.ndim != 3 or given[0].shape != x.shape:  # not (B, N, D), or not of images
             return None
         (H, W), N = x.shape[-2:], tokens.shape[1]
@@ -116,8 +116,8 @@ def output_of(model: nn.Module, images: Tensor) -> Tensor:
     return model(images)
 
 
-def quiet(model: nn.Module) -> nn.Module:
-    """Train mode with every dropout off, as far as dropouts are modules."""
+def without_dropout(model: nn.Module) -> nn.Module:
+    """The model in train mode with every dropout off, as far as dropouts are modules."""
     model.train()
     for module in model.modules():
         if any(word in type(module).__name__.lower() for word in ("drop", "stochastic")):
@@ -125,13 +125,13 @@ def quiet(model: nn.Module) -> nn.Module:
     return model
 
 
-def apart(a: Tensor, b: Tensor) -> float:
+def relative_change(a: Tensor, b: Tensor) -> float:
     """The largest difference of two tensors over the largest number in `b`."""
     return ((a - b).abs().max() / b.abs().max().clamp_min(1e-12)).item()
 
 
-def calls(model: nn.Module, names: Iterable[str], images: Tensor) -> dict[str, tuple[tuple, Tensor]]:
-    """What modules of the model were given and gave, by name, in one forward pass; no entry: not called."""
+def record_calls(model: nn.Module, names: Iterable[str], images: Tensor) -> dict[str, tuple[tuple, Tensor]]:
+    """Name -> (arguments, output) of those of the named modules that one forward pass calls."""
     seen: dict[str, tuple[tuple, Tensor]] = {}
 
     def note(name: str, module: nn.Module, args: tuple, kwargs: dict, out: Tensor) -> None:

@@ -12,23 +12,10 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from vitlib.checks import check_labels, checked
-from vitworkshop.doctor import model as of_model
-from vitworkshop.doctor import training as of_training
-from vitworkshop.doctor.case import FIT, Case, Finding, output_of
+from vitworkshop.doctor.case import NUM_FIT, Case, Finding, output_of
+from vitworkshop.doctor.checks import OF_THE_MODEL, OF_THE_RUN, batch_size
 
 __all__ = ["doctor"]
-
-CHECKS = (
-    *(of_model.first_loss, of_model.standardised, of_model.one_batch, of_model.gradients),
-    *(of_model.input_and_positions, of_model.independence, of_model.eval_mode, of_model.attention),
-    *(of_model.patch_size, of_model.patch_order, of_model.reading, of_model.hooks),
-)
-GIVEN: dict[str, Callable[[Case, Any], Iterator[Finding]]] = {
-    "recipe": of_training.recipe,
-    "evaluate": of_training.evaluation,
-    "augment": of_training.augmentation,
-    "resample": of_training.resampling,
-}
 
 
 @checked
@@ -70,7 +57,14 @@ def doctor(
 
     Source: Section 4.1; its checks are chapter 09's and chapter 10's.
     """
-    _check_arguments(model, images, labels)
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ValueError("expected a model with parameters to train, got none; model.requires_grad_(True)")
+    if getattr(getattr(model, "cfg", None), "num_classes", None) == 0:
+        raise ValueError("expected a model with classes, got num_classes 0; vl.replace_head(model, K)")
+    if len(images) < 2 * NUM_FIT:
+        raise ValueError(f"expected at least {2 * NUM_FIT} images, got {len(images)}; 64 are good")
+    if len(labels.unique()) < 2:
+        raise ValueError(f"expected two classes or more, got class {labels[0].item()} only; shuffle")
     device = next(model.parameters()).device
     images, labels = images.to(device).float(), labels.to(device).long()
     given = {"recipe": recipe, "evaluate": evaluate, "augment": augment, "resample": resample}
@@ -80,41 +74,6 @@ def doctor(
     not_given = f" (not given: {', '.join(missing)})" if missing else ""
     print(*findings, f"findings: {len(findings)}{not_given}", sep="\n")
     return findings
-
-
-def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any]) -> Iterator[Finding]:
-    hooked = [name for name, m in model.named_modules() if m._forward_hooks or m._forward_pre_hooks]
-    model = _copy(model)
-    _check_logits(model, images, labels)
-    if failed := list(of_model.batch_size(model, images)):
-        yield from failed  # then eight images can be neither looked at nor learned
-        return
-    order = _order(labels)
-    case = Case(model, images[order], labels[order], hooked)
-    case.teach()
-    for check in CHECKS:
-        yield from check(case)
-    for name, value in given.items():
-        if value is not None:
-            yield from GIVEN[name](case, value)
-
-
-def _copy(model: nn.Module) -> nn.Module:
-    """The model in float32 and eval mode, without a reader's hooks, which must not note what is tried here."""
-    try:
-        model = copy.deepcopy(model).float().eval()
-    except RuntimeError as error:
-        raise ValueError(f"the model cannot be copied: {error}; keep no tensor of a forward pass") from error
-    for module in model.modules():
-        module._forward_hooks.clear()
-    return model
-
-
-def _order(labels: Tensor) -> Tensor:
-    """At most 64 places at random, those of as many classes as there are first."""
-    order = torch.randperm(len(labels))[:64].to(labels.device)
-    same = labels[order][:, None] == labels[order]  # (n, n)
-    return order[same.tril().sum(1).argsort(stable=True)]  # the first of each class, then the second
 
 
 @contextmanager
@@ -131,18 +90,15 @@ def _as_found(device: torch.device) -> Iterator[None]:
             torch.set_float32_matmul_precision(precision)
 
 
-def _check_arguments(model: nn.Module, images: Tensor, labels: Tensor) -> None:
-    if not any(p.requires_grad for p in model.parameters()):
-        raise ValueError("expected a model with parameters to train, got none; model.requires_grad_(True)")
-    if getattr(getattr(model, "cfg", None), "num_classes", None) == 0:
-        raise ValueError("expected a model with classes, got num_classes 0; vl.replace_head(model, K)")
-    if len(images) < 2 * FIT:
-        raise ValueError(f"expected at least {2 * FIT} images, got {len(images)}; 64 are good")
-    if len(labels.unique()) < 2:
-        raise ValueError(f"expected two classes or more, got class {labels[0].item()} only; shuffle")
-
-
-def _check_logits(model: nn.Module, images: Tensor, labels: Tensor) -> None:
+def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any]) -> Iterator[Finding]:
+    """All findings, on a copy in float32 without a reader's hooks, which must not note what is tried here."""
+    hooked = [name for name, m in model.named_modules() if m._forward_hooks or m._forward_pre_hooks]
+    try:
+        model = copy.deepcopy(model).float().eval()
+    except RuntimeError as error:
+        raise ValueError(f"the model cannot be copied: {error}; keep no tensor of a forward pass") from error
+    for module in model.modules():
+        module._forward_hooks.clear()
     try:
         logits = output_of(model, images)
     except TypeError as error:  # such as a `MaskedPatchModel`, which needs masks too
@@ -151,3 +107,16 @@ def _check_logits(model: nn.Module, images: Tensor, labels: Tensor) -> None:
     if logits.ndim != 2 or len(logits) != len(labels) or logits.shape[1] < 2:
         raise ValueError(f"expected logits ({len(labels)}, K) from the model, got {tuple(logits.shape)}")
     check_labels(labels.cpu(), logits.shape[1])
+    if failed := list(batch_size(model, images)):
+        yield from failed  # then eight images can be neither looked at nor learned
+        return
+    order = torch.randperm(len(labels))[:64].to(labels.device)
+    same = labels[order][:, None] == labels[order]  # (n, n)
+    order = order[same.tril().sum(1).argsort(stable=True)]  # the first of each class, then the second
+    case = Case(model, images[order], labels[order], hooked)
+    case.overfit()
+    for check in OF_THE_MODEL:
+        yield from check(case)
+    for name, value in given.items():
+        if value is not None:
+            yield from OF_THE_RUN[name](case, value)
