@@ -80,7 +80,7 @@ def test_sines_and_cosines(positions):
     kind(positions, "sincos2d")
     assert (get(positions, "table").reshape(64, 96) - vl.sincos_2d((8, 8), 96)).abs().max() < 1e-6
     for grid, width in [((3, 4), 8), ((14, 14), 384), ((5, 16), 12), ((24, 7), 768)]:
-        got = positions.evaluate(f"Array.from(vitResample.sincos2d({list(grid)}, {width}))")
+        got = positions.evaluate(f"Array.from(customElements.get('vit-positions').sincos2d({list(grid)}, {width}))")
         assert (torch.tensor(got).reshape(-1, width) - vl.sincos_2d(grid, width)).abs().max() < 2e-6
 
 
@@ -151,7 +151,7 @@ def test_resampled_as_in_torch(positions, method):
     pairs = [(draw.randint(1, 20), draw.randint(1, 24)) for _ in range(60)]
     lines = positions.evaluate(
         """([method, pairs]) => pairs.map(([old, now]) =>
-            vitResample.METHODS[method](old, now).map(row => Array.from(row)))""",
+            customElements.get('vit-positions').METHODS[method](old, now).map(row => Array.from(row)))""",
         [method, pairs],
     )
     for (old, now), line in zip(pairs, lines, strict=True):

@@ -16,9 +16,9 @@ from vitworkshop.web.export import SCRIPTS, check_runs_in_a_page, scores_script,
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
 EXPLORERS = {
-    "lab": ["rankings.js", "lab-parts.js", "lab-panels.js", "lab-tour.js"],
+    "lab": ["rankings.js", "lab-panels.js", "lab-tour.js"],
     "attention": ["rankings.js"],
-    "positions": ["resample.js", "scales.js"],
+    "positions": [],
 }  # and what each needs beside what all do
 MOST = 24  # pictures to choose from
 

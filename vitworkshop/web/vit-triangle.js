@@ -1,11 +1,11 @@
 /* <vit-triangle>: one query, three keys, three values; the output moves inside the triangle of the values.
 
    It starts as the worked example of chapter 05 does. The query has four numbers: the first two are a place in a plane,
-   to be dragged; all four have sliders. Attention is softmax(q·k / √d / temperature), the numbers are the chapter's. */
+   to be dragged; all four have sliders. Attention is softmax(q·k / √d / temperature). */
 (() => {
   "use strict";
 
-  const { VitExplorer, define, h } = window.vitExplorer;
+  const { ARROWS, VitExplorer, button, clamp, h, note, pointer, setPressed, sides, slider } = window.vitExplorer;
 
   const QUERY = [1, 2, 0, 1], D = QUERY.length;
   const TOKENS = [ // with the dashes of the key's arrow, and where its name stands
@@ -15,7 +15,6 @@
   ];
   const MOST = 4, STEP = 0.25; // of the query's numbers
   const EDGE = MOST + 0.6; // of the plane they are drawn in
-  const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
   const vector = (numbers) => `(${numbers.join(", ")})`;
   const tidy = (number) => String(Math.round(100 * number) / 100).replace("-", "−");
@@ -77,25 +76,19 @@
       this.makePad();
       this.view.append(
         this.verdict,
-        h("div", { class: "sides" },
-          h("div", {},
-            h("p", { class: "note" }, "The query among the keys, by their numbers 0 and 1: drag it"),
-            this.pad,
-            this.sliders()),
-          h("div", {},
-            h("p", { class: "note" }, "The output among the values"),
-            this.plane,
-            h("p", { class: "note" }, "Dashed: where it goes as the temperature falls from ∞ to 0."))),
+        sides(
+          [note("The query among the keys, by their numbers 0 and 1: drag it"), this.pad, this.sliders()],
+          [note("The output among the values"), this.plane,
+            note("Dashed: where it goes as the temperature falls from ∞ to 0.")]),
         this.buttons(),
         this.table());
       this.draw();
     }
 
     buttons() {
-      const button = (text, changes) => h("button", { type: "button", onclick: () => this.set(changes()) }, text);
-      this.root = button("divide by √d = 2", () => ({ scaled: !this.scaled }));
-      const none = button("Ask nothing: all 0", () => ({ query: [0, 0, 0, 0] }));
-      const reset = button("As in the chapter", () => ({ query: [...QUERY], scaled: true, temperature: 1 }));
+      this.root = button("divide by √d = 2", () => this.set({ scaled: !this.scaled }));
+      const none = button("Ask nothing: all 0", () => this.set({ query: [0, 0, 0, 0] }));
+      const reset = button("As in the chapter", () => this.set({ query: [...QUERY], scaled: true, temperature: 1 }));
       return h("div", { class: "row buttons" }, this.root, none, reset);
     }
 
@@ -111,9 +104,7 @@
     sliders() {
       Object.assign(this, { shown: {}, inputs: {} });
       const row = (name, label, most, step, act) => {
-        const input = h("input", { type: "range", min: String(-most), max: String(most), step: String(step),
-          "aria-label": label });
-        input.addEventListener("input", () => {
+        const input = slider(label, -most, most, step, 0, () => {
           act(Number(input.value));
           this.draw();
         });
@@ -134,7 +125,7 @@
 
     /* Gives number i of the query a value, or the nearest one that it may have. */
     move(i, value) {
-      this.query[i] = Math.min(MOST, Math.max(-MOST, Math.round(value / STEP) * STEP));
+      this.query[i] = clamp(Math.round(value / STEP) * STEP, -MOST, MOST);
     }
 
     /* The pad: a mouse may drag anywhere, a finger the dot; a tap moves it there, arrow keys by a step. */
@@ -142,9 +133,9 @@
       this.pad = h("div", { class: "pad", role: "application", tabindex: "0", "aria-label":
         "The query's first two numbers: drag it, or move it with the arrow keys; with Shift four times as far" });
       const moveTo = (event) => {
-        const box = this.pad.getBoundingClientRect();
-        this.move(0, ((event.clientX - box.left) / box.width) * 2 * EDGE - EDGE);
-        this.move(1, EDGE - ((event.clientY - box.top) / box.height) * 2 * EDGE);
+        const [x, y] = pointer(event, this.pad);
+        this.move(0, x * 2 * EDGE - EDGE);
+        this.move(1, EDGE - y * 2 * EDGE);
         this.draw();
       };
       this.pad.addEventListener("click", moveTo);
@@ -163,7 +154,9 @@
         const arrow = ARROWS[event.key];
         if (!arrow) return;
         event.preventDefault();
-        arrow.forEach((way, i) => this.move(i, this.query[i] + way * STEP * (event.shiftKey ? 4 : 1)));
+        const [down, across] = arrow, step = STEP * (event.shiftKey ? 4 : 1);
+        this.move(0, this.query[0] + across * step);
+        this.move(1, this.query[1] - down * step);
         this.draw();
       });
       this.drawKeys();
@@ -209,7 +202,7 @@
       inputs.temperature.value = String(Math.log10(temperature));
       inputs.temperature.setAttribute("aria-valuetext", temperature.toFixed(2));
       shown.temperature.textContent = temperature.toFixed(2);
-      this.root.setAttribute("aria-pressed", String(this.scaled));
+      setPressed(this.root, this.scaled);
     }
 
     /* The plane of the first two numbers, y upwards: the keys as arrows, and the query, which `drawQuery` moves. */
@@ -280,5 +273,5 @@
     }
   }
 
-  define("vit-triangle", VitTriangle);
+  customElements.define("vit-triangle", VitTriangle);
 })();
