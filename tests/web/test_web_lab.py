@@ -240,9 +240,7 @@ def test_occlusion_follows_when_it_has_asked_for_each_patch(lab):
 
 def test_the_lens_ends_with_the_answer(lab):
     """After the last block the lens says what the model says; before it, what the head makes of those tokens."""
-    steps = lab.evaluate(
-        "[0, 1, 2].map(layer => document.querySelector('vit-lab').answers(layer).whole)"
-    )
+    steps = lab.evaluate("[0, 1, 2].map(layer => document.querySelector('vit-lab').answers(layer).whole)")
     model = MODEL.half().float()
     with torch.no_grad():
         x = model.embed(PICTURE)

@@ -80,7 +80,9 @@ def test_sines_and_cosines(positions):
     kind(positions, "sincos2d")
     assert (get(positions, "table").reshape(64, 96) - vl.sincos_2d((8, 8), 96)).abs().max() < 1e-6
     for grid, width in [((3, 4), 8), ((14, 14), 384), ((5, 16), 12), ((24, 7), 768)]:
-        got = positions.evaluate(f"Array.from(customElements.get('vit-positions').sincos2d({list(grid)}, {width}))")
+        got = positions.evaluate(
+            f"Array.from(customElements.get('vit-positions').sincos2d({list(grid)}, {width}))"
+        )
         assert (torch.tensor(got).reshape(-1, width) - vl.sincos_2d(grid, width)).abs().max() < 2e-6
 
 

@@ -12,10 +12,17 @@ import torch
 from browsing import opened
 
 import vitlib as vl
-from vitworkshop.web.export import SCRIPTS, export_web, photos_script, samples_script, scores_script
+from vitworkshop.web.export import (
+    SCRIPTS,
+    export_web,
+    photos_script,
+    sample_pictures,
+    samples_script,
+    scores_script,
+)
 
 photos = functools.cache(photos_script)
-samples = functools.cache(samples_script)
+samples = functools.cache(lambda: samples_script(sample_pictures()))
 
 
 def tiny_model(name: str, **changes) -> tuple[vl.VisionTransformer, dict]:
