@@ -80,15 +80,15 @@
     return canvas;
   }
 
-  /* Weights of n x n places as squares on a picture: the area of a square is its weight, the largest fills its place.
-     `picture` is a canvas, drawn dimmed with the opacity `dim`; `host` has the page's colours. */
-  function squares(canvas, host, weights, { side, picture, dim = 0 }) {
-    const n = Math.sqrt(weights.length), cell = side / n, css = getComputedStyle(host);
+  /* Weights of n x n places as squares on the explorer's picture, dimmed, or on nothing: the area of a square is its
+     weight, the largest fills its place. */
+  function squares(canvas, explorer, weights, { side = 320, picture = explorer.grid.canvas } = {}) {
+    const n = Math.sqrt(weights.length), cell = side / n, css = getComputedStyle(explorer);
     const context = canvas.getContext("2d");
     canvas.width = canvas.height = side;
     context.imageSmoothingEnabled = false;
-    context.globalAlpha = dim;
-    if (dim) context.drawImage(picture, 0, 0, side, side);
+    context.globalAlpha = 0.45;
+    if (picture) context.drawImage(picture, 0, 0, side, side);
     context.globalAlpha = 1;
     context.fillStyle = css.getPropertyValue("--accent");
     context.strokeStyle = css.getPropertyValue("--ground");
@@ -115,12 +115,11 @@
   }
 
   const button = (label, onclick) => h("button", { type: "button", onclick }, label);
-  const setPressed = (one, yes) => one.setAttribute("aria-pressed", String(yes));
+  const setPressed = (one, yes) => one.setAttribute("aria-pressed", yes);
   const select = (label, names, onchange) =>
     h("select", { "aria-label": label, onchange }, names.map((name) => h("option", {}, name)));
   const slider = (label, min, max, step, value, oninput) =>
-    h("input", { type: "range", "aria-label": label, ...texts({ min, max, step, value }), oninput });
-  const texts = (values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
+    h("input", { type: "range", "aria-label": label, min, max, step, value, oninput });
   const note = (...text) => h("p", { class: "note" }, ...text);
   const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
   const folded = (title, open, ...children) => h("details", { open }, h("summary", {}, title), children);
@@ -141,7 +140,16 @@
     } };
   }
 
-  const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }; // down, across
+  const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+  /* On arrow keys in a node: `walk(down, across, event)`. */
+  function onArrows(node, walk) {
+    node.addEventListener("keydown", (event) => {
+      if (!ARROWS[event.key]) return;
+      event.preventDefault();
+      walk(...ARROWS[event.key], event);
+    });
+  }
 
   /* n x m buttons over a picture, one tab stop: arrows move, Space and Enter press. `hover` gets the pointer's event,
      none if the focus came. */
@@ -149,20 +157,17 @@
     const canvas = h("canvas", { "aria-hidden": "true" });
     const cells = range(n * m).map((i) => h("button", {
       type: "button",
-      tabindex: i ? "-1" : "0",
+      tabindex: i ? -1 : 0,
       "aria-pressed": "false",
       "aria-label": place(i, m),
       onclick: () => choose(i),
       onpointerenter: (event) => hover(i, event),
       onfocus: () => hover(i),
     }));
-    const looks = { class: "grid", style: `--n:${n};--m:${m}` };
-    const node = h("div", { ...looks, role: "group", "aria-label": label }, canvas, cells);
-    node.addEventListener("keydown", (event) => {
-      const at = cells.indexOf(event.target), step = ARROWS[event.key];
-      if (at < 0 || !step) return;
-      event.preventDefault();
-      const row = Math.floor(at / m) + step[0], col = (at % m) + step[1];
+    const looks = { class: "grid", style: `--n:${n};--m:${m}`, role: "group", "aria-label": label };
+    const node = h("div", looks, canvas, cells);
+    onArrows(node, (down, across, { target }) => {
+      const at = cells.indexOf(target), row = Math.floor(at / m) + down, col = (at % m) + across;
       if (row < 0 || col < 0 || row >= n || col >= m) return;
       cells[at].tabIndex = -1;
       cells[row * m + col].tabIndex = 0;
@@ -190,10 +195,10 @@
       if (this.shadowRoot) return;
       this.here = new AbortController();
       this.whileHere = { signal: this.here.signal }; // for listeners elsewhere
-      const style = `${STYLE}${this.constructor.style}`;
-      this.attachShadow({ mode: "open" }).innerHTML = `<style>${style}</style><slot></slot>`;
+      this.attachShadow({ mode: "open" }).innerHTML = `<style>${STYLE}${this.constructor.style}</style><slot></slot>`;
       this.spoken = h("div", { class: "silent", role: "status" });
       this.view = h("div", { class: "view" }, this.spoken);
+      this.verdict = h("p", { class: "verdict" });
       this.build().then(() => {
         this.shadowRoot.append(this.view);
         this.dataset.ready = "yes";
@@ -276,7 +281,7 @@
   const sample = (name) => Uint8Array.from(atob(window.vitSamples[name]), (c) => c.charCodeAt(0));
 
   window.vitExplorer = {
-    ARROWS, VitExplorer, argmax, bars, button, clamp, folded, grid, h, note, paint, percent, place, pointer, range,
+    VitExplorer, argmax, bars, button, clamp, folded, grid, h, note, onArrows, paint, percent, place, pointer, range,
     sample, select, setPressed, sides, slider, squares, terms,
   };
 })();

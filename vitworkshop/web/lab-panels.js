@@ -53,7 +53,7 @@
 
     function drawAttention() {
       const block = Math.max(chosen, 1), got = received(lab, block), most = Math.max(...got) || 1, few = halfOf(got);
-      squares(map, lab, got.map((one) => one / most), { side: 320, picture: lab.grid.canvas, dim: 0.45 });
+      squares(map, lab, got.map((one) => one / most));
       const who = lab.readsCls ? "CLS reads" : "the patches read";
       const half = few ? `half of what ${who} of patches comes from ${few} of ${lab.N}` : "none";
       mapNote.textContent = `Attention in block ${block - 1}: ${half}.`;

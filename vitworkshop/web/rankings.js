@@ -148,7 +148,7 @@
     function show(places) {
       const ranks = new Float32Array(lab.N), first = places.slice(0, 3).map((i) => place(i, lab.n)).join("; ");
       places.forEach((at, i) => { ranks[at] = (1 - i / lab.N) ** 3; }); // the first stand out
-      squares(canvas, lab, ranks, { side: 320, picture: lab.grid.canvas, dim: 0.45 });
+      squares(canvas, lab, ranks);
       canvas.setAttribute("aria-label", `Ranked by ${choice.value}, first: ${first}.`);
       canvas.hidden = false;
     }

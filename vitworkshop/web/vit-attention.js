@@ -44,7 +44,6 @@
       this.over = h("canvas", { role: "img" });
       this.answer = bars(this.model.classes, 3);
       this.facts = h("dl", { class: "facts" });
-      this.verdict = h("p", { class: "verdict" });
       this.view.append(await this.chooser(await this.samples()), this.verdict,
         sides([note("Who asks: hover, press to keep, or walk with the arrow keys"), this.grid.node,
           readsCls ? h("div", { class: "row cls" }, this.cls) : []].flat(),
@@ -149,9 +148,9 @@
 
     draw() {
       const { chosen, query } = this, row = this.row(chosen);
-      squares(this.over, this, this.shaped(row), { side: 320, picture: this.grid.canvas, dim: 0.45 });
+      squares(this.over, this, this.shaped(row));
       for (const one of this.small) {
-        squares(one.canvas, this, this.shaped(this.row(one)), { side: 88 });
+        squares(one.canvas, this, this.shaped(this.row(one)), { side: 88, picture: null });
         setPressed(one.button, one.layer === chosen.layer && one.head === chosen.head);
       }
       this.grid.cells.forEach((cell, i) => setPressed(cell, 1 + i === query));

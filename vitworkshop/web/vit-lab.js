@@ -46,7 +46,6 @@
       Object.assign(this, { tool: "remove", past: [], panels: [] });
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
-      this.verdict = h("p", { class: "verdict" });
       this.change = h("p");
       this.hint = note();
       this.bars = bars(this.model.classes);

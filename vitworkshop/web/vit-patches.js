@@ -6,7 +6,7 @@
   "use strict";
 
   const {
-    ARROWS, VitExplorer, button, clamp, h, note, paint, percent, pointer, range, select, sides, slider, terms,
+    VitExplorer, button, clamp, h, note, onArrows, paint, percent, pointer, range, select, sides, slider, terms,
   } = window.vitExplorer;
 
   const SIZE = 224, C = 3, CLASSES = 1000;
@@ -89,7 +89,6 @@
     async build() {
       Object.assign(this, { size: SIZE, P: 16, row: 100, col: 120, c: 0, source: h("canvas") });
       const photos = await this.photos(), picker = await this.chooser(photos);
-      this.verdict = h("p", { class: "verdict" });
       this.places();
       this.view.append(picker, this.cutting(), this.verdict, this.stage(), ...this.flattened(), ...this.costing());
       this.cut(this.P);
@@ -181,11 +180,11 @@
       const point = (event) => at(...pointer(event, node).map((share) => clamp(share, 0, 0.999999)));
       const looks = { class: `place ${name}`, role, tabindex: "0", "aria-label": label };
       const node = h("div", { ...looks, onpointermove: point, onpointerdown: point }, canvas, big, small);
-      node.addEventListener("keydown", (event) => {
-        if (ARROWS[event.key]) key(...ARROWS[event.key], event);
-        else if (ends && ["Home", "End"].includes(event.key)) ends(event.key === "End");
-        else return;
+      onArrows(node, key);
+      if (ends) node.addEventListener("keydown", (event) => {
+        if (!["Home", "End"].includes(event.key)) return;
         event.preventDefault();
+        ends(event.key === "End");
       });
       return { node, canvas, big, small };
     }

@@ -152,6 +152,15 @@
   const number = (value, digits = 2) => value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−");
   const tight = (value) => number(value).replace(/^(−?)0\./, "$1.");
 
+  /* Shows values in a grid of places, names the places, and frames the chosen one. */
+  function fill({ cells, m, chosen }, values, ...looks) {
+    tint(cells, values, m, ...looks);
+    cells.forEach((cell, i) => {
+      setPressed(cell, i === chosen);
+      cell.setAttribute("aria-label", `${place(i, m)}: ${number(values[i])}`);
+    });
+  }
+
   class VitPositions extends VitExplorer {
     static METHODS = METHODS; // for tests
     static sincos2d = sincos2d;
@@ -198,13 +207,12 @@
 
     /* The first part: the places, the small maps of all of them, and what they have in common. */
     similarities() {
-      this.verdict = h("p", { class: "verdict" });
       this.near = h("div");
       this.all = h("canvas", { role: "img", "aria-label": "The same map for every place, laid out like the places" });
       this.ring = h("i");
       const point = (event) => { // asks for the place whose small map the pointer is on
         const [col, row] = pointer(event, this.all).map((share) => clamp(Math.floor(share * this.n), 0, this.n - 1));
-        this.ask(row * this.n + col);
+        this.old.choose(row * this.n + col);
       };
       const all = h("div", { class: "all", onpointermove: point, onpointerdown: point }, this.all, this.ring);
       this.facts = h("dl", { class: "facts" });
@@ -266,12 +274,22 @@
       this.remake();
     }
 
-    /* n x n places, the middle one chosen. */
+    /* n x m places to choose from, the middle one chosen; `draw` shows the choice. */
+    places(n, m, label, draw) {
+      const choose = (i) => {
+        if (i === made.chosen) return;
+        made.chosen = i;
+        draw();
+      };
+      const made = { ...grid(n, label, choose, choose, m), choose, m };
+      return Object.assign(made, { chosen: Math.floor(n / 2) * m + Math.floor(m / 2) });
+    }
+
     layOut(n) {
-      Object.assign(this, { n, chosen: Math.floor(n / 2) * (n + 1) });
-      const ask = (i) => this.ask(i), spans = range(n * n).map(() => h("span"));
-      this.places = grid(n, "A place of the grid", ask, ask);
-      this.near.replaceChildren(this.places.node);
+      this.n = n;
+      this.old = this.places(n, n, "A place of the grid", () => this.draw());
+      this.near.replaceChildren(this.old.node);
+      const spans = range(n * n).map(() => h("span"));
       this.taken.replaceChildren(...spans, h("i", { class: "true" }), h("i", { class: "points" }));
       this.taken.style = `--n:${n};--m:${n}`;
     }
@@ -308,24 +326,9 @@
       return found;
     }
 
-    ask(i) {
-      if (i === this.chosen) return;
-      this.chosen = i;
-      this.draw();
-    }
-
-    /* Names the places of a grid, m to a row, with their values, and frames the chosen one. */
-    label(cells, values, m, chosen) {
-      cells.forEach((cell, i) => {
-        setPressed(cell, i === chosen);
-        cell.setAttribute("aria-label", `${place(i, m)}: ${number(values[i])}`);
-      });
-    }
-
     draw() {
-      const { n, chosen, places: { cells } } = this, row = this.alike[chosen];
-      tint(cells, row, n, tight);
-      this.label(cells, row, n, chosen);
+      const { n, old, old: { chosen } } = this, row = this.alike[chosen];
+      fill(old, row, tight);
       const step = 100 / (n * (n + 1) - 1), width = (n + 0.4) * step; // in percent of all small maps
       const [top, left] = [Math.floor(chosen / n), chosen % n].map((at) => (at * (n + 1) - 0.2) * step);
       this.ring.style = `height:${width}%;width:${width}%;left:${left}%;top:${top}%`;
@@ -350,7 +353,11 @@
       this.is = centres(n, R).flatMap((row) => centres(n, C).map((col) => [row, col]));
       const away = ([r, c], [s, d]) => Math.max(Math.abs(r - s), Math.abs(c - d));
       this.off = this.is.map((one, i) => away(one, this.says[i]));
-      if (String(now) !== String(this.now)) this.layOutNew(now);
+      if (String(now) !== String(this.now)) {
+        this.now = now;
+        this.fresh = this.places(R, C, "A place of the new grid", () => this.drawNew());
+        this.wide.replaceChildren(this.fresh.node);
+      }
       const most = Math.max(...this.off), label = this.look.value;
       const taken = most < NEAR ? "Every new place is taken for where it is, to half an old patch."
         : `Places are taken for others, up to ${number(most, 1)} patches away.`;
@@ -360,33 +367,16 @@
       this.drawNew();
     }
 
-    /* R x C new places, the middle one chosen. */
-    layOutNew([R, C]) {
-      Object.assign(this, { now: [R, C], spot: Math.floor(R / 2) * C + Math.floor(C / 2) });
-      const choose = (i) => this.choose(i);
-      this.fresh = grid(R, "A place of the new grid", choose, choose, C);
-      this.wide.replaceChildren(this.fresh.node);
-    }
-
-    choose(i) {
-      if (i === this.spot) return;
-      this.spot = i;
-      this.drawNew();
-    }
-
     drawNew() {
-      const { n, spot, now: [, C], fresh: { cells } } = this;
-      const axis = LOOKS.indexOf(this.look.value) - 1;
-      const values = axis < 0 ? this.alike2[spot] : this.says.map((one) => one[axis]);
-      if (axis < 0) tint(cells, values, C, tight);
-      else tint(cells, values, C, (value) => number(value, 1), "growing", 0, n - 1);
-      this.label(cells, values, C, spot);
-      const used = (weight) => Math.abs(weight) > 1e-9, weights = this.weights[spot];
+      const { n, fresh, fresh: { chosen } } = this, axis = LOOKS.indexOf(this.look.value) - 1;
+      if (axis < 0) fill(fresh, this.alike2[chosen], tight);
+      else fill(fresh, this.says.map((one) => one[axis]), (value) => number(value, 1), "growing", 0, n - 1);
+      const used = (weight) => Math.abs(weight) > 1e-9, weights = this.weights[chosen];
       tint([...this.taken.querySelectorAll("span")], weights, n, (weight) => (used(weight) ? tight(weight) : ""));
       const at = ([row, col]) => `left:${(100 * (col + 0.5)) / n}%;top:${(100 * (row + 0.5)) / n}%`;
-      this.taken.querySelector(".true").style = at(this.is[spot]);
-      this.taken.querySelector(".points").style = at(this.says[spot]);
-      this.verdict2.textContent = this.told(spot, weights.filter(used));
+      this.taken.querySelector(".true").style = at(this.is[chosen]);
+      this.taken.querySelector(".points").style = at(this.says[chosen]);
+      this.verdict2.textContent = this.told(chosen, weights.filter(used));
       this.taken.setAttribute("aria-label", this.verdict2.textContent);
       if (this.wide.matches(":hover, :focus-within")) this.say(this.verdict2.textContent);
       else if (this.shadowRoot.activeElement?.closest("details"))

@@ -192,14 +192,13 @@
 
     async build() {
       this.problem = h("p", { class: "problem", id: "problem" });
-      this.totals = h("p", { class: "verdict" });
       this.said = h("p", { class: "note said" });
       this.line = h("code", { class: "line" });
       this.view.append(
         h("div", { class: "row" }, h("span", {}, "Start from"), this.picker()),
         this.form(),
         this.problem,
-        this.totals,
+        this.verdict,
         this.said,
         this.empty(),
         note("The line under a number is its share of the whole model, all blocks together. A MAC is one "
@@ -287,10 +286,10 @@
       lines.splice(rows.findIndex((one) => one.each), 0, h("tr", { role: "row" }, title));
       this.body.replaceChildren(...lines);
       const { parameters, macs } = total;
-      this.totals.textContent = `${short(parameters)} parameters, ${short(macs)} MACs for one picture.`;
+      this.verdict.textContent = `${short(parameters)} parameters, ${short(macs)} MACs for one picture.`;
       this.said.textContent = `${this.told(rows, total, was)} In float32 its weights fill ${short(4n * parameters)}B.`;
       this.line.textContent = python(this.cfg);
-      this.say(`${this.totals.textContent} ${this.said.textContent}`);
+      this.say(`${this.verdict.textContent} ${this.said.textContent}`);
     }
 
     /* A row of the table; `was` is the part before the change. */

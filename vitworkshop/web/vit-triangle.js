@@ -5,7 +5,7 @@
 (() => {
   "use strict";
 
-  const { ARROWS, VitExplorer, button, clamp, h, note, pointer, setPressed, sides, slider } = window.vitExplorer;
+  const { VitExplorer, button, clamp, h, note, onArrows, pointer, setPressed, sides, slider } = window.vitExplorer;
 
   const QUERY = [1, 2, 0, 1], D = QUERY.length;
   const TOKENS = [ // with the dashes of the key's arrow, and where its name stands
@@ -71,7 +71,6 @@
 
     async build() {
       Object.assign(this, { query: [...QUERY], scaled: true, temperature: 1 });
-      this.verdict = h("p", { class: "verdict" });
       this.plane = h("div", { role: "img" });
       this.makePad();
       this.view.append(
@@ -102,19 +101,22 @@
 
     /* Four sliders for the query's numbers, one for the temperature (its logarithm to the base 10, steps of 0.05). */
     sliders() {
-      Object.assign(this, { shown: {}, inputs: {} });
-      const row = (name, label, most, step, act) => {
-        const input = slider(label, -most, most, step, 0, () => {
+      this.knobs = []; // each shows what is set now: a value and its text
+      const row = (name, label, most, step, act, now) => {
+        const shown = h("output"), input = slider(label, -most, most, step, 0, () => {
           act(Number(input.value));
           this.draw();
         });
-        this.inputs[label] = input;
-        this.shown[label] = h("output");
-        return [h("span", { "aria-hidden": "true" }, name), input, this.shown[label]];
+        this.knobs.push(() => {
+          [input.value, shown.textContent] = now();
+          input.setAttribute("aria-valuetext", shown.textContent);
+        });
+        return [h("span", { "aria-hidden": "true" }, name), input, shown];
       };
-      const numbers = QUERY.flatMap((_, i) =>
-        row(`query ${i}`, `query, number ${i}`, MOST, STEP, (value) => this.move(i, value)));
-      const warm = row("temperature", "temperature", 1.3, 0.05, (value) => { this.temperature = 10 ** value; });
+      const numbers = QUERY.flatMap((_, i) => row(`query ${i}`, `query, number ${i}`, MOST, STEP,
+        (value) => this.move(i, value), () => [this.query[i], tidy(this.query[i])]));
+      const warm = row("temperature", "temperature", 1.3, 0.05, (value) => { this.temperature = 10 ** value; },
+        () => [Math.log10(this.temperature), this.temperature.toFixed(2)]);
       return h("div", { class: "knobs" }, numbers, warm);
     }
 
@@ -150,11 +152,8 @@
       });
       for (const end of ["pointerup", "pointercancel", "lostpointercapture"])
         this.pad.addEventListener(end, () => this.pad.classList.remove("held"));
-      this.pad.addEventListener("keydown", (event) => {
-        const arrow = ARROWS[event.key];
-        if (!arrow) return;
-        event.preventDefault();
-        const [down, across] = arrow, step = STEP * (event.shiftKey ? 4 : 1);
+      onArrows(this.pad, (down, across, { shiftKey }) => {
+        const step = STEP * (shiftKey ? 4 : 1);
         this.move(0, this.query[0] + across * step);
         this.move(1, this.query[1] - down * step);
         this.draw();
@@ -168,7 +167,8 @@
       const shares = TOKENS.map(({ name }, t) => `${percent(this.result.weights[t])} of ${name}`);
       this.verdict.textContent = `${shares.join(", ")}: the output is (${place}).`;
       this.drawTable();
-      this.drawKnobs();
+      this.knobs.forEach((show) => show());
+      setPressed(this.root, this.scaled);
       this.drawQuery();
       this.drawPlane();
       this.plane.setAttribute("aria-label", `The triangle of the values a, b and c; the output lies at ${place}.`);
@@ -190,19 +190,6 @@
         h("td", {}, tidy(logits[t])),
         h("td", {}, power(Math.exp(logits[t]))),
         h("td", {}, weights[t].toFixed(3), bar(weights[t])))));
-    }
-
-    /* The sliders and the button, as the query, the temperature and the scale are now. */
-    drawKnobs() {
-      const { query, temperature, inputs, shown } = this;
-      query.forEach((value, i) => {
-        inputs[`query, number ${i}`].value = String(value);
-        shown[`query, number ${i}`].textContent = tidy(value);
-      });
-      inputs.temperature.value = String(Math.log10(temperature));
-      inputs.temperature.setAttribute("aria-valuetext", temperature.toFixed(2));
-      shown.temperature.textContent = temperature.toFixed(2);
-      setPressed(this.root, this.scaled);
     }
 
     /* The plane of the first two numbers, y upwards: the keys as arrows, and the query, which `drawQuery` moves. */
