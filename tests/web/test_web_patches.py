@@ -47,8 +47,7 @@ def begin(tab, P=16, row=100, col=120, c=0):
 
 
 def test_the_photographs_are_the_package_s_and_the_chapter_s_keeps_every_bit(tab):
-    text = photos()
-    assert len(text) < 150_000
+    assert len(photos()) < 150_000
     for name in PHOTOS:
         tab.get_by_role("button", name=name, exact=True).click()
         seen, photo = pixels(tab), vl.sample_image(name, 224)
@@ -102,18 +101,11 @@ def test_costs_are_those_of_the_package(tab, model):
     tab.get_by_label("Cost for which model").select_option("ViT-B")
 
 
-@pytest.mark.parametrize(
-    ("P", "texts"),
-    [
-        (32, ["N + 1 = 50\n", "4.4 billion", "1.1 %"]),
-        (16, ["N + 1 = 197\n", "17.6 billion", "4.1 %"]),
-        (8, ["N + 1 = 785\n", "78.1 billion", "15 %", "616,225 entries, 2.35 MiB in float32"]),
-    ],
-)
-def test_the_chapter_s_numbers_are_on_the_page(tab, P, texts):
-    begin(tab, P)
+def test_the_chapter_s_numbers_are_on_the_page(tab):
+    begin(tab, 8)
     shown = tab.locator(f"{NAME} .costs").inner_text()
-    assert all(text in shown for text in texts)
+    for text in ("N + 1 = 785\n", "616,225 entries, 2.35 MiB in float32", "78.1 billion", "15 %"):
+        assert text in shown
 
 
 def test_mouse(tab):
@@ -179,8 +171,7 @@ def test_the_sequence_shows_each_token_in_its_place(tab):
     begin(tab, 32)
     data = np.frombuffer(base64.b64decode(sequence(tab).split(",")[1]), np.uint8)
     row = torch.from_numpy(cv2.imdecode(data, cv2.IMREAD_COLOR)).float().mean(dim=0).flip(1)  # (1344, 3)
-    tokens = (
-        vl.patchify(vl.sample_image("astronaut", 224)[None], 32)[0].reshape(49, -1, 3).float().mean(dim=1)
-    )
+    patches = vl.patchify(vl.sample_image("astronaut", 224)[None], 32)[0]
+    tokens = patches.reshape(49, -1, 3).float().mean(dim=1)
     slots = row.tensor_split([round(n * 1344 / 49) for n in range(1, 49)])
     assert (torch.stack([slot.mean(dim=0) for slot in slots]) - tokens).abs().max() < 6

@@ -41,11 +41,9 @@ def get(tab, what):
 def kind(tab, name, centred=False):
     tab.get_by_label("Positions", exact=True).select_option(name)
     tab.get_by_label("minus the mean").set_checked(centred)
-    known = f"e.model.name === '{name}'" if name in MODELS else "true"
-    tab.wait_for_function(
-        f"e => !e.again.hidden === {str(name == 'random').lower()} && {known}",
-        arg=tab.query_selector("vit-positions"),
-    )
+    done = "e.model.name === a[0]" if name in MODELS else "!e.again.hidden === (a[0] === 'random')"
+    while not run(tab, done, name):
+        tab.wait_for_timeout(10)
 
 
 def size(tab, rows, cols, method="bicubic, antialiased", layout="rows and columns", look="similarity"):
@@ -79,9 +77,7 @@ def test_sines_and_cosines(positions):
     kind(positions, "sincos2d")
     assert (get(positions, "table").reshape(64, 96) - vl.sincos_2d((8, 8), 96)).abs().max() < 1e-6
     for grid, width in [((3, 4), 8), ((14, 14), 384), ((5, 16), 12), ((24, 7), 768)]:
-        got = positions.evaluate(
-            f"Array.from(customElements.get('vit-positions').sincos2d({list(grid)}, {width}))"
-        )
+        got = run(positions, "e.constructor.sincos2d(...a)", grid, width)
         assert (torch.tensor(got).reshape(-1, width) - vl.sincos_2d(grid, width)).abs().max() < 2e-6
 
 
@@ -183,10 +179,9 @@ def test_the_table_as_one_line(positions):
         size(positions, 6, 10, layout=layout)
         assert f"up to {off} patches away" in said.text_content()
     size(positions, 6, 10, layout="one line", look="the column it thinks it is in")
-    address = torch.cat([-torch.ones(1, 2), torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))])
-    line = address[None, 1:].mT  # (1, 2, 64)
-    ones = F.interpolate(line[:, :, None], size=(1, 60), mode="bicubic", antialias=True)[0, 1, 0]
+    columns = torch.arange(8.0).repeat(8)[None, None, None]  # (1, 1, 1, 64)
+    expected = F.interpolate(columns, size=(1, 60), mode="bicubic", antialias=True).flatten().tolist()
     cells = positions.get_by_role("group", name="A place of the new grid").get_by_role("button")
-    for text, value in zip(cells.all_text_contents(), ones.tolist(), strict=True):
+    for text, value in zip(cells.all_text_contents(), expected, strict=True):
         assert abs(float(text.replace("−", "-")) - value) < 0.0501
     size(positions, 6, 10)

@@ -57,9 +57,9 @@ def page(tmp_path: Path, body: str, models=()) -> str:
 
 
 @contextlib.contextmanager
-def explorer(browser, address: str, name: str, width: int = 760, calm: bool = True):
+def explorer(browser, address: str, name: str, width: int = 760, calm: bool = True, **screen):
     """Opens the page and waits for the explorer; nothing may go wrong on it. `calm`: no motion is wanted."""
-    with opened(browser, "about:blank", width) as (tab, wrong):
+    with opened(browser, "about:blank", width, **screen) as (tab, wrong):
         tab.emulate_media(reduced_motion="reduce" if calm else "no-preference")
         tab.goto(address)
         tab.wait_for_selector(f"{name}[data-ready]", state="attached")
