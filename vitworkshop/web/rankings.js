@@ -109,16 +109,11 @@
   }
 
   /* Of the pixels of each patch, all channels together. */
-  function variance({ N, size, P, n, shown }) {
+  function variance({ N, model, shown }) {
+    const patches = model.patchify(shown), size = patches.length / N;
     return range(N).map((i) => {
-      const values = [];
-      for (let c = 0; c < 3; c++)
-        for (let p1 = 0; p1 < P; p1++) {
-          const start = (c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P;
-          values.push(...shown.subarray(start, start + P));
-        }
-      const mean = values.reduce((a, b) => a + b) / values.length;
-      return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+      const values = patches.subarray(i * size, (i + 1) * size), mean = values.reduce((a, b) => a + b) / size;
+      return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / size;
     });
   }
 

@@ -88,9 +88,34 @@
 
     async build() {
       Object.assign(this, { size: SIZE, P: 16, row: 100, col: 120, c: 0, source: h("canvas") });
-      const photos = await this.photos(), picker = await this.chooser(photos);
+      const photos = await this.photos();
+      const cut = () => this.cut(SIDES[this.side.value]);
+      this.side = slider("Patch size", 0, SIDES.length - 1, 1, SIDES.indexOf(this.P), cut);
+      this.side.className = "size";
+      this.model = select("Cost for which model", Object.keys(MODELS), () => this.count());
+      this.model.value = "ViT-B";
+      [this.shownSide, this.notAll, this.pixelsOnly] = [h("output"), h("span"), h("span")];
+      this.address = h("dl", { class: "facts address" });
+      this.costs = h("dl", { class: "facts costs" });
+      this.near = h("div", { class: "near", "aria-hidden": "true" });
+      this.numbers = h("div", { class: "numbers", "aria-hidden": "true" });
+      this.flying = h("canvas", { class: "flying", "aria-hidden": "true" });
       this.places();
-      this.view.append(picker, this.cutting(), this.verdict, this.stage(), ...this.flattened(), ...this.costing());
+      const again = button("Cut again", () => this.fly());
+      this.view.append(
+        await this.chooser(photos),
+        h("div", { class: "row" }, h("span", {}, "Patch size P"), this.side, this.shownSide, again),
+        this.verdict,
+        h("div", { class: "stage" }, // what patches fly over
+          sides([this.picture.node], [note("The patch, enlarged"), this.patch.node, this.address]),
+          h("h3", {}, "The sequence"),
+          note("Its tokens side by side, made narrow to fit. ", this.notAll),
+          this.tokens.node, this.near, this.flying),
+        h("h3", {}, "The token: one row of numbers"),
+        note("Pixel after pixel of the patch; of each, red, green and blue. ", this.pixelsOnly),
+        this.numbered.node, this.numbers,
+        h("h3", {}, "What it costs"),
+        h("div", { class: "row" }, h("label", {}, "in ", this.model)), this.costs);
       this.cut(this.P);
       this.show("astronaut", photos.astronaut, false);
       const seen = new IntersectionObserver(([{ isIntersecting }]) => {
@@ -110,45 +135,6 @@
         photos[name] = await window.vitPictures.bytes(new Blob([file]), SIZE);
       }
       return photos;
-    }
-
-    cutting() {
-      const to = () => this.cut(SIDES[this.side.value]);
-      this.side = slider("Patch size", 0, SIDES.length - 1, 1, SIDES.indexOf(this.P), to);
-      this.side.className = "size";
-      this.shownSide = h("output");
-      const again = button("Cut again", () => this.fly());
-      return h("div", { class: "row" }, h("span", {}, "Patch size P"), this.side, this.shownSide, again);
-    }
-
-    /* What patches fly over: the picture, its patch, the sequence. */
-    stage() {
-      this.address = h("dl", { class: "facts address" });
-      this.notAll = h("span");
-      this.near = h("div", { class: "near", "aria-hidden": "true" });
-      this.flying = h("canvas", { class: "flying", "aria-hidden": "true" });
-      return h("div", { class: "stage" },
-        sides([this.picture.node], [note("The patch, enlarged"), this.patch.node, this.address]),
-        h("h3", {}, "The sequence"),
-        note("Its tokens side by side, made narrow to fit. ", this.notAll),
-        this.tokens.node, this.near, this.flying);
-    }
-
-    flattened() {
-      this.pixelsOnly = h("span");
-      this.numbers = h("div", { class: "numbers", "aria-hidden": "true" });
-      return [
-        h("h3", {}, "The token: one row of numbers"),
-        note("Pixel after pixel of the patch; of each, red, green and blue. ", this.pixelsOnly),
-        this.numbered.node, this.numbers,
-      ];
-    }
-
-    costing() {
-      this.model = select("Cost for which model", Object.keys(MODELS), () => this.count());
-      this.model.value = "ViT-B";
-      this.costs = h("dl", { class: "facts costs" });
-      return [h("h3", {}, "What it costs"), h("div", { class: "row" }, h("label", {}, "in ", this.model)), this.costs];
     }
 
     /* The four places where the pixel is seen: each can be hovered, dragged over and walked with the arrow keys. */

@@ -162,11 +162,11 @@
       .problem { color: var(--warm); font-weight: 600; }
       .problem:empty { display: none; }
       .said { min-height: 2.9em; }
-      div + .note { margin-top: 0.8rem; }
+      table + .note { margin-top: 0.8rem; }
       .line { background: var(--back); border-radius: 0.4rem; display: block; margin: 0 0 0.8rem;
         overflow-wrap: anywhere; padding: 0.4rem 0.6rem; }
       table { border-collapse: collapse; font-size: 0.92em; font-variant-numeric: tabular-nums; width: 100%; }
-      .stale table { outline: 2px dashed var(--warm); outline-offset: 4px; }
+      table.stale { outline: 2px dashed var(--warm); outline-offset: 4px; }
       th, td { border-bottom: 1px solid var(--rule); font-weight: 400; padding: 0.25rem 0.4rem; text-align: right;
         white-space: nowrap; }
       th:first-child { text-align: left; white-space: normal; }
@@ -191,29 +191,29 @@
       }`;
 
     async build() {
-      this.problem = h("p", { class: "problem", id: "problem" });
-      this.said = h("p", { class: "note said" });
-      this.line = h("code", { class: "line" });
-      this.view.append(
-        h("div", { class: "row" }, h("span", {}, "Start from"), this.picker()),
-        this.form(),
-        this.problem,
-        this.verdict,
-        this.said,
-        this.empty(),
-        note("The line under a number is its share of the whole model, all blocks together. A MAC is one "
-          + "multiplication with its addition; norms, softmax, GELU and biases are left out, as is usual."),
-        this.line);
-      this.start("vit-b/16");
-    }
-
-    /* The choice of a preset, or "your own" after a change. */
-    picker() {
       const groups = Object.entries(PRESETS).map(([label, presets]) =>
         h("optgroup", { label }, Object.keys(presets).map((name) => h("option", {}, name))));
       this.picked = h("select", { "aria-label": "Start from", onchange: () => this.start(this.picked.value) },
         h("option", { value: "", disabled: true }, "your own"), groups);
-      return this.picked;
+      this.problem = h("p", { class: "problem", id: "problem" });
+      this.said = h("p", { class: "note said" });
+      this.line = h("code", { class: "line" });
+      const titles = ["part", "output", "parameters", "MACs"].map((title) =>
+        h("th", { scope: "col", role: "columnheader" }, title));
+      this.body = h("tbody", { role: "rowgroup" });
+      this.table = h("table", { role: "table", "aria-label": "Shapes, parameters and multiplications of every part" },
+        h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, titles)), this.body);
+      this.view.append(
+        h("div", { class: "row" }, h("span", {}, "Start from"), this.picked),
+        this.form(),
+        this.problem,
+        this.verdict,
+        this.said,
+        this.table,
+        note("The line under a number is its share of the whole model, all blocks together. A MAC is one "
+          + "multiplication with its addition; norms, softmax, GELU and biases are left out, as is usual."),
+        this.line);
+      this.start("vit-b/16");
     }
 
     form() {
@@ -225,7 +225,7 @@
       fields.addEventListener("focusin", () => { this.base = this.cfg; });
       fields.addEventListener("input", (event) => {
         if (event.target.type !== "number") this.base = this.cfg;
-        this.picked.value = "";
+        this.picked.value = ""; // your own
         this.read();
       });
       return fields;
@@ -239,18 +239,6 @@
       return h("input", { name, type: "number", min, ...kind });
     }
 
-    /* The table with its titles. */
-    empty() {
-      const titles = ["part", "output", "parameters", "MACs"].map((title) =>
-        h("th", { scope: "col", role: "columnheader" }, title));
-      this.body = h("tbody", { role: "rowgroup" });
-      this.table = h("div", {},
-        h("table", { role: "table", "aria-label": "Shapes, parameters and multiplications of every part" },
-          h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, titles)), this.body));
-      return this.table;
-    }
-
-    /* Fills the form with a preset. */
     start(name) {
       const preset = Object.values(PRESETS).find((presets) => name in presets)[name];
       for (const [field, value] of Object.entries({ ...DEFAULTS, ...preset }))

@@ -70,8 +70,14 @@
       }`;
 
     async build() {
-      Object.assign(this, { query: [...QUERY], scaled: true, temperature: 1 });
+      const chapter = () => ({ query: [...QUERY], scaled: true, temperature: 1 });
+      Object.assign(this, chapter());
       this.plane = h("div", { role: "img" });
+      this.root = button("divide by √d = 2", () => this.set({ scaled: !this.scaled }));
+      this.scaleHead = h("th", { scope: "col" });
+      this.body = h("tbody");
+      const head = (title) => h("th", { scope: "col" }, title);
+      const titles = [head("token"), head("score"), this.scaleHead, head("e to that"), head("weight")];
       this.makePad();
       this.view.append(
         this.verdict,
@@ -79,24 +85,12 @@
           [note("The query among the keys, by their numbers 0 and 1: drag it"), this.pad, this.sliders()],
           [note("The output among the values"), this.plane,
             note("Dashed: where it goes as the temperature falls from ∞ to 0.")]),
-        this.buttons(),
-        this.table());
+        h("div", { class: "row buttons" },
+          this.root,
+          button("Ask nothing: all 0", () => this.set({ query: [0, 0, 0, 0] })),
+          button("As in the chapter", () => this.set(chapter()))),
+        h("table", {}, h("thead", {}, h("tr", {}, titles)), this.body));
       this.draw();
-    }
-
-    buttons() {
-      this.root = button("divide by √d = 2", () => this.set({ scaled: !this.scaled }));
-      const none = button("Ask nothing: all 0", () => this.set({ query: [0, 0, 0, 0] }));
-      const reset = button("As in the chapter", () => this.set({ query: [...QUERY], scaled: true, temperature: 1 }));
-      return h("div", { class: "row buttons" }, this.root, none, reset);
-    }
-
-    table() {
-      const head = (...title) => h("th", { scope: "col" }, ...title);
-      this.scaleHead = head();
-      this.body = h("tbody");
-      const titles = [head("token"), head("score"), this.scaleHead, head("e to that"), head("weight")];
-      return h("table", {}, h("thead", {}, h("tr", {}, titles)), this.body);
     }
 
     /* Four sliders for the query's numbers, one for the temperature (its logarithm to the base 10, steps of 0.05). */
