@@ -8,13 +8,13 @@ from web_pages import explorer, page
 
 pytestmark = needs_browser
 
-TAPS = {  # where a finger taps (in the middle), and what is told then, and where
+TAPS = {  # where a finger taps (top left), where something is told then, and what
     "lab": (".grid > button >> nth=5", ".verdict + p", "1 of 64 patches rubbed out"),
     "attention": (".grid > button >> nth=9", ".verdict", "the patch at row 1, column 1"),
-    "patches": (".picture", ".address", "n = 7 · 14 + 7 = 105"),
+    "patches": (".picture", ".address", "n = 0 · 14 + 0 = 0"),
     "positions": (".grid > button >> nth=9", ".verdict", "Row 1, column 1 is"),
     "shapes": ("[name=qkv_bias]", ".said", "qkv_bias true → false"),
-    "triangle": (".pad", ".verdict", "33 % of a, 33 % of b, 33 % of c"),
+    "triangle": (".pad", ".verdict", "2 % of a, 87 % of b, 12 % of c"),
 }
 OUT = """e => {
     const view = e.shadowRoot.querySelector('.view'), { right } = view.getBoundingClientRect();
@@ -36,7 +36,7 @@ def test_by_touch_on_a_narrow_screen(browser, tmp_path, kind, width):
         assert tab.locator(name).evaluate(OUT) == []
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         place = tab.locator(f"{name} {target}").first
-        place.tap()
+        place.tap(position={"x": 5, "y": 5})
         assert text in tab.locator(f"{name} {told}").first.inner_text()
         if kind != "shapes":  # a finger's drag belongs to the page's scrolling
             assert place.evaluate("e => getComputedStyle(e.closest('.grid') ?? e).touchAction") == "pan-y"

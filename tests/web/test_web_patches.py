@@ -116,7 +116,9 @@ def test_mouse(tab):
         (".line >> nth=0", 0.001, 0.5, "token", "n = 0 · 14 + 0 = 0"),
         (".line >> nth=1", 0.001, 0.5, "pixel", "row 0, column 0"),
     ):
-        box = tab.locator(f"{NAME} {where}").bounding_box()
+        seen = tab.locator(f"{NAME} {where}")
+        seen.scroll_into_view_if_needed()
+        box = seen.bounding_box()
         tab.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y)
         assert address_of(tab)[fact] == text
 

@@ -83,7 +83,6 @@ def web_script(model: nn.Module, card: dict) -> str:
     state = {name: value.detach().cpu().to(torch.float16) for name, value in model.state_dict().items()}
     check_finite(state, torch.float16, "train the model again")
     weights = torch.cat([value.flatten() for value in state.values()]).numpy().astype("<f2").tobytes()
-    final = card.get("final", {})
     made = {
         "config": config,
         "classes": class_names(card),
@@ -91,9 +90,7 @@ def web_script(model: nn.Module, card: dict) -> str:
             "name": card["name"],
             "dataset": card.get("dataset"),
             "parameters": sum(value.numel() for value in state.values()),
-            "epochs": len(card.get("epochs", [])),
-            "test_accuracy": final.get("test_accuracy"),
-            "n_test": final.get("n_test"),
+            "test_accuracy": card.get("final", {}).get("test_accuracy"),
         },
         "shapes": [[name, list(value.shape)] for name, value in state.items()],
         "data": base64.b64encode(weights).decode(),
@@ -121,10 +118,7 @@ def samples_script(pictures: dict[str, Tensor]) -> str:
 
 
 def scores_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor]) -> str:
-    """What a page cannot compute, as a script: `window.vitScores[name][picture][explanation]`, a number a patch.
-
-    They are the explanations that need gradients, of the model's answer; see `vl.patch_scores`.
-    """
+    """`window.vitScores[name][picture][explanation]`, a number a patch: what needs gradients, which a page has not."""
     images = normalize(torch.stack(list(pictures.values())))
     found: dict[str, dict[str, list[float]]] = {picture: {} for picture in pictures}
     for explanation in GRADIENTS:
@@ -134,10 +128,7 @@ def scores_script(name: str, model: VisionTransformer, pictures: dict[str, Tenso
 
 
 def photos_script() -> str:
-    """Larger pictures to cut, as a script: `window.vitPhotos[name]`, a WebP file in base64.
-
-    The astronaut, which chapter 01 cuts, keeps every bit; the others are compressed.
-    """
+    """Larger pictures to cut, as a script: `window.vitPhotos[name]`, a WebP file in base64."""
     cv2, coded = _import_cv2(), {}
     for name, quality in PHOTOS.items():
         bgr = np.ascontiguousarray(sample_image(name, 224).numpy()[::-1].transpose(1, 2, 0))  # (H, W, C)
