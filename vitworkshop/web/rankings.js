@@ -20,6 +20,10 @@
     return out;
   }
 
+  /* What needs gradients is computed beforehand, for the book's own pictures as they are. */
+  const GRADIENTS = ["relevance", "grad-cam", "integrated gradients"];
+  const stored = (lab) => window.vitScores?.[lab.name]?.[lab.picture];
+
   /* Scores of the patches by name; the last three know nothing of the model. With every patch there: a ranking must not
      change while it is followed. */
   const RANKINGS = {
@@ -30,9 +34,7 @@
       return range(lab.N).map((i) => lab.model.readOut(tokenAfter(lab, result, lab.L, 1 + i))[k]);
     },
     occlusion,
-    relevance: precomputed("relevance"),
-    "grad-cam": precomputed("grad-cam"),
-    "integrated gradients": precomputed("integrated gradients"),
+    ...Object.fromEntries(GRADIENTS.map((name) => [name, (lab) => stored(lab)[name]])),
     variance,
     centre: ({ N, n }) => range(N).map((i) => -Math.hypot(Math.floor(i / n) - (n - 1) / 2, (i % n) - (n - 1) / 2)),
     random: (lab) => (lab.chance ??= shuffled(lab.N)),
@@ -102,12 +104,6 @@
     return falls;
   }
 
-  /* What needs gradients is computed beforehand, for the book's own pictures as they are: `window.vitScores`. */
-  function precomputed(name) {
-    const find = (lab) => window.vitScores?.[lab.name]?.[lab.picture]?.[name];
-    return Object.assign((lab) => find(lab), { known: (lab) => Boolean(find(lab)) });
-  }
-
   /* Of the pixels of each patch, all channels together. */
   function variance({ N, model, shown }) {
     const patches = model.patchify(shown), size = patches.length / N;
@@ -148,15 +144,12 @@
       canvas.hidden = false;
     }
 
-    /* After a change. What needs gradients is known of the book's pictures only, as they are; what is slow waits until
-       it is asked for. */
+    /* After a change; what is slow waits until it is asked for. */
     function refresh() {
       const { order: places, painted, positions, heads } = lab.state;
       const touched = painted.length || positions || heads.length || places.some((from, to) => from !== to);
-      for (const option of choice.options) {
-        const { known } = RANKINGS[option.value];
-        option.disabled = known ? Boolean(touched) || !known(lab) : false;
-      }
+      for (const option of choice.options)
+        option.disabled = GRADIENTS.includes(option.value) && Boolean(touched || !stored(lab));
       if (choice.selectedOptions[0].disabled) choice.selectedIndex = 0;
       if (stale()) canvas.hidden = true;
     }
