@@ -60,6 +60,7 @@ def test_rubbing_out_is_removing(lab):
     cells.nth(3).click()
     cells.nth(3).press("ArrowDown")
     lab.keyboard.press("Enter")
+    assert lab.locator("vit-lab .grid > button[tabindex='0']").count() == 1
     check(lab, remove=[3, 11])
     assert told(lab).startswith("2 of 64 patches rubbed out")
     assert "rubbed out" in cells.nth(11).get_attribute("aria-label")
@@ -155,6 +156,7 @@ def test_grey_is_painted_into_the_picture(lab):
     lab.locator("vit-lab .grid > button").nth(9).click()
     grey = vl.sample_image("cat", 32)
     grey[:, 4:8, 4:8] = 128
+    assert run(lab, "e.shown") == grey.flatten().tolist()
     wanted = MODEL(vl.normalize(grey[None])).softmax(-1)[0].tolist()
     assert shares(lab) == pytest.approx(wanted, abs=1e-4)
 

@@ -36,7 +36,7 @@ READ = """(() => {
             return [cell.dataset.what, cell.dataset.what === 'shape' ? value : value.replaceAll(',', '')];
         }));
     return { rows, problem: text('.problem'), said: text('.said'), verdict: text('.verdict'), line: text('.line'),
-        faults: [...root.querySelectorAll('[aria-invalid]')].map(field => field.name),
+        faults: [...root.querySelectorAll('[aria-invalid][aria-describedby=problem]')].map(field => field.name),
         changed: [...root.querySelectorAll('.changed')].map(
             cell => `${cell.closest('tr').dataset.part} ${cell.dataset.what}`) };
 })()"""

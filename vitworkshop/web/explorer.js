@@ -169,7 +169,7 @@
     onArrows(node, (down, across, { target }) => {
       const at = cells.indexOf(target), row = Math.floor(at / m) + down, col = (at % m) + across;
       if (row < 0 || col < 0 || row >= n || col >= m) return;
-      cells[at].tabIndex = -1;
+      cells.find((cell) => cell.tabIndex === 0).tabIndex = -1; // not `at`, where a click has brought the focus
       cells[row * m + col].tabIndex = 0;
       cells[row * m + col].focus();
     });
