@@ -54,9 +54,9 @@ def browser():
 
 
 @contextlib.contextmanager
-def opened(browser, url, width=1280):
+def opened(browser, url, width=1280, **screen):
     """Opens a page and gives it with the list of all that goes wrong on it: requests elsewhere, errors."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light", **screen)
     context.set_default_timeout(120_000)  # a loaded machine is slow, not wrong
     tab = context.new_page()
     wrong = []

@@ -18,6 +18,7 @@ from vitlib.data.dataset import Dataset, load_dataset, normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import RESULTS, load_results, provenance, summarize, write_json
 from vitlib.explain.erasing import intervene
+from vitlib.explain.lens import logit_lens
 from vitlib.weights.pretrained import load_pretrained
 
 MODELS = ("cifar10-modern", "drawn10-token")  # of the labs
@@ -96,15 +97,10 @@ def measure(name: str) -> dict:
 
 def lens(model, images: torch.Tensor) -> list[float]:
     """The share of images whose answer, read after 0, 1, ... blocks, is the last one."""
-    with torch.no_grad():
-        found = []
-        for batch in images.split(250):
-            steps = [model.embed(normalize(batch))]
-            for block in model.blocks:
-                steps.append(block(steps[-1]))
-            found.append(torch.stack([model.head(model.pool(model.norm(x))).argmax(1) for x in steps]))
-        all_steps = torch.cat(found, dim=1)  # (L + 1, n)
-    return (all_steps == all_steps[-1]).double().mean(1).tolist()
+    read = (lambda x: x[:, :, 0]) if model.cfg.global_pool == "token" else (lambda x: x[:, :, 1:].mean(2))
+    logits = [read(logit_lens(model, normalize(batch))) for batch in images.split(250)]  # (L + 1, B, K) each
+    steps = torch.cat(logits, dim=1).argmax(-1)
+    return (steps == steps[-1]).double().mean(1).tolist()
 
 
 def main() -> None:

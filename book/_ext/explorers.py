@@ -52,12 +52,13 @@ def write_scripts(app, error) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for script in scripts():
         shutil.copy(script, folder)
+    pictures = sample_pictures()
     for name in MODELS:
         model, card = load_pretrained(name)
         export_web(model, card, folder / f"{name}.js")
-        scores = scores_script(name, model, sample_pictures())
+        scores = scores_script(name, model, pictures)
         (folder / f"scores-{name}.js").write_text(scores, encoding="utf-8")
-    (folder / "samples.js").write_text(samples_script(), encoding="utf-8")
+    (folder / "samples.js").write_text(samples_script(pictures), encoding="utf-8")
     (folder / "photos.js").write_text(photos_script(), encoding="utf-8")
     lab = json.dumps({"models": load_results("lab")["models"]})
     (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 import torch
 from browsing import needs_browser
 from PIL import Image
-from web_pages import explorer, page, tiny_model
+from web_pages import explorer, page, run, tiny_model
 
 import vitlib as vl
 
@@ -38,10 +38,10 @@ def random_intervention(draw: torch.Generator, cfg) -> dict:
 
 
 RUN = """async ([name, cases]) => {
-    const model = await window.vit.load(name);
+    const {run} = await window.vit.load(name);
     return cases.map(([pixels, what]) => {
-        const found = model.run(Float32Array.from(pixels), what);
-        return [...found.logits, found.probs.reduce((a, b) => a + b, 0)];
+        const { logits, probs } = run(Float32Array.from(pixels), what);
+        return [...logits, probs.reduce((a, b) => a + b, 0)];
     });
 }"""
 
@@ -60,13 +60,12 @@ def test_logits_are_pytorchs(browser, tmp_path, pool):
     draw = torch.Generator().manual_seed(1)
     images = torch.randn(200, 3, 16, 16, generator=draw)
     done = [random_intervention(draw, cfg) for _ in images]
-    wanted = torch.cat(
-        [vl.intervene(model, image[None], **what) for image, what in zip(images, done, strict=True)]
-    )
-    address = page(tmp_path, "<p>nothing</p>", [(model, {"name": "tiny", "config": {"num_classes": 10}})])
+    pairs = list(zip(images, done, strict=True))
+    wanted = torch.cat([vl.intervene(model, image[None], **what) for image, what in pairs])
     tab = browser.new_page()
-    tab.goto(address)
-    cases = [[image.flatten().tolist(), what] for image, what in zip(images, done, strict=True)]
+    card = {"name": "tiny", "config": {"num_classes": 10}}
+    tab.goto(page(tmp_path, "<p>nothing</p>", [(model, card)]))
+    cases = [[image.flatten().tolist(), what] for image, what in pairs]
     found = torch.tensor(tab.evaluate(RUN, ["tiny", cases]))
     tab.close()
     assert (found[:, :-1] - wanted).abs().max() < 1e-3
@@ -111,53 +110,79 @@ def readable(path: str, folder) -> str:
     return str(folder / "readable.png")
 
 
-GIVE = """([kind, url]) => fetch(url).then(answer => answer.blob()).then(blob => {
-    const data = new DataTransfer();
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    body = '<vit-lab model="drawn10-token" picture="cat"></vit-lab>'
+    return page(tmp_path_factory.mktemp("lab"), body, [vl.load_pretrained("drawn10-token")])
+
+
+@pytest.fixture
+def lab(browser, address):
+    with explorer(browser, address, "vit-lab") as tab:
+        yield tab
+
+
+def check_own_picture(tab, image: torch.Tensor) -> None:
+    """The lab's own picture comes, and its answer is within 0.01 of `vl.predict`."""
+    tab.wait_for_function("document.querySelector('vit-lab').picture === 'your picture'")
+    wanted = vl.predict(vl.load_pretrained("drawn10-token")[0], image[None])[0]
+    assert (torch.tensor(run(tab, "e.result.probs")) - wanted).abs().max() < 0.01
+
+
+GIVE = """fetch(a[1]).then(answer => answer.blob()).then(blob => {
+    const data = new DataTransfer(), options = {bubbles: true, cancelable: true};
     data.items.add(new File([blob], 'a.png', {type: 'image/png'}));
-    const lab = document.querySelector('vit-lab'), options = {bubbles: true, cancelable: true};
-    if (kind === 'drop') lab.view.dispatchEvent(new DragEvent('drop', {...options, dataTransfer: data}));
+    if (a[0] === 'drop') e.view.dispatchEvent(new DragEvent('drop', {...options, dataTransfer: data}));
     else document.dispatchEvent(new ClipboardEvent('paste', {...options, clipboardData: data}));
 })"""
 
 
 @pytest.mark.parametrize("kind", ["drop", "paste"])
-def test_a_picture_can_be_dropped_or_pasted(browser, tmp_path, kind):
+def test_a_picture_can_be_dropped_or_pasted(lab, kind):
     """A paste counts while the focus or the pointer is in the explorer."""
-    address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"])
     data = io.BytesIO()
     Image.fromarray(vl.sample_image("coffee").permute(1, 2, 0).numpy()).save(data, "PNG")
     url = "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
-    with explorer(browser, address, "vit-lab") as tab:
-        lab = "document.querySelector('vit-lab')"
-        if kind == "paste":
-            tab.evaluate(GIVE, [kind, url])
-            tab.wait_for_timeout(200)
-            assert tab.evaluate(f"{lab}.picture") == "cat", "it was pasted elsewhere"
-            tab.locator("vit-lab .grid > button").first.focus()
-        tab.evaluate(GIVE, [kind, url])
-        tab.wait_for_function(f"{lab}.picture === 'your picture'")
-        model = tiny_model("tiny")[0].half().float()
-        wanted = vl.predict(model, vl.sample_image("coffee", 32)[None])[0]
-        assert (torch.tensor(tab.evaluate(f"[...{lab}.result.probs]")) - wanted).abs().max() < 0.01
+    if kind == "paste":
+        run(lab, GIVE, kind, url)
+        lab.wait_for_timeout(200)
+        assert run(lab, "e.picture") == "cat", "it was pasted elsewhere"
+        lab.locator("vit-lab .grid > button").first.focus()
+    run(lab, GIVE, kind, url)
+    check_own_picture(lab, vl.sample_image("coffee", 32))
 
 
-def test_own_pictures_get_the_packages_answer(browser, tmp_path, files):
-    """Within 0.01 of `vl.predict`; what is no picture is refused in a sentence, and the last one stays."""
-    model, card = vl.load_pretrained("drawn10-token")
-    address = page(tmp_path, '<vit-lab model="drawn10-token" picture="cat"></vit-lab>', [(model, card)])
-    with explorer(browser, address, "vit-lab") as tab:
-        choose, lab = tab.locator("vit-lab input[type=file]"), "document.querySelector('vit-lab')"
-        for name in (name for name in files if name not in ("empty.png", "text.png")):
-            tab.evaluate(f"{lab}.picture = null")
-            choose.set_input_files(files[name])
-            tab.wait_for_function(f"{lab}.picture === 'your picture'")
-            found = torch.tensor(tab.evaluate(f"[...{lab}.result.probs]"))
-            wanted = vl.predict(model, vl.load_image(readable(files[name], tmp_path), 32)[None])[0]
-            assert (found - wanted).abs().max() < 0.01, name
-        for name, says in (("empty.png", "is empty"), ("text.png", "no picture that the browser can read")):
-            choose.set_input_files(files[name])
-            tab.get_by_text(says).wait_for()
-            assert tab.evaluate(f"[...{lab}.result.probs]") == found.tolist()
+def test_own_pictures_get_the_packages_answer(lab, tmp_path, files):
+    """What is no picture is refused in a sentence, and the last one stays."""
+    choose = lab.locator("vit-lab input[type=file]")
+    for name in files.keys() - {"empty.png", "text.png"}:
+        run(lab, "e.picture = null")
+        choose.set_input_files(files[name])
+        check_own_picture(lab, vl.load_image(readable(files[name], tmp_path), 32))
+    found = run(lab, "e.result.probs")
+    for name, says in (("empty.png", "is empty"), ("text.png", "no picture that the browser can read")):
+        choose.set_input_files(files[name])
+        lab.get_by_text(says).wait_for()
+        assert run(lab, "e.result.probs") == found
+
+
+def test_the_picture_asked_for_last_is_shown(lab, tmp_path):
+    """A large file takes longer than a sample that is pressed meanwhile."""
+    Image.new("RGB", (3000, 3000), "red").save(tmp_path / "large.png")
+    lab.evaluate("""() => {
+        const slow = window.vitPictures.bytes;
+        window.vitPictures.bytes = async (...all) => {
+            const found = await slow(...all);
+            await new Promise(done => setTimeout(done, 500));
+            window.arrived = true;
+            return found;
+        };
+    }""")
+    lab.locator("vit-lab input[type=file]").set_input_files(str(tmp_path / "large.png"))
+    lab.get_by_role("button", name="coffee").click()
+    lab.wait_for_function("window.arrived")
+    lab.wait_for_timeout(50)
+    assert run(lab, "e.picture") == "coffee"
 
 
 @pytest.mark.parametrize("kind", ["lab", "attention", "positions"])
@@ -222,24 +247,3 @@ def test_export_web_is_one_script(tmp_path):
     assert len(weights) == sum(np.prod(shape) for _, shape in made["shapes"]) == vl.count_parameters(model)
     assert made["classes"] == list(vl.CIFAR10_CLASSES) and made["config"]["embed_dim"] == 12
     assert torch.equal(torch.from_numpy(weights[:12].copy()), model.cls_token.detach().flatten().half())
-
-
-def test_the_picture_asked_for_last_is_shown(browser, tmp_path):
-    """A large file takes longer than a sample that is pressed meanwhile."""
-    address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"])
-    Image.new("RGB", (3000, 3000), "red").save(tmp_path / "large.png")
-    with explorer(browser, address, "vit-lab") as tab:
-        tab.evaluate("""() => {
-            const slow = window.vitPictures.bytes;
-            window.vitPictures.bytes = async (...all) => {
-                const found = await slow(...all);
-                await new Promise(done => setTimeout(done, 500));
-                window.arrived = true;
-                return found;
-            };
-        }""")
-        tab.locator("vit-lab input[type=file]").set_input_files(str(tmp_path / "large.png"))
-        tab.get_by_role("button", name="coffee").click()
-        tab.wait_for_function("window.arrived")
-        tab.wait_for_timeout(50)
-        assert tab.evaluate("document.querySelector('vit-lab').picture") == "coffee"

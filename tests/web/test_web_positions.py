@@ -9,14 +9,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from browsing import needs_browser
-from web_pages import explorer, page
+from web_pages import explorer, page, run
 
 import vitlib as vl
 
 pytestmark = needs_browser
 
 MODELS = ("cifar10-plain", "drawn10-token")
-ELEMENT = "document.querySelector('vit-positions')"
 METHODS = {
     "bicubic, antialiased": {"mode": "bicubic", "antialias": True},
     "bicubic": {"mode": "bicubic"},
@@ -36,17 +35,15 @@ def positions(browser, tmp_path_factory):
 
 
 def get(tab, what):
-    return torch.tensor(
-        tab.evaluate(f"Array.from({ELEMENT}.{what}, one => one.length ? Array.from(one) : one)")
-    )
+    return torch.tensor(run(tab, f"Array.from(e.{what}, one => one.length ? Array.from(one) : one)"))
 
 
 def kind(tab, name, centred=False):
     tab.get_by_label("Positions", exact=True).select_option(name)
     tab.get_by_label("minus the mean").set_checked(centred)
-    tab.wait_for_function(f"!{ELEMENT}.again.hidden === {str(name == 'random').lower()}")
-    if name in MODELS:
-        tab.wait_for_function(f"{ELEMENT}.model.name === '{name}'")
+    done = "e.model.name === a[0]" if name in MODELS else "!e.again.hidden === (a[0] === 'random')"
+    while not run(tab, done, name):
+        tab.wait_for_timeout(10)
 
 
 def size(tab, rows, cols, method="bicubic, antialiased", layout="rows and columns", look="similarity"):
@@ -80,7 +77,7 @@ def test_sines_and_cosines(positions):
     kind(positions, "sincos2d")
     assert (get(positions, "table").reshape(64, 96) - vl.sincos_2d((8, 8), 96)).abs().max() < 1e-6
     for grid, width in [((3, 4), 8), ((14, 14), 384), ((5, 16), 12), ((24, 7), 768)]:
-        got = positions.evaluate(f"Array.from(vitResample.sincos2d({list(grid)}, {width}))")
+        got = run(positions, "e.constructor.sincos2d(...a)", grid, width)
         assert (torch.tensor(got).reshape(-1, width) - vl.sincos_2d(grid, width)).abs().max() < 2e-6
 
 
@@ -100,17 +97,12 @@ def test_numbers_and_colours_of_the_places(positions):
     want, colours = cosines(learned("cifar10-plain")[0, 1:]), matplotlib.colormaps["RdBu_r"]
 
     def shown(chosen):
-        cells = positions.evaluate(
-            f"{ELEMENT}.places.cells"
-            ".map(one => [one.textContent, one.style.background, one.getAttribute('aria-pressed')])"
-        )
-        for value, (text, background, pressed), i in zip(
-            want[chosen].tolist(), cells, range(64), strict=True
-        ):
-            assert abs(float(text.replace("−", "-")) - value) < 0.00501
+        places = "e.old.cells.map(one => [one.textContent, one.style.background, one.ariaPressed])"
+        for i, (text, background, pressed) in enumerate(run(positions, places)):
+            assert abs(float(text.replace("−", "-")) - want[chosen, i]) < 0.00501
             rgb = [int(part) for part in background.removeprefix("rgb(").rstrip(")").split(",")]
-            book = [255 * part for part in colours((value + 1) / 2)[:3]]
-            assert max(abs(a - b) for a, b in zip(rgb, book, strict=True)) < 5
+            book = [255 * part for part in colours((want[chosen, i].item() + 1) / 2)[:3]]
+            assert rgb == pytest.approx(book, abs=5)
             assert pressed == str(i == chosen).lower()
 
     cells = positions.get_by_role("group", name="A place of the grid").get_by_role("button")
@@ -149,11 +141,8 @@ def test_resampled_as_in_torch(positions, method):
         assert (got - expected).abs().max() < 1e-5
         assert torch.allclose(get(positions, "alike2"), cosines(got), atol=1e-5)
     pairs = [(draw.randint(1, 20), draw.randint(1, 24)) for _ in range(60)]
-    lines = positions.evaluate(
-        """([method, pairs]) => pairs.map(([old, now]) =>
-            vitResample.METHODS[method](old, now).map(row => Array.from(row)))""",
-        [method, pairs],
-    )
+    weights = "a[1].map(([old, now]) => e.constructor.METHODS[a[0]](old, now).map(row => [...row]))"
+    lines = run(positions, weights, method, pairs)
     for (old, now), line in zip(pairs, lines, strict=True):
         ones = torch.eye(old)[None, :, None]  # (1, old, 1, old)
         expected = F.interpolate(ones, size=(1, now), **METHODS[method])[0, :, 0].T
@@ -190,24 +179,9 @@ def test_the_table_as_one_line(positions):
         size(positions, 6, 10, layout=layout)
         assert f"up to {off} patches away" in said.text_content()
     size(positions, 6, 10, layout="one line", look="the column it thinks it is in")
-    address = torch.cat([-torch.ones(1, 2), torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))])
-    line = address[None, 1:].mT  # (1, 2, 64)
-    ones = F.interpolate(line[:, :, None], size=(1, 60), mode="bicubic", antialias=True)[0, 1, 0]
+    columns = torch.arange(8.0).repeat(8)[None, None, None]  # (1, 1, 1, 64)
+    expected = F.interpolate(columns, size=(1, 60), mode="bicubic", antialias=True).flatten().tolist()
     cells = positions.get_by_role("group", name="A place of the new grid").get_by_role("button")
-    for text, value in zip(cells.all_text_contents(), ones.tolist(), strict=True):
+    for text, value in zip(cells.all_text_contents(), expected, strict=True):
         assert abs(float(text.replace("−", "-")) - value) < 0.0501
     size(positions, 6, 10)
-
-
-@pytest.mark.parametrize("width", [360, 760])
-def test_nothing_sticks_out_and_a_tap_asks(browser, positions, width):
-    context = browser.new_context(viewport={"width": width, "height": 900}, has_touch=True)
-    tab = context.new_page()
-    tab.goto(positions.url)
-    tab.wait_for_selector("vit-positions[data-ready=yes]")
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    tab.get_by_role("group", name="A place of the grid").get_by_role("button").nth(9).tap()
-    assert tab.locator("vit-positions .verdict").first.text_content().startswith("Row 1, column 1 is")
-    tab.get_by_role("group", name="A place of the new grid").get_by_role("button").nth(13).tap()
-    assert tab.locator("vit-positions .verdict").last.text_content().startswith("New row 1, column 3 is")
-    context.close()

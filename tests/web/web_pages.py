@@ -12,10 +12,10 @@ import torch
 from browsing import opened
 
 import vitlib as vl
-from vitworkshop.web.export import SCRIPTS, export_web, photos_script, samples_script, scores_script
+from vitworkshop.web import export
 
-photos = functools.cache(photos_script)
-samples = functools.cache(samples_script)
+photos = functools.cache(export.photos_script)
+samples = functools.cache(lambda: export.samples_script(export.sample_pictures()))
 
 
 def tiny_model(name: str, **changes) -> tuple[vl.VisionTransformer, dict]:
@@ -32,18 +32,20 @@ def page(tmp_path: Path, body: str, models=()) -> str:
 
     `models` are names, each of a `tiny_model` with a CLS token, or pairs (model, card).
     """
-    for script in SCRIPTS.glob("*.js"):
+    for script in export.SCRIPTS.glob("*.js"):
         shutil.copy(script, tmp_path)
     (tmp_path / "samples.js").write_text(samples(), encoding="utf-8")
     (tmp_path / "photos.js").write_text(photos(), encoding="utf-8")
     (tmp_path / "lab-results.js").write_text("window.vitLab = { models: {} };", encoding="utf-8")
     pairs = [tiny_model(one) if isinstance(one, str) else one for one in models]
     for model, card in pairs:
-        export_web(model, card, tmp_path / f"{card['name']}.js")
-        scores = scores_script(card["name"], model, {"cat": vl.sample_image("cat", model.cfg.img_size)})
+        export.export_web(model, card, tmp_path / f"{card['name']}.js")
+        scores = export.scores_script(
+            card["name"], model, {"cat": vl.sample_image("cat", model.cfg.img_size)}
+        )
         (tmp_path / f"scores-{card['name']}.js").write_text(scores, encoding="utf-8")
     names = " ".join(card["name"] for _, card in pairs)
-    explorers = " ".join(sorted(path.stem for path in SCRIPTS.glob("vit-*.js")))
+    explorers = " ".join(sorted(path.stem for path in export.SCRIPTS.glob("vit-*.js")))
     (tmp_path / "page.html").write_text(
         f"""<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -55,12 +57,23 @@ def page(tmp_path: Path, body: str, models=()) -> str:
 
 
 @contextlib.contextmanager
-def explorer(browser, address: str, name: str, width: int = 760, calm: bool = True):
+def explorer(browser, address: str, name: str, width: int = 760, calm: bool = True, **screen):
     """Opens the page and waits for the explorer; nothing may go wrong on it. `calm`: no motion is wanted."""
-    with opened(browser, "about:blank", width) as (tab, wrong):
+    with opened(browser, "about:blank", width, **screen) as (tab, wrong):
         tab.emulate_media(reduced_motion="reduce" if calm else "no-preference")
         tab.goto(address)
         tab.wait_for_selector(f"{name}[data-ready]", state="attached")
         assert tab.get_attribute(name, "data-ready") == "yes", wrong
         yield tab
         assert wrong == []
+
+
+def run(tab, code: str, *given):
+    """What JavaScript says of the page's explorer, `e`, and of what is given, `a`; typed arrays come as lists."""
+    return tab.evaluate(
+        f"""a => {{
+            const e = document.querySelector('[data-ready]'), found = {code};
+            return ArrayBuffer.isView(found) ? [...found] : found;
+        }}""",
+        given,
+    )

@@ -1,6 +1,3 @@
-"""A model inside a web page: its weights as one script, beside the JavaScript that runs them.
-
-Public names are in `vitlib` itself; their homes are the files here: `vitworkshop.web.export.export_web`, for example.
-"""
+"""A model inside a web page: its weights as one script (`export`), beside the JavaScript that runs them (`explore`)."""
 
 from __future__ import annotations

@@ -32,18 +32,18 @@
   const built = {};
   const load = (name) => (built[name] ??= (async () => {
     if (!vit.models().includes(name)) throw new Error(`no model called ${name}; there are: ${vit.models().join(", ")}`);
-    if (!window.buildViT) await script("vit.js");
+    await script("vit.js");
     if (!window.vitModels?.[name]) await script(`${name}.js`);
-    const made = window.vitModels[name], model = window.buildViT(made);
-    return { name, config: made.config, classes: made.classes, card: made.card, weights: model.weights,
-      run: (pixels, interventions) => model.run(pixels, interventions), readOut: (token) => model.readOut(token) };
+    const { config, classes, card } = window.vitModels[name], model = window.buildViT(window.vitModels[name]);
+    const [run, readOut, patchify] = ["run", "readOut", "patchify"].map((what) => model[what].bind(model));
+    return { name, config, classes, card, weights: model.weights, run, readOut, patchify };
   })().catch((error) => {
     delete built[name];
     throw error;
   }));
 
   const pixels = async (source, size = 32) => {
-    if (!window.vitPictures) await script("pictures.js");
+    await script("pictures.js");
     return window.vitPictures.pixels(source, size);
   };
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 from collections.abc import Sequence
@@ -11,16 +10,15 @@ from jaxtyping import UInt8
 from torch import Tensor, nn
 
 from vitlib.checks import check_choice, check_dtype, check_images, checked
-from vitworkshop.web.export import SCRIPTS, check_runs_in_a_page, scores_script, web_script
+from vitworkshop.web.export import SCRIPTS, check_runs_in_a_page, samples_script, scores_script, web_script
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
 EXPLORERS = {
-    "lab": ["rankings.js", "lab-parts.js", "lab-panels.js", "lab-tour.js"],
+    "lab": ["rankings.js", "lab-panels.js", "lab-tour.js"],
     "attention": ["rankings.js"],
-    "positions": ["resample.js", "scales.js"],
-}  # and what each needs beside what all do
-MOST = 24  # pictures to choose from
+    "positions": [],
+}
 
 
 class Explorer:
@@ -67,25 +65,24 @@ def explore(
     """
     check_choice("explorer", kind, EXPLORERS)
     model = check_runs_in_a_page(model)
-    cfg = model.cfg
-    card = {"name": "your model", "config": {"num_classes": cfg.num_classes}}
+    card = {"name": "your model", "config": {"num_classes": model.cfg.num_classes}}
     script = web_script(model, card if classes is None else {**card, "classes": list(classes)})
-    size = cfg.image_shape[0]
+    size = model.cfg.image_shape[0]
     check_images(images, f"n 3 {size} {size}", "load them with vl.load_image(path, size)")
     check_dtype(images, "uint8", "do not normalise them")
     if not len(images):
         raise ValueError("expected at least one image to choose from, got none")
-    if classes is not None and len(classes) != cfg.num_classes:
-        raise ValueError(f"expected {cfg.num_classes} names of classes, got {len(classes)}")
-    pictures = {f"picture {i}": image for i, image in enumerate(images[:MOST])}
-    coded = {name: base64.b64encode(image.numpy().tobytes()).decode() for name, image in pictures.items()}
+    if classes is not None and len(classes) != model.cfg.num_classes:
+        raise ValueError(f"expected {model.cfg.num_classes} names of classes, got {len(classes)}")
+    pictures = {f"picture {i}": image for i, image in enumerate(images[:24])}
     files = ["boot.js", "vit.js", "pictures.js", "explorer.js", *EXPLORERS[kind], f"vit-{kind}.js"]
     here = json.dumps([*files, "samples.js", "lab-results.js", "scores-your model.js"])
-    head = f"window.vitHere = {here}; window.vitSamples = {json.dumps(coded)}; window.vitLab = {{ models: {{}} }};"
+    head = f"window.vitHere = {here}; window.vitLab = {{ models: {{}} }};"
     scores = scores_script("your model", model, pictures) if "rankings.js" in EXPLORERS[kind] else ""
-    parts = [head, script, scores, *((SCRIPTS / file).read_text(encoding="utf-8") for file in files)]
+    texts = [(SCRIPTS / file).read_text(encoding="utf-8") for file in files]
+    parts = [head, samples_script(pictures), script, scores, *texts]
     scripts = "\n".join(f"<script>{part}</script>" for part in parts)
-    tag = f'<vit-{kind} model="your model" picture="picture 0" pictures="{",".join(coded)}"></vit-{kind}>'
+    tag = f'<vit-{kind} model="your model" picture="picture 0" pictures="{",".join(pictures)}"></vit-{kind}>'
     return Explorer(
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light">'
         f"<style>body {{ background: #fff; margin: 0 }} vit-{kind} {{ margin: 0 }}</style></head>"

@@ -5,8 +5,6 @@
 (() => {
   "use strict";
 
-  if (window.vitExplorer) return;
-
   const STYLE = `
     :host {
       --accent: var(--pbp-ring, #0072b2); --back: var(--pst-color-surface, #f5f7f9);
@@ -46,8 +44,12 @@
       transition: width 0.15s; }
     .bars .bar b { border-left: 2px solid var(--ink); height: 130%; position: absolute; top: -15%; }
     .bars .value { font-variant-numeric: tabular-nums; text-align: right; }
+    .facts { display: grid; font-variant-numeric: tabular-nums; gap: 0.1rem 0.8rem; margin: 0 0 0.8rem;
+      grid-template-columns: fit-content(70%) 1fr; }
+    .facts dd { margin: 0; }
     .verdict { font-size: 1.15rem; font-weight: 600; min-height: 1.5em; }
     .note { color: var(--soft); font-size: 0.88rem; }
+    summary { cursor: pointer; }
     [hidden] { display: none !important; }
     .silent { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; white-space: nowrap;
       width: 1px; }
@@ -78,15 +80,15 @@
     return canvas;
   }
 
-  /* Weights of n x n places as squares on a picture: the area of a square is its weight, the largest fills its place.
-     `picture` is a canvas, drawn dimmed with the opacity `dim`; `host` has the page's colours. */
-  function squares(canvas, host, weights, { side, picture, dim = 0 }) {
-    const n = Math.sqrt(weights.length), cell = side / n, css = getComputedStyle(host);
+  /* Weights of n x n places as squares on the explorer's picture, dimmed, or on nothing: the area of a square is its
+     weight, the largest fills its place. */
+  function squares(canvas, explorer, weights, { side = 320, picture = explorer.grid.canvas } = {}) {
+    const n = Math.sqrt(weights.length), cell = side / n, css = getComputedStyle(explorer);
     const context = canvas.getContext("2d");
     canvas.width = canvas.height = side;
     context.imageSmoothingEnabled = false;
-    context.globalAlpha = dim;
-    if (dim) context.drawImage(picture, 0, 0, side, side);
+    context.globalAlpha = 0.45;
+    if (picture) context.drawImage(picture, 0, 0, side, side);
     context.globalAlpha = 1;
     context.fillStyle = css.getPropertyValue("--accent");
     context.strokeStyle = css.getPropertyValue("--ground");
@@ -99,6 +101,31 @@
   }
 
   const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)} %`;
+  const range = (n) => [...Array(n).keys()];
+  const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
+  const argmax = (list) => list.indexOf(Math.max(...list));
+
+  /* Where place i is, with m places to a row. */
+  const place = (i, m) => `row ${Math.floor(i / m)}, column ${i % m}`;
+
+  /* Where the pointer is in a node, as shares of its width and height. */
+  function pointer({ clientX, clientY }, node) {
+    const { left, top, width, height } = node.getBoundingClientRect();
+    return [(clientX - left) / width, (clientY - top) / height];
+  }
+
+  const button = (label, onclick) => h("button", { type: "button", onclick }, label);
+  const setPressed = (one, yes) => one.setAttribute("aria-pressed", yes);
+  const select = (label, names, onchange) =>
+    h("select", { "aria-label": label, onchange }, names.map((name) => h("option", {}, name)));
+  const slider = (label, min, max, step, value, oninput) =>
+    h("input", { type: "range", "aria-label": label, min, max, step, value, oninput });
+  const note = (...text) => h("p", { class: "note" }, ...text);
+  const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
+  const folded = (title, open, ...children) => h("details", { open }, h("summary", {}, title), children);
+
+  /* Facts by name, for a <dl>. */
+  const terms = (facts) => Object.entries(facts).flatMap(([term, fact]) => [h("dt", {}, term), h("dd", {}, fact)]);
 
   /* The likeliest classes as bars, with a tick where each bar was before. */
   function bars(classes, most = 5) {
@@ -113,32 +140,54 @@
     } };
   }
 
-  /* n x m buttons over a picture, one tab stop: arrows move, Space and Enter press. */
-  function grid(n, label, press, hover = () => {}, m = n) {
+  const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+  /* On arrow keys in a node: `walk(down, across, event)`. */
+  function onArrows(node, walk) {
+    node.addEventListener("keydown", (event) => {
+      if (!ARROWS[event.key]) return;
+      event.preventDefault();
+      walk(...ARROWS[event.key], event);
+    });
+  }
+
+  /* n x m buttons over a picture, one tab stop: arrows move, Space and Enter press. `hover` gets the pointer's event,
+     none if the focus came. */
+  function grid(n, label, choose, hover = () => {}, m = n) {
     const canvas = h("canvas", { "aria-hidden": "true" });
-    const cells = Array.from({ length: n * m }, (_, i) => h("button", {
+    const cells = range(n * m).map((i) => h("button", {
       type: "button",
-      tabindex: i ? "-1" : "0",
+      tabindex: i ? -1 : 0,
       "aria-pressed": "false",
-      "aria-label": `row ${Math.floor(i / m)}, column ${i % m}`,
-      onclick: () => press(i),
+      "aria-label": place(i, m),
+      onclick: () => choose(i),
       onpointerenter: (event) => hover(i, event),
       onfocus: () => hover(i),
     }));
-    const looks = { class: "grid", style: `--n:${n};--m:${m}` };
-    const node = h("div", { ...looks, role: "group", "aria-label": label }, canvas, cells);
-    const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-    node.addEventListener("keydown", (event) => {
-      const at = cells.indexOf(event.target), step = STEPS[event.key];
-      if (at < 0 || !step) return;
-      event.preventDefault();
-      const row = Math.floor(at / m) + step[0], col = (at % m) + step[1];
+    const looks = { class: "grid", style: `--n:${n};--m:${m}`, role: "group", "aria-label": label };
+    const node = h("div", looks, canvas, cells);
+    onArrows(node, (down, across, { target }) => {
+      const at = cells.indexOf(target), row = Math.floor(at / m) + down, col = (at % m) + across;
       if (row < 0 || col < 0 || row >= n || col >= m) return;
-      cells[at].tabIndex = -1;
+      cells.find((cell) => cell.tabIndex === 0).tabIndex = -1; // not `at`, where a click has brought the focus
       cells[row * m + col].tabIndex = 0;
       cells[row * m + col].focus();
     });
     return { node, canvas, cells };
+  }
+
+  /* A file dropped on a node, or pasted while the pointer or the focus is in the element around it. */
+  function whenGiven(node, element, take) {
+    const given = (transfer) => { if (transfer?.files.length) take(transfer.files[0]); };
+    for (const name of ["dragover", "dragleave", "drop"])
+      node.addEventListener(name, (event) => {
+        event.preventDefault();
+        node.classList.toggle("dropping", name === "dragover");
+        if (name === "drop") given(event.dataTransfer);
+      });
+    document.addEventListener("paste", (event) => {
+      if (element.matches(":hover, :focus-within")) given(event.clipboardData);
+    }, element.whileHere);
   }
 
   class VitExplorer extends HTMLElement {
@@ -146,11 +195,10 @@
       if (this.shadowRoot) return;
       this.here = new AbortController();
       this.whileHere = { signal: this.here.signal }; // for listeners elsewhere
-      const style = `${STYLE}${this.constructor.style ?? ""}`;
-      this.attachShadow({ mode: "open" }).innerHTML = `<style>${style}</style><slot></slot>`;
-      this.view = h("div", { class: "view" });
+      this.attachShadow({ mode: "open" }).innerHTML = `<style>${STYLE}${this.constructor.style}</style><slot></slot>`;
       this.spoken = h("div", { class: "silent", role: "status" });
-      this.view.append(this.spoken);
+      this.view = h("div", { class: "view" }, this.spoken);
+      this.verdict = h("p", { class: "verdict" });
       this.build().then(() => {
         this.shadowRoot.append(this.view);
         this.dataset.ready = "yes";
@@ -175,78 +223,65 @@
       this.saying = setTimeout(() => { this.spoken.textContent = text; }, 400);
     }
 
-    /* The names of the samples to choose from, as the attribute `pictures` lists them, with commas. */
-    pictures() {
-      return (this.getAttribute("pictures") ?? "cat,astronaut,coffee,rocket").split(",").filter(Boolean);
+    /* The model of the attribute `model`, and its sizes. */
+    async loadModel() {
+      this.name = this.getAttribute("model") ?? "cifar10-modern";
+      this.model = await window.vit.load(this.name);
+      const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.model.config;
+      const n = size / P;
+      Object.assign(this, { size, P, L, heads, n, N: n * n, readsCls: global_pool === "token" });
     }
 
-    /* Samples, a file, a paste, a drop: `take(bytes, name)` gets the bytes (3, size, size).
-       Samples of another size than 32 come from `from`: a name -> its bytes. */
-    async chooser(names, take, size = 32, from = sample) {
-      if (from === sample && !window.vitSamples) await window.vit.script("samples.js");
-      if (!window.vitPictures) await window.vit.script("pictures.js");
+    /* The samples to choose from, by their names, as the attribute `pictures` lists them, with commas. */
+    async samples() {
+      await window.vit.script("samples.js");
+      const names = (this.getAttribute("pictures") ?? "cat,astronaut,coffee,rocket").split(",").filter(Boolean);
+      return Object.fromEntries(names.map((name) => [name, sample(name)]));
+    }
+
+    /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */
+    async chooser(pictures) {
+      await window.vit.script("pictures.js");
       const problem = h("span", { role: "alert", class: "note" });
-      const press = (name) => buttons.forEach((one) => one.setAttribute("aria-pressed", String(one.title === name)));
       let last = 0; // what was asked for last counts, whatever is ready first
-      const own = async (file) => {
+      const choose = async (name, bytes) => {
         const asked = ++last;
         problem.textContent = "";
         try {
-          const bytes = await window.vitPictures.bytes(file, size);
-          if (asked !== last) return;
-          take(bytes, "your picture");
-          press(null);
+          const ready = await bytes;
+          if (asked === last) this.show(name, ready);
         } catch (error) {
           if (asked === last) problem.textContent = error.message;
         }
       };
-      const choose = (name) => {
-        last++;
-        problem.textContent = "";
-        press(name);
-        take(from(name), name);
-      };
-      const buttons = names.map((name) => h("button", {
-        type: "button", "aria-pressed": "false", "aria-label": name, title: name, onclick: () => choose(name),
-      }, paint(from(name))));
+      const own = (file) => choose("your picture", window.vitPictures.bytes(file, this.size));
+      const looks = (name) => ({ type: "button", "aria-pressed": "false", "aria-label": name, title: name });
+      this.pictures = Object.entries(pictures).map(([name, bytes]) =>
+        h("button", { ...looks(name), onclick: () => choose(name, bytes) }, paint(bytes)));
       const input = h("input", {
         type: "file", accept: "image/*", class: "silent", tabindex: "-1", "aria-hidden": "true", onchange: () => {
           if (input.files[0]) own(input.files[0]);
           input.value = "";
         },
       });
-      this.whenGiven(own);
-      this.mark = press;
+      whenGiven(this.view, this, own);
       return h("div", { class: "row" },
-        h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" }, buttons),
-        h("button", { type: "button", onclick: () => input.click() }, "Your picture …"), input, problem);
+        h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" }, this.pictures),
+        button("Your picture …", () => input.click()), input, problem);
     }
 
-    /* A file dropped on the view, or pasted while the pointer or the focus is in it. */
-    whenGiven(own) {
-      const given = (transfer) => { if (transfer?.files.length) own(transfer.files[0]); };
-      this.view.addEventListener("dragover", (event) => {
-        event.preventDefault();
-        this.view.classList.add("dropping");
-      });
-      this.view.addEventListener("dragleave", () => this.view.classList.remove("dropping"));
-      this.view.addEventListener("drop", (event) => {
-        event.preventDefault();
-        this.view.classList.remove("dropping");
-        given(event.dataTransfer);
-      });
-      document.addEventListener("paste", (event) => {
-        if (this.matches(":hover, :focus-within")) given(event.clipboardData);
-      }, this.whileHere);
+    /* Shows a picture, and marks it among the samples. */
+    show(name, bytes, ...rest) {
+      this.pictures.forEach((one) => setPressed(one, one.title === name));
+      this.take(bytes, name, ...rest);
     }
   }
 
   /* Bytes (3, 32, 32) of an embedded sample. */
   const sample = (name) => Uint8Array.from(atob(window.vitSamples[name]), (c) => c.charCodeAt(0));
 
-  const define = (name, element) => { if (!customElements.get(name)) customElements.define(name, element); };
-
-  const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
-
-  window.vitExplorer = { VitExplorer, bars, define, grid, h, paint, percent, sample, sides, squares };
+  window.vitExplorer = {
+    VitExplorer, argmax, bars, button, clamp, folded, grid, h, note, onArrows, paint, percent, place, pointer, range,
+    sample, select, setPressed, sides, slider, squares, terms,
+  };
 })();

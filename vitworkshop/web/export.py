@@ -20,7 +20,7 @@ from vitlib.explain.scores import GRADIENTS, patch_scores
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import class_names
 
-__all__ = ["SCRIPTS", "export_web", "photos_script", "samples_script", "web_script"]
+__all__ = ["SCRIPTS", "export_web"]
 
 SCRIPTS = Path(__file__).parent  # where the JavaScript lies
 LIMIT = 1_300_000  # characters; about 480,000 weights
@@ -71,17 +71,7 @@ def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
 
 
 def web_script(model: nn.Module, card: dict) -> str:
-    """The script that `export_web` writes: `window.vitModels[name] = {config, classes, card, shapes, data}`.
-
-    Args:
-        model: As for `export_web`.
-        card: As for `export_web`.
-
-    Raises:
-        ValueError: As `export_web` does.
-
-    Source: chapter 09.
-    """
+    """The script that `export_web` writes: `window.vitModels[name] = {config, classes, card, shapes, data}`."""
     model = check_runs_in_a_page(model)
     config = asdict(model.cfg)
     if other := {key: config[key] for key, value in CAN.items() if config[key] != value}:
@@ -93,7 +83,6 @@ def web_script(model: nn.Module, card: dict) -> str:
     state = {name: value.detach().cpu().to(torch.float16) for name, value in model.state_dict().items()}
     check_finite(state, torch.float16, "train the model again")
     weights = torch.cat([value.flatten() for value in state.values()]).numpy().astype("<f2").tobytes()
-    final = card.get("final", {})
     made = {
         "config": config,
         "classes": class_names(card),
@@ -101,9 +90,7 @@ def web_script(model: nn.Module, card: dict) -> str:
             "name": card["name"],
             "dataset": card.get("dataset"),
             "parameters": sum(value.numel() for value in state.values()),
-            "epochs": len(card.get("epochs", [])),
-            "test_accuracy": final.get("test_accuracy"),
-            "n_test": final.get("n_test"),
+            "test_accuracy": card.get("final", {}).get("test_accuracy"),
         },
         "shapes": [[name, list(value.shape)] for name, value in state.items()],
         "data": base64.b64encode(weights).decode(),
@@ -117,38 +104,21 @@ def web_script(model: nn.Module, card: dict) -> str:
     return script
 
 
-def sample_pictures(img_size: int = 32) -> dict[str, Tensor]:
+def sample_pictures() -> dict[str, Tensor]:
     """scikit-image's photographs, and one drawing of each class of Drawn-10, called "drawn bird" and so on."""
     images, labels = load_drawn10("test", n=200)
     drawn = {f"drawn {name}": images[(labels == k).nonzero()[0, 0]] for k, name in enumerate(DRAWN10_CLASSES)}
-    return {**{name: sample_image(name, img_size) for name in SAMPLES}, **drawn}
+    return {name: sample_image(name, 32) for name in SAMPLES} | drawn
 
 
-def samples_script(img_size: int = 32) -> str:
-    """Pictures to try, as a script: `window.vitSamples[name]`, the bytes (3, img_size, img_size) in base64.
-
-    Args:
-        img_size: Their side in pixels.
-
-    Source: chapter 01.
-    """
-    pictures = sample_pictures(img_size)
+def samples_script(pictures: dict[str, Tensor]) -> str:
+    """Pictures to try, as a script: `window.vitSamples[name]`, the bytes (3, H, W) in base64."""
     coded = {name: base64.b64encode(image.numpy().tobytes()).decode() for name, image in pictures.items()}
     return f"window.vitSamples = {json.dumps(coded)};\n"
 
 
 def scores_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor]) -> str:
-    """What a page cannot compute, as a script: `window.vitScores[name][picture][explanation]`, a number a patch.
-
-    They are the explanations that need gradients, of the model's answer; see `vl.patch_scores`.
-
-    Args:
-        name: The model's, as the page calls it.
-        model: In evaluation mode.
-        pictures: uint8 (3, H, W) each, by their names.
-
-    Source: chapter 14.
-    """
+    """`window.vitScores[name][picture][explanation]`, a number a patch: what needs gradients, which a page has not."""
     images = normalize(torch.stack(list(pictures.values())))
     found: dict[str, dict[str, list[float]]] = {picture: {} for picture in pictures}
     for explanation in GRADIENTS:
@@ -157,20 +127,11 @@ def scores_script(name: str, model: VisionTransformer, pictures: dict[str, Tenso
     return f"(window.vitScores ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n".replace("</", "<\\/")
 
 
-def photos_script(img_size: int = 224) -> str:
-    """Larger pictures to cut, as a script: `window.vitPhotos[name]`, a WebP file in base64.
-
-    They are four of scikit-image's photographs. The astronaut, which chapter 01 cuts, keeps every bit; the others are
-    compressed.
-
-    Args:
-        img_size: Their side in pixels.
-
-    Source: chapter 01.
-    """
+def photos_script() -> str:
+    """Larger pictures to cut, as a script: `window.vitPhotos[name]`, a WebP file in base64."""
     cv2, coded = _import_cv2(), {}
     for name, quality in PHOTOS.items():
-        bgr = np.ascontiguousarray(sample_image(name, img_size).numpy()[::-1].transpose(1, 2, 0))  # (H, W, C)
+        bgr = np.ascontiguousarray(sample_image(name, 224).numpy()[::-1].transpose(1, 2, 0))  # (H, W, C)
         _, data = cv2.imencode(".webp", bgr, [cv2.IMWRITE_WEBP_QUALITY, quality])
         coded[name] = base64.b64encode(data.tobytes()).decode()
     return f"window.vitPhotos = {json.dumps(coded)};\n"

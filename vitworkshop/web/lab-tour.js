@@ -4,13 +4,13 @@
 (() => {
   "use strict";
 
-  const { h, percent } = window.vitExplorer;
+  const { button, h, percent, range } = window.vitExplorer;
 
   /* Of each step: a title, a text, and what is done to the state. */
   function steps(lab) {
     const { accuracy, interventions, lens, n } = window.vitLab.models[lab.name], { N } = lab, half = lab.n / 2;
     const changed = (what) => percent(interventions[what].changed.mean);
-    const all = [...Array(N).keys()], row = (i) => Math.floor(i / lab.n), col = (i) => i % lab.n;
+    const all = range(N), row = (i) => Math.floor(i / lab.n), col = (i) => i % lab.n;
     const removed = all.filter((i) => (row(i) + col(i)) % 2);
     const quadrants = all.map((i) => ((row(i) + half) % lab.n) * lab.n + ((col(i) + half) % lab.n));
     const mixed = all.map((i) => (i * 37 + 11) % N); // 37 and 64 have no common factor: each patch stands somewhere
@@ -49,8 +49,8 @@
   /* { start, node, state }: the button that begins the tour, where its steps stand, and what the present one does. */
   window.vitTour = (lab) => {
     const tour = window.vitLab.models[lab.name] ? steps(lab) : [], node = h("div", { class: "tour" });
-    const button = (label, to) => h("button", { type: "button", onclick: () => show(to) }, label);
-    const start = tour.length ? button("Take the tour: five minutes", 0) : [];
+    const go = (label, to) => button(label, () => show(to));
+    const start = tour.length ? go("Take the tour: five minutes", 0) : [];
 
     let now = null;
     const state = () => ({ ...lab.fresh(), ...(now === null ? {} : tour[now][1]) });
@@ -65,10 +65,10 @@
         return;
       }
       const [title, , text] = tour[at], plain = text.replace(/\s+/g, " ");
-      const last = at + 1 === tour.length, next = last ? button("Finish", null) : button("Next", at + 1);
+      const last = at + 1 === tour.length, next = last ? go("Finish", null) : go("Next", at + 1);
       node.replaceChildren(
         h("p", {}, h("b", {}, `${at + 1} of ${tour.length}: ${title}${/[.?]$/.test(title) ? "" : "."} `), plain),
-        h("div", { class: "row" }, at ? button("Back", at - 1) : [], next, last ? [] : button("End the tour", null)));
+        h("div", { class: "row" }, at ? go("Back", at - 1) : [], next, last ? [] : go("End the tour", null)));
       lab.say(`${title}. ${plain}`);
       next.focus();
     }

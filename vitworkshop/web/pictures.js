@@ -81,5 +81,5 @@
 
   const pixels = async (source, size) => standardise(await bytes(source, size));
 
-  Object.assign(root, { vitPictures: { bytes, fit, pixels, standardise } });
+  Object.assign(root, { vitPictures: { bytes, pixels, standardise } });
 })(typeof window === "undefined" ? globalThis : window);

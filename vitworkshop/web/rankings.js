@@ -5,12 +5,14 @@
 (() => {
   "use strict";
 
-  const { h, squares } = window.vitExplorer;
-  const all = (n) => [...Array(n).keys()];
+  const { argmax, h, place, range, select, squares } = window.vitExplorer;
+
+  /* A state in which nothing was done to a picture of N patches, nor to the model. */
+  const untouched = (N) => ({ order: range(N), painted: [], removed: [], positions: null, heads: [] });
 
   /* 0 to n - 1 in a random order (Fisher and Yates). */
   function shuffled(n) {
-    const out = all(n);
+    const out = range(n);
     for (let i = n - 1; i > 0; i--) {
       const j = Math.floor(Math.random() * (i + 1));
       [out[i], out[j]] = [out[j], out[i]];
@@ -18,31 +20,29 @@
     return out;
   }
 
+  /* What needs gradients is computed beforehand, for the book's own pictures as they are. */
+  const GRADIENTS = ["relevance", "grad-cam", "integrated gradients"];
+  const stored = (lab) => window.vitScores?.[lab.name]?.[lab.picture];
+
   /* Scores of the patches by name; the last three know nothing of the model. With every patch there: a ranking must not
      change while it is followed. */
   const RANKINGS = {
     attention: (lab) => received(lab, lab.L, whole(lab), []),
-    rollout: (lab) => read(lab, rollout(whole(lab).attention, lab).at(-1)),
+    rollout: (lab) => fromPatches(rollout(whole(lab).attention, lab).slice(-1), readers(lab), lab),
     "logit lens": (lab) => {
-      const result = whole(lab), k = result.probs.indexOf(Math.max(...result.probs));
-      return all(lab.N).map((i) => lab.model.readOut(tokenAfter(lab, result, lab.L, 1 + i))[k]);
+      const result = whole(lab), k = argmax(result.probs);
+      return range(lab.N).map((i) => lab.model.readOut(tokenAfter(lab, result, lab.L, 1 + i))[k]);
     },
     occlusion,
-    relevance: precomputed("relevance"),
-    "grad-cam": precomputed("grad-cam"),
-    "integrated gradients": precomputed("integrated gradients"),
-    variance: variances,
-    centre: (lab) => all(lab.N).map((i) => {
-      const middle = (lab.n - 1) / 2;
-      return -Math.hypot(Math.floor(i / lab.n) - middle, (i % lab.n) - middle);
-    }),
-    random: (lab) => lab.chance,
+    ...Object.fromEntries(GRADIENTS.map((name) => [name, (lab) => stored(lab)[name]])),
+    variance,
+    centre: ({ N, n }) => range(N).map((i) => -Math.hypot(Math.floor(i / n) - (n - 1) / 2, (i % n) - (n - 1) / 2)),
+    random: (lab) => (lab.chance ??= shuffled(lab.N)),
   };
 
   /* The forward pass as it is now, but with every patch there. */
-  function whole(lab, remove = []) {
-    const { positions, heads } = lab.state;
-    return lab.model.run(window.vitPictures.standardise(lab.picturesque()), { positions, heads, remove });
+  function whole({ model, shown, state: { positions, heads } }, remove = []) {
+    return model.run(window.vitPictures.standardise(shown), { positions, heads, remove });
   }
 
   const tokenAfter = ({ N, model }, { tokens }, layer, t) => {
@@ -50,15 +50,35 @@
     return tokens.subarray(start, start + D);
   };
 
-  /* What the head's token takes from each patch: the row of CLS, or the mean over the patches' rows. */
-  function read({ N, model }, relation) {
-    const T = 1 + N, rows = model.config.global_pool === "token" ? [0] : all(T).slice(1);
-    return all(N).map((i) => rows.reduce((sum, row) => sum + relation[row * T + 1 + i], 0) / rows.length);
+  /* The tokens that the head reads: CLS, or the patches that are there. */
+  const readers = ({ N, readsCls }, removed = []) =>
+    (readsCls ? [0] : range(N).filter((i) => !removed.includes(i)).map((i) => 1 + i));
+
+  /* What each patch gives to these tokens, in the mean of some maps (T, T). */
+  const fromPatches = (maps, tokens, { N, T = 1 + N }) => range(N).map((i) => {
+    const given = maps.flatMap((map) => tokens.map((t) => map[t * T + 1 + i]));
+    return given.reduce((a, b) => a + b, 0) / (given.length || 1);
+  });
+
+  /* What the tokens that the head reads take from each patch in block `layer` - 1, by the heads that are on. */
+  function received(lab, layer, { attention } = lab.result, removed = lab.state.removed) {
+    const size = (1 + lab.N) ** 2, off = lab.state.heads.filter(([l]) => l === layer - 1).map(([, head]) => head);
+    const on = range(lab.heads).filter((head) => !off.includes(head));
+    const maps = on.map((head) => attention.subarray(((layer - 1) * lab.heads + head) * size));
+    return fromPatches(maps, readers(lab, removed), lab);
+  }
+
+  /* How few of these weights make up half of their sum. */
+  function halfOf(weights) {
+    const sorted = [...weights].sort((a, b) => b - a), half = sorted.reduce((a, b) => a + b, 0) / 2;
+    let sum = 0, few = 0;
+    while (sum < half) sum += sorted[few++];
+    return few;
   }
 
   /* Of each layer, (T, T): what each output token has taken from each input token, if attention alone splits it. */
-  function rollout(attention, { L, heads, T = Math.sqrt(attention.length / L / heads) }) {
-    const rolled = [];
+  function rollout(attention, { L, heads, N }) {
+    const T = 1 + N, rolled = [];
     for (let l = 0; l < L; l++) {
       const step = new Float32Array(T * T), out = new Float32Array(T * T);
       for (let i = 0; i < T * T; i++) {
@@ -75,8 +95,8 @@
 
   /* How much the answer's logit falls without each patch: a forward pass for each, a pause after each. */
   async function occlusion(lab, tell) {
-    const { logits, probs } = whole(lab), k = probs.indexOf(Math.max(...probs)), falls = [];
-    for (const n of all(lab.N)) {
+    const { logits, probs } = whole(lab), k = argmax(probs), falls = [];
+    for (const n of range(lab.N)) {
       falls.push(logits[k] - whole(lab, [n]).logits[k]);
       tell(n + 1);
       await new Promise((done) => setTimeout(done));
@@ -84,58 +104,31 @@
     return falls;
   }
 
-  /* What needs gradients is computed beforehand, for the book's own pictures as they are: `window.vitScores`. */
-  function precomputed(name) {
-    const find = (lab) => window.vitScores?.[lab.name]?.[lab.picture]?.[name];
-    return Object.assign((lab) => find(lab), { known: (lab) => Boolean(find(lab)) });
-  }
-
-  /* Attention that each patch gets after `layer` blocks from the last of them, heads that are on averaged: from CLS, or
-     the mean over the patches where the head does not read CLS. */
-  function received({ N, heads, model, result, state }, layer, { attention } = result, removed = state.removed) {
-    const T = 1 + N, got = new Float32Array(N);
-    const queries = model.config.global_pool === "token" ? [0] : all(T).slice(1);
-    const there = queries.filter((q) => !q || !removed.includes(q - 1));
-    const on = all(heads).filter((head) => !state.heads.some(([l, k]) => l === layer - 1 && k === head));
-    for (const head of on)
-      for (const q of there) {
-        const row = (((layer - 1) * heads + head) * T + q) * T;
-        for (let i = 0; i < N; i++) got[i] += attention[row + 1 + i] / on.length / there.length;
-      }
-    return got;
-  }
-
   /* Of the pixels of each patch, all channels together. */
-  function variances({ N, size, P, n, shown }) {
-    return all(N).map((i) => {
-      const values = [];
-      for (let c = 0; c < 3; c++)
-        for (let p1 = 0; p1 < P; p1++) {
-          const start = (c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P;
-          values.push(...shown.subarray(start, start + P));
-        }
-      const mean = values.reduce((a, b) => a + b) / values.length;
-      return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+  function variance({ N, model, shown }) {
+    const patches = model.patchify(shown), size = patches.length / N;
+    return range(N).map((i) => {
+      const values = patches.subarray(i * size, (i + 1) * size), mean = values.reduce((a, b) => a + b) / size;
+      return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / size;
     });
   }
 
   /* A choice of rankings, and a picture of the chosen one: the larger a square, the earlier its patch. `order()` is its
      places, most important first, or null if another was asked for meanwhile. */
   function rankingView(lab, tell = () => {}) {
-    const names = Object.keys(RANKINGS).map((name) => h("option", {}, name));
-    const select = h("select", { "aria-label": "Ranked by" }, names);
+    const choice = select("Ranked by", Object.keys(RANKINGS));
     const canvas = h("canvas", { role: "img", hidden: "" });
     let kept = { of: null };
 
     const now = () => {
       const { order, painted, positions, heads } = lab.state;
-      return JSON.stringify([select.value, lab.picture, order, painted, positions, heads]);
+      return JSON.stringify([choice.value, lab.picture, order, painted, positions, heads]);
     };
 
     const stale = () => kept.of !== now() || kept.bytes !== lab.bytes; // two pictures may have one name
 
     async function order() {
-      if (stale()) kept = { of: now(), bytes: lab.bytes, scores: RANKINGS[select.value](lab, tell) };
+      if (stale()) kept = { of: now(), bytes: lab.bytes, scores: RANKINGS[choice.value](lab, tell) };
       const mine = kept, scores = await mine.scores;
       if (mine !== kept || stale()) return null;
       const places = [...scores.keys()].sort((a, b) => scores[b] - scores[a]);
@@ -144,28 +137,25 @@
     }
 
     function show(places) {
-      const ranks = new Float32Array(lab.N), at = (i) => `row ${Math.floor(i / lab.n)}, column ${i % lab.n}`;
-      places.forEach((place, i) => { ranks[place] = (1 - i / lab.N) ** 3; }); // the first stand out
-      squares(canvas, lab, ranks, { side: 320, picture: lab.grid.canvas, dim: 0.45 });
-      canvas.setAttribute("aria-label", `Ranked by ${select.value}, first: ${places.slice(0, 3).map(at).join("; ")}.`);
+      const ranks = new Float32Array(lab.N), first = places.slice(0, 3).map((i) => place(i, lab.n)).join("; ");
+      places.forEach((at, i) => { ranks[at] = (1 - i / lab.N) ** 3; }); // the first stand out
+      squares(canvas, lab, ranks);
+      canvas.setAttribute("aria-label", `Ranked by ${choice.value}, first: ${first}.`);
       canvas.hidden = false;
     }
 
-    /* After a change. What needs gradients is known of the book's pictures only, as they are; what is slow waits until
-       it is asked for. */
+    /* After a change; what is slow waits until it is asked for. */
     function refresh() {
       const { order: places, painted, positions, heads } = lab.state;
       const touched = painted.length || positions || heads.length || places.some((from, to) => from !== to);
-      for (const option of select.options) {
-        const { known } = RANKINGS[option.value];
-        option.disabled = known ? Boolean(touched) || !known(lab) : false;
-      }
-      if (select.selectedOptions[0].disabled) select.selectedIndex = 0;
+      for (const option of choice.options)
+        option.disabled = GRADIENTS.includes(option.value) && Boolean(touched || !stored(lab));
+      if (choice.selectedOptions[0].disabled) choice.selectedIndex = 0;
       if (stale()) canvas.hidden = true;
     }
 
-    return { select, canvas, order, refresh };
+    return { choice, canvas, order, refresh };
   }
 
-  window.vitRankings = { RANKINGS, rankingView, received, rollout, shuffled, tokenAfter };
+  window.vitRankings = { RANKINGS, halfOf, rankingView, received, rollout, shuffled, tokenAfter, untouched };
 })();

@@ -5,8 +5,12 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, bars, define, grid, h, paint, percent, sample, sides, squares } = window.vitExplorer;
-  const note = (text) => h("p", { class: "note" }, text);
+  const {
+    VitExplorer, bars, button, folded, grid, h, note, paint, percent, place, range, sample, setPressed, sides, slider,
+    squares, terms,
+  } = window.vitExplorer;
+
+  const title = (head) => (typeof head === "number" ? `head ${head}` : head);
 
   class VitAttention extends VitExplorer {
     static style = `
@@ -17,23 +21,16 @@
       .maps button[aria-pressed="true"] { background: var(--back); border-color: var(--accent); }
       .maps canvas { height: 44px; width: 44px; }
       .scroll { overflow-x: auto; }
-      .facts { display: grid; gap: 0.1rem 0.8rem; grid-template-columns: max-content 1fr; margin: 0 0 0.8rem; }
-      .facts dd { font-variant-numeric: tabular-nums; margin: 0; }
       .cls, .sides + .sides, details { margin-top: 0.8rem; }
-      summary { cursor: pointer; }
       .knobs { align-items: center; display: grid; gap: 0.4rem 0.8rem; margin: 0.6rem 0;
         grid-template-columns: max-content minmax(6rem, 14rem) 3rem; }`;
 
     async build() {
-      this.name = this.getAttribute("model") ?? "cifar10-modern";
-      this.model = await window.vit.load(this.name);
-      for (const file of ["rankings.js", `scores-${this.name}.js`]) await window.vit.script(file);
-      const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.model.config;
-      const token = global_pool === "token", n = size / P;
-      Object.assign(this, { n, P, L, heads, size, N: n * n, T: 1 + n * n, chosen: { layer: L - 1, head: "mean" } });
-      this.chance = window.vitRankings.shuffled(this.N);
-      this.state = { order: [...Array(this.N).keys()], painted: [], removed: [], positions: null, heads: [] };
-      this.query = token ? 0 : 1 + Math.floor(n / 2) * (n + 1); // where the head does not read CLS: the middle
+      await this.loadModel();
+      await Promise.all(["rankings.js", `scores-${this.name}.js`].map(window.vit.script));
+      const { n, N, L, readsCls } = this;
+      Object.assign(this, { T: 1 + N, chosen: { layer: L - 1, head: "mean" }, state: window.vitRankings.untouched(N) });
+      this.query = readsCls ? 0 : 1 + Math.floor(n / 2) * (n + 1); // where the head does not read CLS: the middle
       this.knobs = { gamma: 1, floor: 0, smoothing: 0 };
 
       this.held = null; // a press keeps who asks; without one the pointer asks as it passes
@@ -43,72 +40,63 @@
       };
       const pass = (i, event) => { if (!event || this.held === null) this.ask(1 + i); };
       this.grid = grid(n, "Whose attention: a place of the picture", (i) => hold(1 + i), pass);
-      this.cls = h("button", { type: "button", "aria-pressed": "false", onclick: () => hold(0) }, "Ask as CLS");
+      this.cls = button("Ask as CLS", () => hold(0));
       this.over = h("canvas", { role: "img" });
       this.answer = bars(this.model.classes, 3);
       this.facts = h("dl", { class: "facts" });
-      this.verdict = h("p", { class: "verdict" });
-      const table = this.selector();
-      const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name), size);
-      const knobs = h("details", {}, h("summary", {}, "Knobs that change the drawing, not the model"),
-        h("div", { class: "knobs" },
-          this.knob("gamma", 0.25, 3, 0.25), this.knob("floor", 0, 0.5, 0.05), this.knob("smoothing", 0, 2, 0.25)));
-      const explanation = this.explanation();
-      this.view.append(picker, this.verdict,
+      this.view.append(await this.chooser(await this.samples()), this.verdict,
         sides([note("Who asks: hover, press to keep, or walk with the arrow keys"), this.grid.node,
-          token ? h("div", { class: "row cls" }, this.cls) : []].flat(),
+          readsCls ? h("div", { class: "row cls" }, this.cls) : []].flat(),
         [note("What it reads: the larger a square, the more"), this.over]),
-        sides([note("Layers and heads: choose a map (all counted from 0)"), table], [this.facts, this.answer.node]),
-        explanation, knobs);
+        sides([note("Layers and heads: choose a map (all counted from 0)"), this.table()],
+          [this.facts, this.answer.node]),
+        this.explanation(),
+        folded("Knobs that change the drawing, not the model", false, h("div", { class: "knobs" },
+          this.knob("gamma", 0.25, 3, 0.25), this.knob("floor", 0, 0.5, 0.05), this.knob("smoothing", 0, 2, 0.25))));
       const first = this.getAttribute("picture") ?? "cat";
-      this.take(sample(first), first);
-      this.mark(first);
+      this.show(first, sample(first));
     }
 
     /* The answer's explanation by a ranking of the patches, whoever asks above. */
     explanation() {
       const asked = h("span", { role: "status" });
       const tell = (k) => { asked.textContent = `asked ${k} of ${this.N} times`; };
-      const { select, canvas, order, refresh } = window.vitRankings.rankingView(this, tell);
+      const { choice, canvas, order, refresh } = window.vitRankings.rankingView(this, tell);
       this.explain = async () => {
         refresh();
         if (await order()) asked.textContent = "";
       };
-      select.addEventListener("change", this.explain);
+      choice.addEventListener("change", this.explain);
       const says = "The larger a square, the earlier its patch. Centre, variance and random ask no model.";
-      return h("details", { open: "" }, h("summary", {}, "Rankings: what explains the answer?"),
-        sides([note(says), h("div", { class: "row" }, h("span", {}, "By"), select, asked)], canvas));
+      return folded("Rankings: what explains the answer?", true,
+        sides([note(says), h("div", { class: "row" }, h("span", {}, "By"), choice, asked)], canvas));
     }
 
     knob(key, min, max, step) {
       const shown = h("output", {}, String(this.knobs[key]));
-      const range = { type: "range", min: String(min), max: String(max), step: String(step), "aria-label": key };
-      const input = h("input", { ...range, value: String(this.knobs[key]), oninput: () => {
+      const input = slider(key, min, max, step, this.knobs[key], () => {
         this.knobs[key] = Number(input.value);
         shown.textContent = input.value;
         this.draw();
-      } });
+      });
       return [h("span", {}, key), input, shown];
     }
 
     /* A row a layer, a column a head; then their mean, and the rollout up to the layer. */
-    selector() {
-      const columns = [...Array(this.heads).keys(), "mean", "rollout"];
-      const title = (head) => (typeof head === "number" ? `head ${head}` : head);
+    table() {
+      const columns = [...range(this.heads), "mean", "rollout"];
       this.small = [];
       const cell = (layer, head) => {
-        const choose = () => {
+        const canvas = h("canvas"), one = button(canvas, () => {
           this.chosen = { layer, head };
           this.draw();
-        };
-        const canvas = h("canvas"), label = `layer ${layer}, ${title(head)}`;
-        const looks = { type: "button", "aria-pressed": "false", "aria-label": label };
-        const button = h("button", { ...looks, onclick: choose }, canvas);
-        this.small.push({ layer, head, canvas, button });
-        return h("td", {}, button);
+        });
+        one.setAttribute("aria-label", `layer ${layer}, ${title(head)}`);
+        this.small.push({ layer, head, canvas, button: one });
+        return h("td", {}, one);
       };
       const head = h("tr", {}, h("td"), columns.map((column) => h("th", { scope: "col" }, title(column))));
-      const rows = Array.from({ length: this.L }, (_, layer) =>
+      const rows = range(this.L).map((layer) =>
         h("tr", {}, h("th", { scope: "row" }, `layer ${layer}`), columns.map((column) => cell(layer, column))));
       return h("div", { class: "scroll" }, h("table", { class: "maps" }, h("thead", {}, head), h("tbody", {}, rows)));
     }
@@ -121,11 +109,6 @@
       this.answer.show(this.result.probs);
       this.draw();
       this.explain();
-    }
-
-    /* Of an untouched picture, what rankings ask of a lab. */
-    picturesque() {
-      return this.shown;
     }
 
     /* The row of the query in one map: T weights. */
@@ -165,43 +148,38 @@
 
     draw() {
       const { chosen, query } = this, row = this.row(chosen);
-      squares(this.over, this, this.shaped(row), { side: 320, picture: this.grid.canvas, dim: 0.45 });
+      squares(this.over, this, this.shaped(row));
       for (const one of this.small) {
-        squares(one.canvas, this, this.shaped(this.row(one)), { side: 88 });
-        one.button.setAttribute("aria-pressed", String(one.layer === chosen.layer && one.head === chosen.head));
+        squares(one.canvas, this, this.shaped(this.row(one)), { side: 88, picture: null });
+        setPressed(one.button, one.layer === chosen.layer && one.head === chosen.head);
       }
-      this.grid.cells.forEach((cell, i) => cell.setAttribute("aria-pressed", String(1 + i === query)));
-      this.cls.setAttribute("aria-pressed", String(query === 0));
+      this.grid.cells.forEach((cell, i) => setPressed(cell, 1 + i === query));
+      setPressed(this.cls, query === 0);
       this.tell(row);
     }
 
     /* The row in numbers and in words. */
     tell(row) {
-      const { n, T, P, query, chosen } = this, at = query - 1, cell = (i) => [Math.floor(i / n), i % n];
-      const name = query ? `row ${cell(at)[0]}, column ${cell(at)[1]}` : "CLS";
-      const patches = [...row.subarray(1)].sort((a, b) => b - a), all = patches.reduce((a, b) => a + b, 0);
-      let half = 0, k = 0, far = 0;
-      while (half < all / 2) half += patches[k++];
+      const { n, N, T, P, query, chosen } = this, at = query - 1;
+      const name = query ? place(at, n) : "CLS", who = query ? `the patch at ${name}` : name;
+      const patches = row.subarray(1), all = patches.reduce((a, b) => a + b, 0);
       const bits = -row.reduce((sum, p) => sum + (p > 0 ? p * Math.log2(p) : 0), 0);
-      for (let j = 0; j < n * n && query; j++)
-        far += (row[1 + j] / all) * Math.hypot(cell(at)[0] - cell(j)[0], cell(at)[1] - cell(j)[1]);
-      const map = typeof chosen.head === "number" ? `head ${chosen.head}` : chosen.head;
-      const who = query ? `the patch at ${name}` : name;
-      this.verdict.textContent =
-        `Layer ${chosen.layer}, ${map}: half of what ${who} reads of patches comes from ${k} of ${n * n}.`;
-      const facts = {
+      const away = (j) => Math.hypot(Math.floor(at / n) - Math.floor(j / n), (at % n) - (j % n));
+      const far = patches.reduce((sum, weight, j) => sum + (weight / all) * away(j), 0);
+      const few = window.vitRankings.halfOf(patches);
+      this.verdict.textContent = `Layer ${chosen.layer}, ${title(chosen.head)}: `
+        + `half of what ${who} reads of patches comes from ${few} of ${N}.`;
+      this.facts.replaceChildren(...terms({
         "who asks": name,
         entropy: `${bits.toFixed(2)} of ${Math.log2(T).toFixed(2)} bits`,
         "mean distance": query ? `${(far * P).toFixed(1)} pixels` : "CLS has no place",
         "to CLS": percent(row[0]),
         "to itself": percent(row[query]),
-      };
-      const lines = Object.entries(facts).flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]);
-      this.facts.replaceChildren(...lines);
+      }));
       this.over.setAttribute("aria-label", this.verdict.textContent);
       this.say(this.verdict.textContent);
     }
   }
 
-  define("vit-attention", VitAttention);
+  customElements.define("vit-attention", VitAttention);
 })();

@@ -6,7 +6,9 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, bars, define, grid, h, paint, percent, sample, sides } = window.vitExplorer;
+  const {
+    VitExplorer, argmax, bars, button, grid, h, note, paint, percent, place, pointer, range, sample, setPressed, sides,
+  } = window.vitExplorer;
 
   const TOOLS = {
     remove: ["Rub out", "The token is left out, as if the picture had no such patch."],
@@ -26,7 +28,6 @@
       .tour p { background: var(--back); border-left: 4px solid var(--accent); border-radius: 0.3rem;
         padding: 0.6rem 0.8rem; }
       .part { margin-top: 0.8rem; }
-      summary { cursor: pointer; }
       .layers { display: grid; gap: 0.25rem; grid-auto-columns: minmax(0, 1fr); grid-auto-flow: column; }
       .layers button { font-size: 0.78rem; line-height: 1.35; padding: 0.2rem 0; }
       .layers small { font-size: 0.72rem; }
@@ -38,52 +39,35 @@
       .heads button { min-height: 1.8rem; min-width: 1.8rem; padding: 0; }`;
 
     async build() {
-      const name = this.getAttribute("model") ?? "cifar10-modern", brief = this.hasAttribute("brief");
-      this.model = await window.vit.load(name);
+      await this.loadModel();
+      const { n, name } = this, brief = this.hasAttribute("brief");
       const whole = ["lab-results.js", "lab-panels.js", "lab-tour.js", `scores-${name}.js`];
-      const files = ["rankings.js", "lab-parts.js", ...(brief ? [] : whole)];
-      await Promise.all(files.map(window.vit.script));
-      const { img_size, patch_size: P, depth: L, num_heads: heads } = this.model.config, n = img_size / P;
-      Object.assign(this, { name, size: img_size, P, L, heads, n, N: n * n, tool: "remove", past: [] });
-      this.chance = window.vitRankings.shuffled(this.N);
+      await Promise.all(["rankings.js", ...(brief ? [] : whole)].map(window.vit.script));
+      Object.assign(this, { tool: "remove", past: [], panels: [] });
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
-
-      this.verdict = h("p", { class: "verdict" });
       this.change = h("p");
-      this.hint = h("p", { class: "note" });
+      this.hint = note();
       this.bars = bars(this.model.classes);
-      const picker = await this.chooser(this.pictures(), (bytes, name) => this.take(bytes, name), img_size);
+      const picker = await this.chooser(await this.samples());
       const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
       if (brief) {
-        this.panels = [];
         this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, this.reset]));
       } else {
         const { layers, rankings, inside } = window.vitLabPanels;
         this.panels = [layers(this), rankings(this), inside(this)];
         const [first, second, third] = this.panels.map((panel) => panel.node);
-        const tour = (this.tour = window.vitTour(this));
-        this.view.append(h("div", { class: "head" }, said, tour.start), tour.node,
+        this.tour = window.vitTour(this);
+        this.view.append(h("div", { class: "head" }, said, this.tour.start), this.tour.node,
           sides([this.grid.node, picker], [this.bars.node, tools]),
           first, sides(second, third), this.foot());
+        addEventListener("hashchange", () => this.follow(), this.whileHere);
       }
-
       this.follow();
-      addEventListener("hashchange", () => this.follow(), this.whileHere);
-    }
-
-    /* Shows the state of the page's link, if it is for this lab; it may choose the picture as well. */
-    follow() {
-      const state = this.hasAttribute("brief") ? null : window.vitLabParts.fromLink(this);
-      if (!state && this.state) return;
-      const first = this.getAttribute("picture") ?? "cat";
-      this.take(sample(first), first, state ?? this.fresh());
-      this.mark(first);
-      if (state) setTimeout(() => this.scrollIntoView());
     }
 
     fresh() {
-      return { order: [...Array(this.N).keys()], painted: [], removed: [], positions: null, heads: [] };
+      return window.vitRankings.untouched(this.N);
     }
 
     take(bytes, name, state = this.tour?.state() ?? this.fresh()) {
@@ -100,27 +84,75 @@
       this.draw();
     }
 
-    /* The picture as it is now: its patches in their order, some of them grey. */
-    picturesque() {
-      const { size, P, n, bytes } = this, { order, painted } = this.state, out = new Uint8Array(bytes.length);
-      for (let place = 0; place < this.N; place++) {
-        const to = [Math.floor(place / n) * P, (place % n) * P];
-        const from = [Math.floor(order[place] / n) * P, (order[place] % n) * P];
+    /* The forward pass on the picture as it is now: its patches in their order, some of them grey. */
+    look() {
+      const { size, P, n, bytes } = this, { order, painted, positions, removed, heads } = this.state;
+      this.shown = new Uint8Array(bytes.length);
+      order.forEach((from, to) => {
+        const start = (i, c, p1) => (c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P;
         for (let c = 0; c < 3; c++)
-          for (let p1 = 0; p1 < P; p1++)
-            for (let p2 = 0; p2 < P; p2++) {
-              const pixel = bytes[(c * size + from[0] + p1) * size + from[1] + p2];
-              out[(c * size + to[0] + p1) * size + to[1] + p2] = painted.includes(place) ? 128 : pixel;
-            }
-      }
-      return out;
+          for (let p1 = 0; p1 < P; p1++) {
+            const at = start(from, c, p1), row = bytes.subarray(at, at + P);
+            this.shown.set(painted.includes(to) ? row.map(() => 128) : row, start(to, c, p1));
+          }
+      });
+      const pixels = window.vitPictures.standardise(this.shown);
+      return (this.result = this.model.run(pixels, { positions, remove: removed, heads }));
     }
 
-    look() {
-      const { positions, removed: remove, heads } = this.state;
-      this.shown = this.picturesque();
-      const pixels = window.vitPictures.standardise(this.shown);
-      return (this.result = this.model.run(pixels, { positions, remove, heads }));
+    /* What the head says if it reads the tokens after `layer` blocks: of each patch that is there, and of all. */
+    answers(layer) {
+      const { N, model, readsCls } = this, { removed } = this.state, { softmax } = window.vitMath;
+      const read = (t) => model.readOut(window.vitRankings.tokenAfter(this, this.result, layer, t));
+      const logits = new Map(range(N).filter((i) => !removed.includes(i)).map((i) => [i, read(1 + i)]));
+      // the head is linear, so the mean of the patches' logits is what it says of their mean
+      const sum = (k) => [...logits.values()].reduce((total, one) => total + one[k], 0);
+      const mean = logits.size ? model.classes.map((_, k) => sum(k) / logits.size) : model.weights["head.bias"];
+      const whole = softmax(readsCls ? read(0) : Float32Array.from(mean));
+      return { patches: new Map([...logits].map(([i, one]) => [i, softmax(one)])), whole };
+    }
+
+    // Links
+
+    /* Shows the state of the page's link, if it is for this lab; it may choose the picture as well. */
+    follow() {
+      const state = this.hasAttribute("brief") ? null : this.fromLink();
+      if (!state && this.state) return;
+      const first = this.getAttribute("picture") ?? "cat";
+      this.show(first, sample(first), state ?? this.fresh());
+      if (state) setTimeout(() => this.scrollIntoView());
+    }
+
+    /* The state written down; a picture of the reader's is in no link. */
+    link() {
+      const { name, picture, state } = this, order = state.order.some((from, to) => from !== to) ? state.order : null;
+      const known = window.vitSamples[picture] ? picture : null;
+      return `#lab=${btoa(JSON.stringify({ model: name, picture: known, ...state, order }))}`;
+    }
+
+    /* The state of the page's link, null if it is not for this lab; what is not exactly right in it is left out. */
+    fromLink() {
+      const fresh = this.fresh(), text = location.hash.match(/^#lab=([A-Za-z0-9+/=]{1,8000})$/)?.[1];
+      const below = (list, most) => Array.isArray(list) && list.every((i) => Number.isInteger(i) && i >= 0 && i < most);
+      const places = (list) => (below(list, this.N) ? [...new Set(list)] : []);
+      const permutes = (list) => below(list, this.N) && list.length === this.N && new Set(list).size === this.N;
+      const isHead = (one) => below(one, Infinity) && one.length === 2 && one[0] < this.L && one[1] < this.heads;
+      const once = (list) => list.filter(([l, k], i) => list.findIndex((one) => one[0] === l && one[1] === k) === i);
+      try {
+        const got = JSON.parse(atob(text));
+        if (got.model !== this.name) return null;
+        const isSample = typeof got.picture === "string" && Object.hasOwn(window.vitSamples, got.picture);
+        if (isSample) this.setAttribute("picture", got.picture);
+        return {
+          order: permutes(got.order) ? got.order : fresh.order,
+          painted: places(got.painted),
+          removed: places(got.removed),
+          positions: got.positions === "none" || permutes(got.positions) ? got.positions : null,
+          heads: Array.isArray(got.heads) ? once(got.heads.filter(isHead)) : [],
+        };
+      } catch {
+        return null;
+      }
     }
 
     // What the reader does
@@ -133,7 +165,7 @@
         this.first = this.first === i ? undefined : i;
         this.draw();
       } else {
-        const from = [...Array(this.N).keys()];
+        const from = range(this.N);
         [from[i], from[this.first]] = [this.first, i];
         this.first = undefined;
         this.move(from);
@@ -143,7 +175,7 @@
     /* What stands in place from[i] comes to place i, and what was done to it comes along. */
     move(from) {
       const { order, removed, painted } = this.state;
-      const along = (list) => from.flatMap((old, place) => (list.includes(old) ? [place] : []));
+      const along = (list) => from.flatMap((old, to) => (list.includes(old) ? [to] : []));
       this.set({ order: from.map((i) => order[i]), removed: along(removed), painted: along(painted) });
     }
 
@@ -157,10 +189,8 @@
     rubbing() {
       const { node } = this.grid;
       let stroke = null;
-      const at = ({ clientX, clientY }) => {
-        const box = node.getBoundingClientRect();
-        const col = Math.floor(((clientX - box.left) / box.width) * this.n);
-        const row = Math.floor(((clientY - box.top) / box.height) * this.n);
+      const at = (event) => {
+        const [col, row] = pointer(event, node).map((share) => Math.floor(share * this.n));
         return Math.min(row, col) >= 0 && Math.max(row, col) < this.n ? row * this.n + col : -1;
       };
       const end = () => setTimeout(() => { stroke = null; });
@@ -189,20 +219,18 @@
     between(from, to) {
       const { n } = this, rows = Math.floor(to / n) - Math.floor(from / n), cols = (to % n) - (from % n);
       const steps = Math.max(Math.abs(rows), Math.abs(cols), 1);
-      return Array.from({ length: steps + 1 }, (_, k) =>
+      return range(steps + 1).map((k) =>
         Math.round(Math.floor(from / n) + (rows * k) / steps) * n + Math.round((from % n) + (cols * k) / steps));
     }
 
     toolbox() {
-      const { n, N } = this, half = Math.floor(n / 2), all = [...Array(N).keys()];
-      const row = (i) => Math.floor(i / n), col = (i) => i % n;
+      const { n, N } = this, half = Math.floor(n / 2), row = (i) => Math.floor(i / n), col = (i) => i % n;
       const moves = { // from which place each gets its patch
         "Shuffle all": () => window.vitRankings.shuffled(N),
-        "Swap quadrants": () => all.map((i) => ((row(i) + half) % n) * n + ((col(i) + half) % n)),
-        "Swap halves": () => all.map((i) => row(i) * n + ((col(i) + half) % n)),
-        Mirror: () => all.map((i) => row(i) * n + (n - 1 - col(i))),
+        "Swap quadrants": () => range(N).map((i) => ((row(i) + half) % n) * n + ((col(i) + half) % n)),
+        "Swap halves": () => range(N).map((i) => row(i) * n + ((col(i) + half) % n)),
+        Mirror: () => range(N).map((i) => row(i) * n + (n - 1 - col(i))),
       };
-      const button = (label, onclick) => h("button", { type: "button", onclick }, label);
       this.toolButtons = Object.entries(TOOLS).map(([tool, [label]]) => button(label, () => {
         Object.assign(this, { tool, first: undefined });
         this.draw();
@@ -222,31 +250,30 @@
 
     /* A link to the state, and which model it is. */
     foot() {
-      const done = (this.linked = h("span", { role: "status", class: "note" }));
-      const link = async () => {
+      this.linked = h("span", { role: "status", class: "note" });
+      const copy = async () => {
         const without = window.vitSamples[this.picture] ? "" : ", without your picture";
-        history.replaceState(null, "", window.vitLabParts.link(this));
+        history.replaceState(null, "", this.link());
         try {
           await navigator.clipboard.writeText(location.href);
-          done.textContent = `The link is copied${without}.`;
+          this.linked.textContent = `The link is copied${without}.`;
         } catch {
-          done.textContent = `The address line holds the link${without}.`;
+          this.linked.textContent = `The address line holds the link${without}.`;
         }
       };
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
       const card = `${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`;
       const page = location.protocol !== "about:"; // a notebook's frame has no address
-      const button = page ? h("button", { type: "button", onclick: link }, "Link to this") : [];
-      return h("div", { class: "row part" }, button, done,
+      return h("div", { class: "row part" }, page ? button("Link to this", copy) : [], this.linked,
         h("span", { class: "note" }, `${card} Your picture stays on this page.`));
     }
 
     // The view
 
     draw() {
-      const { classes } = this.model, { probs } = this.look(), best = (list) => list.indexOf(Math.max(...list));
-      const now = best(probs), was = best(this.before), did = this.told();
+      const { classes } = this.model, { probs } = this.look(), did = this.told();
+      const now = argmax(probs), was = argmax(this.before);
       this.drawPicture();
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
       const then = now === was
@@ -256,8 +283,7 @@
         ? `${did.join(", ")}: ${then} (${classes[was]} ${percent(this.before[was])} → ${percent(probs[was])}).`
         : "Rub out patches until it changes its mind.";
       this.hint.textContent = TOOLS[this.tool][1];
-      Object.keys(TOOLS).forEach((tool, i) =>
-        this.toolButtons[i].setAttribute("aria-pressed", String(tool === this.tool)));
+      Object.keys(TOOLS).forEach((tool, i) => setPressed(this.toolButtons[i], tool === this.tool));
       this.bars.show(probs, this.before);
       this.undo.disabled = !this.past.length;
       this.reset.disabled = !did.length;
@@ -273,8 +299,8 @@
         const gone = removed.includes(i), grey = painted.includes(i), first = i === this.first;
         const what = `${gone ? ", rubbed out" : grey ? ", grey" : ""}${first ? ", chosen" : ""}`;
         cell.className = first ? "first" : gone ? "out" : "";
-        cell.setAttribute("aria-pressed", String(gone || grey || first));
-        cell.setAttribute("aria-label", `row ${Math.floor(i / this.n)}, column ${i % this.n}${what}`);
+        setPressed(cell, gone || grey || first);
+        cell.setAttribute("aria-label", `${place(i, this.n)}${what}`);
       });
     }
 
@@ -292,5 +318,5 @@
     }
   }
 
-  define("vit-lab", VitLab);
+  customElements.define("vit-lab", VitLab);
 })();

@@ -1,23 +1,52 @@
-/* <vit-patches picture="astronaut" patch-size="16">: a picture cut into patches, and the patches a sequence of tokens.
+/* <vit-patches>: a picture cut into patches, and the patches a sequence of tokens.
 
    One pixel is looked at: in the picture, in its patch, among the tokens, and as three places of the flattened row, in
-   the order of `vl.patchify`, "(p1 p2 c)". Below, what the cut costs, as `vl.count_macs` counts. Pictures: photos.js;
-   what is drawn and what is counted stands in patches-parts.js. */
+   the order of `vl.patchify`, "(p1 p2 c)". Below, what the cut costs, as `vl.count_macs` counts. */
 (() => {
   "use strict";
 
-  const { VitExplorer, define, h, paint } = window.vitExplorer;
+  const {
+    VitExplorer, button, clamp, h, note, onArrows, paint, percent, pointer, range, select, sides, slider, terms,
+  } = window.vitExplorer;
 
-  const SIZE = 224, C = 3;
+  const SIZE = 224, C = 3, CLASSES = 1000;
   const COLOURS = ["red", "green", "blue"];
-  const SIDES = [...Array(SIZE + 1).keys()].filter((P) => SIZE % P === 0);
-  const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }; // down, across
+  const SIDES = range(SIZE + 1).filter((P) => SIZE % P === 0);
+  const MODELS = { // layers, width
+    "ViT-Ti": [12, 192],
+    "ViT-S": [12, 384],
+    "ViT-B": [12, 768],
+    "ViT-L": [24, 1024],
+    "ViT-H": [32, 1280],
+  };
+  const WIDE = 1344, HIGH = 84; // pixels to draw a sequence with
+  const MOST_FLYING = 3136; // patches
+  const FLIGHT = 1100, EACH = 0.55 * FLIGHT; // milliseconds for all patches, and for one
 
-  const between = (value, least, most) => Math.min(most, Math.max(least, value));
   const whole = (number) => number.toLocaleString("en-US");
+  const rounded = (number, digits) =>
+    number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const millions = (macs) => (macs < 1e9 ? `${rounded(macs / 1e6, 1)} million` : `${rounded(macs / 1e9, 1)} billion`);
+  const memory = (bytes) => (bytes < 5000 ? `${whole(bytes)} bytes` : `${rounded(bytes / 2 ** 20, 2)} MiB`);
 
-  /* Facts by name, for a <dl>. */
-  const terms = (facts) => Object.entries(facts).flatMap(([term, fact]) => [h("dt", {}, term), h("dd", {}, fact)]);
+  /* Multiply-accumulates, and the table of one head, for patches of side P: chapters 01 and 08. */
+  function costs(P, name) {
+    const [depth, D] = MODELS[name], N = (SIZE / P) ** 2, T = N + 1;
+    const embedding = N * P * P * C * D;
+    const projections = 4 * T * D * D;
+    const products = 2 * T * T * D; // of tokens with tokens
+    const attention = projections + products;
+    const mlp = 8 * T * D * D;
+    const model = embedding + depth * (attention + mlp) + D * CLASSES;
+    const share = T / (T + 6 * D); // of the products in a block
+    return { N, T, entries: T * T, bytes: 4 * T * T, embedding, projections, products, attention, model, share };
+  }
+
+  /* From 0 to 1 and with no jerk at either end. */
+  function eased(time) {
+    const share = clamp(time, 0, 1);
+    return share * share * (3 - 2 * share);
+  }
 
   class VitPatches extends VitExplorer {
     static style = `
@@ -49,10 +78,8 @@
       .numbers .red { border-color: #d62f2f; }
       .numbers .green { border-color: #2e9e44; }
       .numbers .blue { border-color: #3a6fe0; }
-      dl { display: grid; font-variant-numeric: tabular-nums; gap: 0.15rem 0.9rem; margin: 0;
-        grid-template-columns: max-content 1fr; }
-      dt { color: var(--soft); }
-      dd { margin: 0; }
+      .facts { gap: 0.15rem 0.9rem; margin: 0; }
+      .facts dt { color: var(--soft); }
       @container (max-width: 460px) {
         .numbers span:is(:first-child, :nth-child(2), :nth-last-child(2), :last-child) { display: none; }
         dl.costs { grid-template-columns: 1fr; }
@@ -60,19 +87,37 @@
       }`;
 
     async build() {
+      Object.assign(this, { size: SIZE, P: 16, row: 100, col: 120, c: 0, source: h("canvas") });
       const photos = await this.photos();
-      await window.vit.script("patches-parts.js");
-      this.parts = window.vitPatchesParts;
-      const first = this.getAttribute("picture") ?? "astronaut";
-      const P = Number(this.getAttribute("patch-size") ?? 16);
-      Object.assign(this, { P: SIDES.includes(P) ? P : 16, row: 100, col: 120, c: 0, source: h("canvas") });
-      const picker = await this.chooser(Object.keys(photos), (bytes) => this.take(bytes), SIZE, (name) => photos[name]);
-      this.verdict = h("p", { class: "verdict" });
+      const cut = () => this.cut(SIDES[this.side.value]);
+      this.side = slider("Patch size", 0, SIDES.length - 1, 1, SIDES.indexOf(this.P), cut);
+      this.side.className = "size";
+      this.model = select("Cost for which model", Object.keys(MODELS), () => this.count());
+      this.model.value = "ViT-B";
+      [this.shownSide, this.notAll, this.pixelsOnly] = [h("output"), h("span"), h("span")];
+      this.address = h("dl", { class: "facts address" });
+      this.costs = h("dl", { class: "facts costs" });
+      this.near = h("div", { class: "near", "aria-hidden": "true" });
+      this.numbers = h("div", { class: "numbers", "aria-hidden": "true" });
+      this.flying = h("canvas", { class: "flying", "aria-hidden": "true" });
       this.places();
-      this.view.append(picker, this.cutting(), this.verdict, this.stage(), ...this.flattened(), ...this.costing());
-      this.cut(this.P, false);
-      this.take(photos[first] ?? photos.astronaut, false);
-      this.mark(first);
+      const again = button("Cut again", () => this.fly());
+      this.view.append(
+        await this.chooser(photos),
+        h("div", { class: "row" }, h("span", {}, "Patch size P"), this.side, this.shownSide, again),
+        this.verdict,
+        h("div", { class: "stage" }, // what patches fly over
+          sides([this.picture.node], [note("The patch, enlarged"), this.patch.node, this.address]),
+          h("h3", {}, "The sequence"),
+          note("Its tokens side by side, made narrow to fit. ", this.notAll),
+          this.tokens.node, this.near, this.flying),
+        h("h3", {}, "The token: one row of numbers"),
+        note("Pixel after pixel of the patch; of each, red, green and blue. ", this.pixelsOnly),
+        this.numbered.node, this.numbers,
+        h("h3", {}, "What it costs"),
+        h("div", { class: "row" }, h("label", {}, "in ", this.model)), this.costs);
+      this.cut(this.P);
+      this.show("astronaut", photos.astronaut, false);
       const seen = new IntersectionObserver(([{ isIntersecting }]) => {
         if (!isIntersecting) return;
         seen.disconnect();
@@ -83,56 +128,13 @@
 
     /* The photographs to choose from: a name -> its bytes (3, SIZE, SIZE). */
     async photos() {
-      if (!window.vitPictures) await window.vit.script("pictures.js");
-      if (!window.vitPhotos) await window.vit.script("photos.js");
+      await Promise.all(["pictures.js", "photos.js"].map(window.vit.script));
       const photos = {};
       for (const [name, text] of Object.entries(window.vitPhotos)) {
         const file = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
         photos[name] = await window.vitPictures.bytes(new Blob([file]), SIZE);
       }
       return photos;
-    }
-
-    cutting() {
-      this.side = h("input", {
-        type: "range", min: "0", max: String(SIDES.length - 1), value: String(SIDES.indexOf(this.P)),
-        class: "size", "aria-label": "Patch size", oninput: () => this.cut(SIDES[this.side.value]),
-      });
-      this.shownSide = h("output");
-      const again = h("button", { type: "button", onclick: () => this.fly() }, "Cut again");
-      return h("div", { class: "row" }, h("span", {}, "Patch size P"), this.side, this.shownSide, again);
-    }
-
-    /* What patches fly over: the picture, its patch, the sequence. */
-    stage() {
-      this.address = h("dl", { class: "address" });
-      this.notAll = h("span");
-      this.near = h("div", { class: "near", "aria-hidden": "true" });
-      this.flying = h("canvas", { class: "flying", "aria-hidden": "true" });
-      return h("div", { class: "stage" },
-        h("div", { class: "sides" },
-          this.picture.node,
-          h("div", {}, h("p", { class: "note" }, "The patch, enlarged"), this.patch.node, this.address)),
-        h("h3", {}, "The sequence"),
-        h("p", { class: "note" }, "Its tokens side by side, made narrow to fit. ", this.notAll),
-        this.tokens.node, this.near, this.flying);
-    }
-
-    flattened() {
-      this.pixelsOnly = h("span");
-      this.numbers = h("div", { class: "numbers", "aria-hidden": "true" });
-      return [
-        h("h3", {}, "The token: one row of numbers"),
-        h("p", { class: "note" }, "Pixel after pixel of the patch; of each, red, green and blue. ", this.pixelsOnly),
-        this.numbered.node, this.numbers,
-      ];
-    }
-
-    costing() {
-      const options = Object.keys(this.parts.MODELS).map((name) => h("option", { selected: name === "ViT-B" }, name));
-      this.model = h("select", { "aria-label": "Cost for which model", onchange: () => this.count() }, options);
-      this.costs = h("dl", { class: "costs" });
-      return [h("h3", {}, "What it costs"), h("div", { class: "row" }, h("label", {}, "in ", this.model)), this.costs];
     }
 
     /* The four places where the pixel is seen: each can be hovered, dragged over and walked with the arrow keys. */
@@ -145,7 +147,7 @@
       const line = (label, count, now, go) => this.place({
         name: "line", label, role: "slider",
         at: (x) => go(Math.floor(x * count())),
-        key: (down, across) => go(between(now() + across - down, 0, count() - 1)),
+        key: (down, across) => go(clamp(now() + across - down, 0, count() - 1)),
         ends: (last) => go(last ? count() - 1 : 0),
       });
       this.picture = square("picture", "The picture: arrow keys go from pixel to pixel, with Shift from patch to patch",
@@ -161,18 +163,14 @@
        `ends`, of a slider, whether End was pressed or Home. */
     place({ name, label, role, at, key, ends }) {
       const canvas = h("canvas"), big = h("i", { class: "mark" }), small = h("i", { class: "mark pixel" });
-      const node = h("div", { class: `place ${name}`, role, tabindex: "0", "aria-label": label }, canvas, big, small);
-      const point = (event) => {
-        const box = node.getBoundingClientRect(), share = (length, all) => between(length / all, 0, 0.999999);
-        at(share(event.clientX - box.left, box.width), share(event.clientY - box.top, box.height));
-      };
-      node.addEventListener("pointermove", point);
-      node.addEventListener("pointerdown", point);
-      node.addEventListener("keydown", (event) => {
-        if (ARROWS[event.key]) key(...ARROWS[event.key], event);
-        else if (ends && ["Home", "End"].includes(event.key)) ends(event.key === "End");
-        else return;
+      const point = (event) => at(...pointer(event, node).map((share) => clamp(share, 0, 0.999999)));
+      const looks = { class: `place ${name}`, role, tabindex: "0", "aria-label": label };
+      const node = h("div", { ...looks, onpointermove: point, onpointerdown: point }, canvas, big, small);
+      onArrows(node, key);
+      if (ends) node.addEventListener("keydown", (event) => {
+        if (!["Home", "End"].includes(event.key)) return;
         event.preventDefault();
+        ends(event.key === "End");
       });
       return { node, canvas, big, small };
     }
@@ -193,7 +191,7 @@
     }
 
     look(row, col, c = this.c) {
-      Object.assign(this, { row: between(row, 0, SIZE - 1), col: between(col, 0, SIZE - 1), c });
+      Object.assign(this, { row: clamp(row, 0, SIZE - 1), col: clamp(col, 0, SIZE - 1), c });
       this.link();
     }
 
@@ -213,32 +211,34 @@
       this.inside(Math.floor(pixel / this.P), pixel % this.P, k % C);
     }
 
-    take(bytes, fly = true) {
+    take(bytes, name, fly = true) {
       this.bytes = bytes;
       paint(bytes, this.source);
       this.link();
       this.fly(fly);
     }
 
-    fly(wanted = true) {
-      this.parts.fly(this, wanted);
-    }
-
-    cut(P, fly = true) {
+    cut(P) {
       this.P = P;
       this.shownSide.textContent = `${P} pixels`;
       this.side.setAttribute("aria-valuetext", `${P} pixels`);
       this.count();
-      if (fly) this.take(this.bytes);
+      if (this.bytes) this.take(this.bytes);
     }
 
     count() {
-      const { P, K } = this, name = this.model.value;
-      this.cost = this.parts.costs(P, name);
-      const { N, entries } = this.cost;
-      this.costs.replaceChildren(...terms(this.parts.facts(P, name, this.cost)));
+      const { P, K } = this, name = this.model.value, cost = (this.cost = costs(P, name)), { N, T } = cost;
+      this.costs.replaceChildren(...terms({
+        "tokens": `N = ${SIZE}² / ${P}² = ${whole(N)}; with CLS N + 1 = ${whole(T)}`,
+        "attention, one head": `(N + 1)² = ${whole(cost.entries)} entries, ${memory(cost.bytes)} in float32`,
+        "patch embedding": `${millions(cost.embedding)} multiply-accumulates`,
+        "one attention layer": `${millions(cost.attention)}: four projections ${millions(cost.projections)}, `
+          + `tokens with tokens ${millions(cost.products)}`,
+        [`the whole ${name}/${P}`]:
+          `${millions(cost.model)}; tokens with tokens are ${percent(cost.share)} of each block`,
+      }));
       this.verdict.textContent = `${whole(N)} token${N > 1 ? "s" : ""} of ${whole(K)} numbers.`;
-      this.say(`${this.verdict.textContent} One head's attention: ${whole(entries)} entries.`);
+      this.say(`${this.verdict.textContent} One head's attention: ${whole(cost.entries)} entries.`);
     }
 
     /* Shows the same pixel everywhere. */
@@ -254,8 +254,8 @@
       put(this.patch.small, p2 / P, p1 / P, 1 / P, 1 / P);
       put(this.tokens.big, n / N, 0, 1 / N, 1);
       put(this.numbered.small, at / K, 0, C / K, 1);
-      this.parts.copy(this, this.patch.canvas, n);
-      this.parts.strip(this, n);
+      this.copy(this.patch.canvas, n);
+      this.strip(n);
       this.showNear(n);
       this.showNumbers(at);
       const colours = COLOURS.map((colour, which) => `${colour} ${this.value(at + which)}`).join(", ");
@@ -274,15 +274,15 @@
 
     /* Seven tokens: this one in the middle, unless the sequence ends. */
     showNear(n) {
-      const { N } = this, middle = between(n, Math.min(3, N - 1), Math.max(0, N - 4));
-      const near = [...Array(7).keys()].map((step) => middle - 3 + step).filter((m) => m >= 0 && m < N);
+      const { N } = this, middle = clamp(n, Math.min(3, N - 1), Math.max(0, N - 4));
+      const near = range(7).map((step) => middle - 3 + step).filter((m) => m >= 0 && m < N);
       this.near.replaceChildren(...near.map((m) => h("span", { class: m === n ? "now" : "" },
-        this.parts.copy(this, h("canvas"), m), whole(m))));
+        this.copy(h("canvas"), m), whole(m))));
     }
 
     /* Nine numbers of the token: the pixel's three in the middle. */
     showNumbers(at) {
-      const nine = [...Array(9).keys()].map((step) => at - 3 + step);
+      const nine = range(9).map((step) => at - 3 + step);
       this.numbers.replaceChildren(...nine.map((k) => {
         if (k < 0 || k >= this.K) return h("span", { style: "visibility:hidden" }, "·");
         const looks = `${COLOURS[k % C]}${k === this.k ? " now" : ""}`;
@@ -294,7 +294,93 @@
       for (const [name, value] of Object.entries({ min: 0, max: most, now, text }))
         node.setAttribute(`aria-value${name}`, value);
     }
+
+    // Drawings
+
+    /* Patch n, stretched over a box. */
+    stretch(context, n, x, y, width, height) {
+      const { source, P, grid } = this;
+      context.drawImage(source, (n % grid) * P, Math.floor(n / grid) * P, P, P, x, y, width, height);
+    }
+
+    /* Patch n on a canvas of P x P pixels. */
+    copy(canvas, n) {
+      canvas.width = canvas.height = this.P;
+      this.stretch(canvas.getContext("2d"), n, 0, 0, this.P, this.P);
+      return canvas;
+    }
+
+    /* The picture with its cuts: gaps, where there is room for them. */
+    sheet() {
+      const { source, picture: { canvas }, P, grid } = this, side = 2 * SIZE, context = canvas.getContext("2d");
+      canvas.width = canvas.height = side;
+      context.imageSmoothingEnabled = false;
+      context.drawImage(source, 0, 0, side, side);
+      const gap = P > 4 ? 2 : P > 2 ? 1 : 0;
+      for (let i = 1; i < grid && gap; i++) {
+        context.clearRect(2 * i * P - gap / 2, 0, gap, side);
+        context.clearRect(0, 2 * i * P - gap / 2, side, gap);
+      }
+    }
+
+    /* Token n's row of numbers: each in its colour while they can be told apart, else pixels. */
+    strip(n) {
+      const { K, numbered: { canvas }, pixelsOnly } = this;
+      const distinct = K <= WIDE, width = Math.min(K, WIDE), line = new ImageData(width, 1);
+      for (let x = 0; x < width; x++) {
+        const k = Math.floor((x * K) / width), red = k - (k % C);
+        for (let c = 0; c < C; c++) line.data[4 * x + c] = distinct && c !== k % C ? 0 : this.value(red + c, n);
+        line.data[4 * x + 3] = 255;
+      }
+      [canvas.width, canvas.height] = [width, 1];
+      canvas.getContext("2d").putImageData(line, 0, 0);
+      pixelsOnly.textContent = distinct ? "" : "Too many to draw one by one: drawn are pixels.";
+    }
+
+    /* The patches leave the picture one after the other and take their places in the sequence; all at once, where there
+       are too many, where motion is not wanted, or not `wanted` now. */
+    fly(wanted = true) {
+      const { N, grid, picture, tokens, flying } = this;
+      cancelAnimationFrame(this.frame);
+      this.sheet();
+      this.notAll.textContent = N > WIDE ? `Too many to draw them all: about one in ${Math.round(N / WIDE)} is.` : "";
+      [tokens.canvas.width, tokens.canvas.height] = [WIDE, HIGH];
+      const sequence = tokens.canvas.getContext("2d");
+      const land = (n) => {
+        const [left, right] = [n, n + 1].map((m) => Math.round((m * WIDE) / N));
+        if (right > left) this.stretch(sequence, n, left, 0, right - left, HIGH);
+      };
+      const clear = () => { flying.width = flying.height = 0; };
+      clear(); // what may still be in the air
+      if (!wanted || N > MOST_FLYING || matchMedia("(prefers-reduced-motion: reduce)").matches) {
+        for (let n = 0; n < N; n++) land(n);
+        return;
+      }
+      const begun = performance.now();
+      let landed = 0;
+      const step = (now) => {
+        const [stage, from, to] = [flying, picture.node, tokens.node].map((one) => one.getBoundingClientRect());
+        const cell = from.width / grid, slot = to.width / N;
+        [flying.width, flying.height] = [stage.width, stage.height];
+        const air = flying.getContext("2d");
+        for (let n = landed; n < N; n++) {
+          const share = eased((now - begun - (n / N) * (FLIGHT - EACH)) / EACH);
+          const between = (a, b) => a + (b - a) * share;
+          if (share === 1 && n === landed) {
+            land(n);
+            landed++;
+          } else if (share > 0) {
+            const x = between(from.left + (n % grid) * cell, to.left + n * slot) - stage.left;
+            const y = between(from.top + Math.floor(n / grid) * cell, to.top) - stage.top;
+            this.stretch(air, n, x, y, between(cell, slot), between(cell, to.height));
+          }
+        }
+        if (landed < N) this.frame = requestAnimationFrame(step);
+        else clear();
+      };
+      this.frame = requestAnimationFrame(step);
+    }
   }
 
-  define("vit-patches", VitPatches);
+  customElements.define("vit-patches", VitPatches);
 })();

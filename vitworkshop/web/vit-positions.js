@@ -1,13 +1,149 @@
-/* <vit-positions model="cifar10-plain" kind="learned" resample="6x10">: how alike positions are, and on another grid.
+/* <vit-positions model="cifar10-plain" centred resample="6x10">: how alike positions are, and on another grid.
 
    Hover or focus a place: every place shows the cosine of the angle between their vectors, always on the scale from -1
-   to 1. `kind` is "learned", "sincos2d" or "random"; `centred` subtracts the mean of all places; `resample` opens the
-   second part, where the table is read on another grid, as `vl.resample_pos_embed` does it and in other ways. What it
-   computes stands in resample.js, its colours in scales.js. */
+   to 1. `centred` subtracts the mean of all places; `resample` opens the second part, where the table is read on
+   another grid, as `vl.resample_pos_embed` does it and in other ways.
+
+   A table is an array (N, D), a place after the other in reading order, without CLS. Weights are rows, one for each new
+   place: what it takes from each old one. Chapter 04 derives them; where PyTorch rounds to float32, so do we. */
 (() => {
   "use strict";
 
-  const { VitExplorer, define, grid, h, sides: columns } = window.vitExplorer;
+  const {
+    VitExplorer, button, clamp, folded, grid, h, note, place, pointer, range, select, setPressed, sides, slider, terms,
+  } = window.vitExplorer;
+
+  const f32 = Math.fround;
+
+  /* `vl.sincos_2d`: (N, D), [sin(row w), cos(row w), sin(column w), cos(column w)]. */
+  function sincos2d([R, C], D) {
+    const K = D / 4, table = new Float32Array(R * C * D);
+    for (let n = 0; n < R * C; n++)
+      [Math.floor(n / C), n % C].forEach((p, half) => {
+        for (let k = 0; k < K; k++) {
+          const angle = f32(p * f32(10000 ** f32(-k / K)));
+          table[n * D + 2 * half * K + k] = Math.sin(angle);
+          table[n * D + (2 * half + 1) * K + k] = Math.cos(angle);
+        }
+      });
+    return table;
+  }
+
+  /* An untrained table: normal, standard deviation 0.02, by Box and Muller's rule. */
+  const untrained = (size) => Float32Array.from({ length: size }, () => {
+    const radius = Math.sqrt(-2 * Math.log(1 - Math.random())), angle = 2 * Math.PI * Math.random();
+    return 0.02 * radius * Math.cos(angle);
+  });
+
+  // Weights on a line: (new, old), row i is what new place i takes from each old place
+
+  const centres = (old, now) => Array.from({ length: now }, (_, i) => ((i + 0.5) * old) / now - 0.5);
+  const triangle = (x) => Math.max(0, 1 - Math.abs(x));
+  const keys = (a) => (x) => {
+    const u = Math.abs(x);
+    return u <= 1 ? 1 - (a + 3) * u ** 2 + (a + 2) * u ** 3 : u < 2 ? a * (u - 1) * (u - 2) ** 2 : 0;
+  };
+  /* What lies beyond the edge counts as the edge. */
+  const repeated = (kernel) => (old, now) => centres(old, now).map((x) => {
+    const row = new Float64Array(old);
+    for (let j = Math.floor(x) - 2; j <= x + 3; j++) row[Math.min(old - 1, Math.max(0, j))] += kernel(j - x);
+    return row;
+  });
+  /* Distances in new places where the grid shrinks; each row is divided by its sum. */
+  const antialiased = (kernel) => (old, now) => centres(old, now).map((x) => {
+    const wide = Math.max(old / now, 1), row = Float64Array.from({ length: old }, (_, j) => kernel((j - x) / wide));
+    const sum = row.reduce((a, b) => a + b, 0);
+    return row.map((weight) => weight / sum);
+  });
+  const nearest = (old, now) => centres(old, now).map((_, i) => {
+    const row = new Float64Array(old);
+    row[Math.min(old - 1, Math.floor(f32((i + 0.5) * f32(old / now))))] = 1;
+    return row;
+  });
+  const METHODS = {
+    "bicubic, antialiased": antialiased(keys(-0.5)),
+    bicubic: repeated(keys(-0.75)),
+    bilinear: repeated(triangle),
+    nearest,
+  };
+
+  /* Weights on a grid: (N', N), the product of the weight down and the weight across. */
+  const outer = (rows, cols) => Float64Array.from({ length: rows.length * cols.length }, (_, n) =>
+    rows[Math.floor(n / cols.length)] * cols[n % cols.length]);
+  const product = (down, across) => down.flatMap((rows) => across.map((cols) => outer(rows, cols)));
+  const only = (place, N) => Float64Array.from({ length: N }, (_, n) => Number(n === place));
+  const LAYOUTS = {
+    "rows and columns": (line, old, now) => product(line(old[0], now[0]), line(old[1], now[1])),
+    "one line": (line, old, now) => line(old[0] * old[1], now[0] * now[1]),
+    "(columns, rows), swapped": (line, old, now) => product(line(old[0], now[1]), line(old[1], now[0])),
+    "the first N, then again": (line, old, now) => {
+      const N = old[0] * old[1];
+      return Array.from({ length: now[0] * now[1] }, (_, i) => only(i % N, N));
+    },
+  };
+
+  /* (N', N) times (N, D). */
+  function apply(weights, table, D) {
+    const out = new Float64Array(weights.length * D);
+    weights.forEach((row, i) => row.forEach((weight, n) => {
+      if (weight) for (let k = 0; k < D; k++) out[i * D + k] += weight * table[n * D + k];
+    }));
+    return Float32Array.from(out);
+  }
+
+  /* Cosines of all pairs of rows, (N, N); `centred`: after the mean of all rows is subtracted. */
+  function cosines(table, D, centred) {
+    const N = table.length / D, unit = Float64Array.from(table);
+    for (let k = 0; k < D && centred; k++) {
+      let mean = 0;
+      for (let n = 0; n < N; n++) mean += table[n * D + k] / N;
+      for (let n = 0; n < N; n++) unit[n * D + k] -= mean;
+    }
+    for (let n = 0; n < N; n++) {
+      const row = unit.subarray(n * D, (n + 1) * D), length = Math.max(1e-12, Math.hypot(...row));
+      row.forEach((value, k) => { row[k] = value / length; });
+    }
+    const alike = Array.from({ length: N }, () => new Float64Array(N));
+    for (let i = 0; i < N; i++) for (let j = 0; j <= i; j++) {
+      let dot = 0;
+      for (let k = 0; k < D; k++) dot += unit[i * D + k] * unit[j * D + k];
+      alike[i][j] = alike[j][i] = dot;
+    }
+    return alike;
+  }
+
+  // Numbers as colours: on the scale "diverging", or on "growing" where there is no middle
+
+  const rgbs = (text) => text.split(" ").map((one) => one.match(/../g).map((pair) => parseInt(pair, 16)));
+  const SCALES = { // RdBu_r, as in `viz.heat_maps`, and cividis
+    diverging: rgbs("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f"),
+    growing: rgbs("00224e 1a386f 434e6c 61656f 7d7c78 9b9476 bcae6c dec958 fee838"),
+  };
+
+  /* The colour at a share from 0 to 1 of a scale, as [r, g, b]. */
+  function colour(name, share) {
+    const scale = SCALES[name];
+    const at = Math.min(1, Math.max(0, share)) * (scale.length - 1), i = Math.min(scale.length - 2, Math.floor(at));
+    return scale[i].map((value, k) => Math.round(value + (at - i) * (scale[i + 1][k] - value)));
+  }
+
+  /* Black or white letters, whichever stand out more from it (WCAG's luminance). */
+  function ink(rgb) {
+    const linear = (value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = rgb.map((value) => linear(value / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+  }
+
+  /* Values of places, m to a row, as colours, and as numbers where they fit: as `write` writes them. */
+  function tint(cells, values, m, write, name = "diverging", low = -1, high = 1) {
+    cells.forEach((cell, i) => {
+      const rgb = colour(name, high > low ? (values[i] - low) / (high - low) : 0.5);
+      cell.style.background = `rgb(${rgb})`;
+      cell.style.color = ink(rgb);
+      cell.style.fontSize = m > 8 ? "0.6rem" : "";
+      cell.textContent = m <= 10 ? write(values[i]) : "";
+    });
+  }
 
   const LOOKS = ["similarity", "the row it thinks it is in", "the column it thinks it is in"];
   const NEAR = 0.51; // patches: taken for where it is, to half a patch
@@ -15,9 +151,19 @@
   /* -0.5 -> "−0.50", and 0 without a sign; `tight`: "−.50". */
   const number = (value, digits = 2) => value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−");
   const tight = (value) => number(value).replace(/^(−?)0\./, "$1.");
-  const place = (i, m) => `row ${Math.floor(i / m)}, column ${i % m}`;
+
+  /* Shows values in a grid of places, names the places, and frames the chosen one. */
+  function fill({ cells, m, chosen }, values, ...looks) {
+    tint(cells, values, m, ...looks);
+    cells.forEach((cell, i) => {
+      setPressed(cell, i === chosen);
+      cell.setAttribute("aria-label", `${place(i, m)}: ${number(values[i])}`);
+    });
+  }
 
   class VitPositions extends VitExplorer {
+    static METHODS = METHODS; // for tests
+    static sincos2d = sincos2d;
     static style = `
       .grid > button, .map > span { align-items: center; display: flex; font-size: 0.7rem; justify-content: center;
         font-variant-numeric: tabular-nums; line-height: 1; overflow: hidden; }
@@ -33,21 +179,16 @@
       .all > i { border: 2px solid var(--warm); box-sizing: border-box; pointer-events: none; position: absolute; }
       .scale { align-items: center; display: flex; gap: 0.5rem; margin: 0.8rem 0; }
       .scale > i { border: 1px solid var(--rule); flex: 0 1 12rem; height: 0.8rem; }
-      .facts { display: grid; gap: 0.1rem 0.8rem; grid-template-columns: fit-content(70%) 1fr; margin: 0 0 0.8rem; }
-      .facts dd { font-variant-numeric: tabular-nums; margin: 0; }
       .verdict { font-size: 1.05rem; min-height: 3em; }
-      summary { cursor: pointer; }
       details > .row { margin-top: 0.8rem; }
       label { align-items: center; display: inline-flex; flex-wrap: wrap; gap: 0.4rem; }
       label output { font-variant-numeric: tabular-nums; min-width: 1.3em; }
       label input[type="range"] { width: 7rem; }`;
 
     async build() {
-      await Promise.all(["resample.js", "scales.js"].map((file) => window.vit.script(file)));
-      const first = this.getAttribute("model") ?? "cifar10-modern", kind = this.getAttribute("kind");
+      const first = this.getAttribute("model") ?? "cifar10-modern";
       this.view.append(this.choices(first), ...this.similarities(), this.resampling());
       this.model = await window.vit.load(first);
-      if (["sincos2d", "random"].includes(kind)) this.kind.value = kind;
       await this.change();
     }
 
@@ -57,7 +198,7 @@
         names.map((name) => h("option", { value: name }, `learned, of ${name}`)),
         h("option", { value: "sincos2d" }, "sines and cosines"),
         h("option", { value: "random" }, "random, untrained"));
-      this.again = h("button", { type: "button", onclick: () => this.change() }, "Draw again");
+      this.again = button("Draw again", () => this.change());
       this.centred = h("input", { type: "checkbox", onchange: () => this.remake() });
       this.centred.checked = this.hasAttribute("centred");
       const centred = h("label", {}, this.centred, "minus the mean of all places");
@@ -66,66 +207,59 @@
 
     /* The first part: the places, the small maps of all of them, and what they have in common. */
     similarities() {
-      this.verdict = h("p", { class: "verdict" });
       this.near = h("div");
       this.all = h("canvas", { role: "img", "aria-label": "The same map for every place, laid out like the places" });
       this.ring = h("i");
-      const point = (event) => this.pointed(event);
+      const point = (event) => { // asks for the place whose small map the pointer is on
+        const [col, row] = pointer(event, this.all).map((share) => clamp(Math.floor(share * this.n), 0, this.n - 1));
+        this.old.choose(row * this.n + col);
+      };
       const all = h("div", { class: "all", onpointermove: point, onpointerdown: point }, this.all, this.ring);
       this.facts = h("dl", { class: "facts" });
-      const sides = this.sides(
-        ["How alike each place is to the framed one: hover, tap, or walk with the arrow keys", this.near],
-        ["The same for every place at once, one small map each", all]);
-      return [this.verdict, sides, this.legend("diverging", "−1", "cosine similarity", "1"), this.facts];
-    }
-
-    sides(...sides) {
-      return columns(...sides.map(([note, ...rest]) => [h("p", { class: "note" }, note), ...rest]));
+      const maps = sides(
+        [note("How alike each place is to the framed one: hover, tap, or walk with the arrow keys"), this.near],
+        [note("The same for every place at once, one small map each"), all]);
+      return [this.verdict, maps, this.legend("diverging", "−1", "cosine similarity", "1"), this.facts];
     }
 
     /* What the colours of a scale mean. */
     legend(scale, low, label, high) {
-      const style = `background:${window.vitScales.gradient(scale)}`;
+      const colours = SCALES[scale].map((rgb) => `rgb(${rgb})`).join(", ");
+      const style = `background:linear-gradient(to right, ${colours})`;
       return h("div", { class: "scale note" }, low, h("i", { style }), high, h("span", {}, label));
     }
 
     /* The second part: its controls, the new grid, and what one of its places takes from the old one. */
     resampling() {
-      const { METHODS, LAYOUTS } = window.vitResample;
       const [, ...start] = (this.getAttribute("resample") ?? "").match(/^(\d+)x(\d+)$/) ?? ["", "12", "12"];
-      const again = () => this.resample();
-      const choice = (label, names) => h("select", { "aria-label": label, onchange: again },
-        names.map((name) => h("option", {}, name)));
-      this.sizes = start.map((value) => h("input", { type: "range", min: "1", max: "16", value, oninput: again }));
-      this.shownSizes = this.sizes.map(() => h("output"));
-      const size = (name, i) => h("label", {}, name, this.sizes[i], this.shownSizes[i]);
-      this.method = choice("Method", Object.keys(METHODS));
-      this.layout = choice("The table is taken as", Object.keys(LAYOUTS));
-      this.look = choice("The new grid shows", LOOKS);
+      const again = () => this.resample(), label = (...inside) => h("label", {}, ...inside);
+      const names = ["rows", "columns"];
+      this.sizes = names.map((name, i) => slider(name, 1, 16, 1, start[i], again));
+      this.shownSizes = start.map(() => h("output"));
+      const sizes = names.map((name, i) => label(name, this.sizes[i], this.shownSizes[i]));
+      this.method = select("Method", Object.keys(METHODS), again);
+      this.layout = select("The table is taken as", Object.keys(LAYOUTS), again);
+      this.look = select("The new grid shows", LOOKS, again);
       this.worst = h("p");
       this.verdict2 = h("p", { class: "verdict" });
       this.wide = h("div");
       this.scale2 = h("div");
       this.taken = h("div", { class: "map", role: "img" });
-      return h("details", { open: this.hasAttribute("resample") },
-        h("summary", {}, "On another grid: resample the table"),
-        h("div", { class: "row" }, ["rows", "columns"].map(size), h("label", {}, "by", this.method)),
-        h("div", { class: "row" },
-          h("label", {}, "The table is taken as", this.layout),
-          h("label", {}, "show", this.look)),
+      const weights = "What it takes from each old place: weights, on the scale from −1 to 1. "
+        + "Dot: where it is. Ring: where its weights point.";
+      return folded("On another grid: resample the table", this.hasAttribute("resample"),
+        h("div", { class: "row" }, sizes, label("by", this.method)),
+        h("div", { class: "row" }, label("The table is taken as", this.layout), label("show", this.look)),
         this.worst,
         this.verdict2,
-        this.sides(
-          ["The new grid: choose a place", this.wide, this.scale2],
-          ["What it takes from each old place: weights, on the scale from −1 to 1. "
-            + "Dot: where it is. Ring: where its weights point.", this.taken]));
+        sides([note("The new grid: choose a place"), this.wide, this.scale2], [note(weights), this.taken]));
     }
 
     /* Another kind of table: its vectors, without CLS, (N, D). */
     async change() {
-      const { sincos2d, untrained } = window.vitResample, kind = this.kind.value;
+      const kind = this.kind.value, learned = !["sincos2d", "random"].includes(kind);
       try {
-        if (!["sincos2d", "random"].includes(kind)) this.model = await window.vit.load(kind);
+        if (learned) this.model = await window.vit.load(kind);
       } catch (error) {
         this.verdict.textContent = error.message;
         return;
@@ -133,19 +267,29 @@
       if (kind !== this.kind.value) return; // another one was chosen while this was loading
       const { config: { img_size, patch_size, embed_dim: D }, weights } = this.model, n = img_size / patch_size;
       this.again.hidden = kind !== "random";
-      if (kind === "sincos2d") this.table = sincos2d([n, n], D);
-      else this.table = kind === "random" ? untrained(n * n * D) : weights.pos_embed.subarray(D);
+      if (learned) this.table = weights.pos_embed.subarray(D);
+      else this.table = kind === "random" ? untrained(n * n * D) : sincos2d([n, n], D);
       if (n !== this.n) this.layOut(n);
       this.D = D;
       this.remake();
     }
 
-    /* n x n places, the middle one chosen. */
+    /* n x m places to choose from, the middle one chosen; `draw` shows the choice. */
+    places(n, m, label, draw) {
+      const choose = (i) => {
+        if (i === made.chosen) return;
+        made.chosen = i;
+        draw();
+      };
+      const made = { ...grid(n, label, choose, choose, m), choose, m };
+      return Object.assign(made, { chosen: Math.floor(n / 2) * m + Math.floor(m / 2) });
+    }
+
     layOut(n) {
-      Object.assign(this, { n, chosen: Math.floor(n / 2) * (n + 1) });
-      const ask = (i) => this.ask(i), spans = Array.from({ length: n * n }, () => h("span"));
-      this.places = grid(n, "A place of the grid", ask, ask);
-      this.near.replaceChildren(this.places.node);
+      this.n = n;
+      this.old = this.places(n, n, "A place of the grid", () => this.draw());
+      this.near.replaceChildren(this.old.node);
+      const spans = range(n * n).map(() => h("span"));
       this.taken.replaceChildren(...spans, h("i", { class: "true" }), h("i", { class: "points" }));
       this.taken.style = `--n:${n};--m:${n}`;
     }
@@ -153,60 +297,38 @@
     /* All that follows from the table: similarities, small maps with a gap between them, the second part. */
     remake() {
       const { n } = this, side = n * (n + 1) - 1, data = new ImageData(side, side);
-      this.alike = window.vitResample.cosines(this.table, this.D, this.centred.checked);
+      this.alike = cosines(this.table, this.D, this.centred.checked);
       this.alike.forEach((row, i) => row.forEach((value, j) => {
         const y = Math.floor(i / n) * (n + 1) + Math.floor(j / n), x = (i % n) * (n + 1) + (j % n);
-        data.data.set([...window.vitScales.colour("diverging", (value + 1) / 2), 255], 4 * (y * side + x));
+        data.data.set([...colour("diverging", (value + 1) / 2), 255], 4 * (y * side + x));
       }));
       this.all.width = this.all.height = side;
       this.all.getContext("2d").putImageData(data, 0, 0);
-      this.facts.replaceChildren(...this.relations().flatMap(([what, mean]) =>
-        [h("dt", {}, what), h("dd", {}, number(mean))]));
+      this.facts.replaceChildren(...terms(this.relations()));
       this.draw();
       this.resample();
     }
 
     /* Mean similarity of pairs of places, by how they lie to each other, as in chapter 03. */
     relations() {
-      const { n, alike } = this;
+      const { n, alike } = this, found = {};
       const relations = { // of two places in rows r and s, columns a and b
         "neighbours, left and right": (r, a, s, b) => r === s && Math.abs(a - b) === 1,
         "neighbours, above and below": (r, a, s, b) => a === b && Math.abs(r - s) === 1,
         "mirror image left to right, 3 or more apart":
           (r, a, s, b) => r === s && a + b === n - 1 && Math.abs(a - b) >= 3,
       };
-      return Object.entries(relations).flatMap(([what, holds]) => {
+      for (const [what, holds] of Object.entries(relations)) {
         const related = (i, j) => holds(Math.floor(i / n), i % n, Math.floor(j / n), j % n);
         const values = alike.flatMap((row, i) => [...row].filter((_, j) => related(i, j)));
-        return values.length ? [[what, values.reduce((a, b) => a + b) / values.length]] : [];
-      });
-    }
-
-    /* The place whose small map the pointer is on. */
-    pointed(event) {
-      const { n } = this, box = this.all.getBoundingClientRect();
-      const at = (length, all) => Math.min(n - 1, Math.max(0, Math.floor((length / all) * n)));
-      this.ask(at(event.clientY - box.top, box.height) * n + at(event.clientX - box.left, box.width));
-    }
-
-    ask(i) {
-      if (i === this.chosen) return;
-      this.chosen = i;
-      this.draw();
-    }
-
-    /* Names the places of a grid, m to a row, with their values, and frames the chosen one. */
-    label(cells, values, m, chosen) {
-      cells.forEach((cell, i) => {
-        cell.setAttribute("aria-pressed", String(i === chosen));
-        cell.setAttribute("aria-label", `${place(i, m)}: ${number(values[i])}`);
-      });
+        if (values.length) found[what] = number(values.reduce((a, b) => a + b) / values.length);
+      }
+      return found;
     }
 
     draw() {
-      const { n, chosen, places: { cells } } = this, row = this.alike[chosen];
-      window.vitScales.tint(cells, row, n, tight);
-      this.label(cells, row, n, chosen);
+      const { n, old, old: { chosen } } = this, row = this.alike[chosen];
+      fill(old, row, tight);
       const step = 100 / (n * (n + 1) - 1), width = (n + 0.4) * step; // in percent of all small maps
       const [top, left] = [Math.floor(chosen / n), chosen % n].map((at) => (at * (n + 1) - 0.2) * step);
       this.ring.style = `height:${width}%;width:${width}%;left:${left}%;top:${top}%`;
@@ -220,8 +342,7 @@
 
     /* The table on the new grid: all that does not depend on the chosen new place. */
     resample() {
-      const { n, D } = this, { METHODS, LAYOUTS, apply, centres, cosines } = window.vitResample;
-      const now = this.sizes.map((one) => Number(one.value)), [R, C] = now;
+      const { n, D } = this, now = this.sizes.map((one) => Number(one.value)), [R, C] = now;
       this.shownSizes.forEach((one, i) => { one.textContent = String(now[i]); });
       this.weights = LAYOUTS[this.layout.value](METHODS[this.method.value], [n, n], now);
       this.resampled = apply(this.weights, this.table, D);
@@ -232,7 +353,11 @@
       this.is = centres(n, R).flatMap((row) => centres(n, C).map((col) => [row, col]));
       const away = ([r, c], [s, d]) => Math.max(Math.abs(r - s), Math.abs(c - d));
       this.off = this.is.map((one, i) => away(one, this.says[i]));
-      if (String(now) !== String(this.now)) this.layOutNew(now);
+      if (String(now) !== String(this.now)) {
+        this.now = now;
+        this.fresh = this.places(R, C, "A place of the new grid", () => this.drawNew());
+        this.wide.replaceChildren(this.fresh.node);
+      }
       const most = Math.max(...this.off), label = this.look.value;
       const taken = most < NEAR ? "Every new place is taken for where it is, to half an old patch."
         : `Places are taken for others, up to ${number(most, 1)} patches away.`;
@@ -242,33 +367,16 @@
       this.drawNew();
     }
 
-    /* R x C new places, the middle one chosen. */
-    layOutNew([R, C]) {
-      Object.assign(this, { now: [R, C], spot: Math.floor(R / 2) * C + Math.floor(C / 2) });
-      const choose = (i) => this.choose(i);
-      this.fresh = grid(R, "A place of the new grid", choose, choose, C);
-      this.wide.replaceChildren(this.fresh.node);
-    }
-
-    choose(i) {
-      if (i === this.spot) return;
-      this.spot = i;
-      this.drawNew();
-    }
-
     drawNew() {
-      const { n, spot, now: [, C], fresh: { cells } } = this, { tint } = window.vitScales;
-      const axis = LOOKS.indexOf(this.look.value) - 1;
-      const values = axis < 0 ? this.alike2[spot] : this.says.map((one) => one[axis]);
-      if (axis < 0) tint(cells, values, C, tight);
-      else tint(cells, values, C, (value) => number(value, 1), "growing", 0, n - 1);
-      this.label(cells, values, C, spot);
-      const used = (weight) => Math.abs(weight) > 1e-9, weights = this.weights[spot];
+      const { n, fresh, fresh: { chosen } } = this, axis = LOOKS.indexOf(this.look.value) - 1;
+      if (axis < 0) fill(fresh, this.alike2[chosen], tight);
+      else fill(fresh, this.says.map((one) => one[axis]), (value) => number(value, 1), "growing", 0, n - 1);
+      const used = (weight) => Math.abs(weight) > 1e-9, weights = this.weights[chosen];
       tint([...this.taken.querySelectorAll("span")], weights, n, (weight) => (used(weight) ? tight(weight) : ""));
       const at = ([row, col]) => `left:${(100 * (col + 0.5)) / n}%;top:${(100 * (row + 0.5)) / n}%`;
-      this.taken.querySelector(".true").style = at(this.is[spot]);
-      this.taken.querySelector(".points").style = at(this.says[spot]);
-      this.verdict2.textContent = this.told(spot, weights.filter(used));
+      this.taken.querySelector(".true").style = at(this.is[chosen]);
+      this.taken.querySelector(".points").style = at(this.says[chosen]);
+      this.verdict2.textContent = this.told(chosen, weights.filter(used));
       this.taken.setAttribute("aria-label", this.verdict2.textContent);
       if (this.wide.matches(":hover, :focus-within")) this.say(this.verdict2.textContent);
       else if (this.shadowRoot.activeElement?.closest("details"))
@@ -279,12 +387,12 @@
     told(spot, weights) {
       const old = ([row, col]) => `row ${number(row)}, column ${number(col)}`;
       const [least, most] = [Math.min(...weights), Math.max(...weights)];
-      const range = weights.length > 1 ? `s, with weights from ${number(least)} to ${number(most)}` : "";
+      const between = weights.length > 1 ? `s, with weights from ${number(least)} to ${number(most)}` : "";
       const wrong = `; they point to ${old(this.says[spot])}, ${number(this.off[spot], 1)} patches off`;
       return `New ${place(spot, this.now[1])} is at old ${old(this.is[spot])}. `
-        + `It takes from ${weights.length} old place${range}${this.off[spot] < NEAR ? "" : wrong}.`;
+        + `It takes from ${weights.length} old place${between}${this.off[spot] < NEAR ? "" : wrong}.`;
     }
   }
 
-  define("vit-positions", VitPositions);
+  customElements.define("vit-positions", VitPositions);
 })();

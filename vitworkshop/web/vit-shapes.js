@@ -1,11 +1,12 @@
-/* <vit-shapes preset="vit-b/16">: what a `ViTConfig` comes to: each part's output, parameters and multiplications.
+/* <vit-shapes>: what a `ViTConfig` comes to: each part's output, parameters and multiplications.
 
    All counts are equal to `vl.count_parameters` and `vl.count_macs`; a config that `ViTConfig` refuses is refused here
-   in its words, and the table stays as it was. What it counts stands in shapes-counts.js. */
+   in its words, and the table stays as it was. A config has the fields' texts as a form gives them; counts are whole
+   numbers of any length (BigInt). */
 (() => {
   "use strict";
 
-  const { VitExplorer, define, h, percent } = window.vitExplorer;
+  const { VitExplorer, h, note, percent } = window.vitExplorer;
 
   const FIELDS = { // `ViTConfig`'s defaults, and what they mean
     img_size: ["32", "image side"],
@@ -46,6 +47,83 @@
     },
   };
 
+  const COUNTS = ["patch_size", "in_chans", "embed_dim", "depth", "num_heads"]; // above 0
+  const MOST = 1000000;
+
+  /* Why `ViTConfig` refuses this, and which fields are at fault; null if it takes it. In its order and its words. */
+  function refusal(cfg) {
+    const whole = (name, least) => /^\d+$/.test(cfg[name]) && BigInt(cfg[name]) >= least;
+    const got = (name) => cfg[name] || "nothing";
+    if (!whole("img_size", 1n))
+      return [`img_size must be a positive integer or (height, width), got ${got("img_size")}; try 224`, "img_size"];
+    for (const name of COUNTS)
+      if (!whole(name, 1n)) return [`${name} must be a positive integer, got ${got(name)}`, name];
+    if (!whole("num_classes", 0n))
+      return [`num_classes must be 0 (no head) or more, got ${got("num_classes")}`, "num_classes"];
+    for (const name of ["img_size", "num_classes", ...COUNTS])
+      if (Number(cfg[name]) > MOST)
+        return [`expected ${name} of at most ${MOST.toLocaleString("en")}, got ${cfg[name]}; try a smaller one`, name];
+    const [H, P, D, h] = ["img_size", "patch_size", "embed_dim", "num_heads"].map((name) => Number(cfg[name]));
+    const hidden = D * Number(cfg.mlp_ratio || NaN);
+    if (!(hidden >= 1 && hidden < 1e12)) {
+      const wanted = "mlp_ratio must be a number that gives the MLP hidden units";
+      return [`${wanted}, got ${got("mlp_ratio")}; the paper takes 4.0`, "mlp_ratio"];
+    }
+    if (H % P) {
+      const sizes = [H - (H % P), Math.ceil(H / P) * P].filter(Boolean).join(" or ");
+      return [`img_size ${H} is not a multiple of patch_size ${P}; try ${sizes}`, "img_size", "patch_size"];
+    }
+    if (D % h) {
+      const width = Math.ceil(D / h) * h;
+      return [`embed_dim ${D} is not a multiple of num_heads ${h}; try embed_dim ${width}`, "embed_dim", "num_heads"];
+    }
+    return null;
+  }
+
+  /* A row of the table: what it is, its name in the state dict, output shape, parameters, MACs. */
+  const row = (key, label, name, shape, parameters = 0n, macs = 0n) => ({ key, label, name, shape, parameters, macs });
+  const sum = (rows, what) => rows.reduce((all, one) => all + one[what], 0n);
+  const linear = (from, to, bias = true) => from * to + (bias ? to : 0n); // its parameters
+
+  /* The parts of one block, for T tokens of D numbers. */
+  function blockParts(cfg, T, D) {
+    const h = BigInt(cfg.num_heads), hidden = BigInt(Math.trunc(Number(cfg.embed_dim) * Number(cfg.mlp_ratio)));
+    return [
+      row("norm1", "norm", "norm1", [T, D], 2n * D),
+      row("qkv", "queries, keys, values", "attn.qkv", [T, 3n * D], linear(D, 3n * D, cfg.qkv_bias), 3n * T * D * D),
+      row("scores", "queries by keys", "", [h, T, T], 0n, T * T * D),
+      row("average", "weights by values", "", [h, T, D / h], 0n, T * T * D),
+      row("proj", "attention's output", "attn.proj", [T, D], linear(D, D), T * D * D),
+      row("norm2", "norm", "norm2", [T, D], 2n * D),
+      row("fc1", "MLP up, GELU", "mlp.fc1", [T, hidden], linear(D, hidden), T * D * hidden),
+      row("fc2", "MLP down", "mlp.fc2", [T, D], linear(hidden, D), T * D * hidden),
+    ].map((one) => ({ ...one, each: true }));
+  }
+
+  /* A row for each part, in order, those of one block with `each`; the number of blocks, and the whole model. */
+  function parts(cfg) {
+    const names = ["img_size", "patch_size", "in_chans", "num_classes", "embed_dim", "depth"];
+    const [H, P, C, K, D, L] = names.map((name) => BigInt(cfg[name]));
+    const N = (H / P) ** 2n, T = 1n + N;
+    const each = blockParts(cfg, T, D);
+    const block = row("block", "one block", "", [T, D], sum(each, "parameters"), sum(each, "macs"));
+    const before = [
+      row("images", "the picture", "", [C, H, H]),
+      row("patch_embed", "patch embedding", "patch_embed", [N, D], linear(P * P * C, D), N * P * P * C * D),
+      row("cls_token", "CLS token", "cls_token", [T, D], D),
+      row("pos_embed", "positions", "pos_embed", [T, D], T * D),
+    ];
+    const blocks = row("blocks", `all ${L} blocks`, "blocks", [T, D], L * block.parameters, L * block.macs);
+    const after = [
+      row("norm", "last norm", "norm", [T, D], 2n * D),
+      row("pool", cfg.global_pool === "token" ? "CLS, read out" : "mean of the patches", "", [D]),
+      K ? row("head", "head: logits", "head", [K], linear(D, K), D * K) : row("head", "no head: features", "", [D]),
+    ];
+    const all = [...before, blocks, ...after];
+    const total = row("total", "the whole model", "", [K || D], sum(all, "parameters"), sum(all, "macs"));
+    return { L, rows: [...before, ...each, block, blocks, ...after], total };
+  }
+
   const digits = (n) => n.toLocaleString("en");
   const shaped = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
   const rounded = (number, places) => Number(number.toPrecision(places));
@@ -84,11 +162,11 @@
       .problem { color: var(--warm); font-weight: 600; }
       .problem:empty { display: none; }
       .said { min-height: 2.9em; }
-      .legend { margin-top: 0.8rem; }
+      table + .note { margin-top: 0.8rem; }
       .line { background: var(--back); border-radius: 0.4rem; display: block; margin: 0 0 0.8rem;
         overflow-wrap: anywhere; padding: 0.4rem 0.6rem; }
       table { border-collapse: collapse; font-size: 0.92em; font-variant-numeric: tabular-nums; width: 100%; }
-      .stale table { outline: 2px dashed var(--warm); outline-offset: 4px; }
+      table.stale { outline: 2px dashed var(--warm); outline-offset: 4px; }
       th, td { border-bottom: 1px solid var(--rule); font-weight: 400; padding: 0.25rem 0.4rem; text-align: right;
         white-space: nowrap; }
       th:first-child { text-align: left; white-space: normal; }
@@ -113,33 +191,29 @@
       }`;
 
     async build() {
-      await window.vit.script("shapes-counts.js");
-      Object.assign(this, window.vitShapesCounts);
-      this.problem = h("p", { class: "problem", id: "problem" });
-      this.totals = h("p", { class: "verdict" });
-      this.said = h("p", { class: "note said" });
-      this.line = h("code", { class: "line" });
-      this.view.append(
-        h("div", { class: "row" }, h("span", {}, "Start from"), this.picker()),
-        this.form(),
-        this.problem,
-        this.totals,
-        this.said,
-        this.empty(),
-        h("p", { class: "note legend" },
-          "The line under a number is its share of the whole model, all blocks together. A MAC is one multiplication "
-          + "with its addition; norms, softmax, GELU and biases are left out, as is usual."),
-        this.line);
-      this.start(this.getAttribute("preset") ?? "vit-b/16");
-    }
-
-    /* The choice of a preset, or "your own" after a change. */
-    picker() {
       const groups = Object.entries(PRESETS).map(([label, presets]) =>
         h("optgroup", { label }, Object.keys(presets).map((name) => h("option", {}, name))));
       this.picked = h("select", { "aria-label": "Start from", onchange: () => this.start(this.picked.value) },
         h("option", { value: "", disabled: true }, "your own"), groups);
-      return this.picked;
+      this.problem = h("p", { class: "problem", id: "problem" });
+      this.said = h("p", { class: "note said" });
+      this.line = h("code", { class: "line" });
+      const titles = ["part", "output", "parameters", "MACs"].map((title) =>
+        h("th", { scope: "col", role: "columnheader" }, title));
+      this.body = h("tbody", { role: "rowgroup" });
+      this.table = h("table", { role: "table", "aria-label": "Shapes, parameters and multiplications of every part" },
+        h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, titles)), this.body);
+      this.view.append(
+        h("div", { class: "row" }, h("span", {}, "Start from"), this.picked),
+        this.form(),
+        this.problem,
+        this.verdict,
+        this.said,
+        this.table,
+        note("The line under a number is its share of the whole model, all blocks together. A MAC is one "
+          + "multiplication with its addition; norms, softmax, GELU and biases are left out, as is usual."),
+        this.line);
+      this.start("vit-b/16");
     }
 
     form() {
@@ -151,7 +225,7 @@
       fields.addEventListener("focusin", () => { this.base = this.cfg; });
       fields.addEventListener("input", (event) => {
         if (event.target.type !== "number") this.base = this.cfg;
-        this.picked.value = "";
+        this.picked.value = ""; // your own
         this.read();
       });
       return fields;
@@ -165,26 +239,11 @@
       return h("input", { name, type: "number", min, ...kind });
     }
 
-    /* The table with its titles. */
-    empty() {
-      const titles = ["part", "output", "parameters", "MACs"].map((title) =>
-        h("th", { scope: "col", role: "columnheader" }, title));
-      this.body = h("tbody", { role: "rowgroup" });
-      this.table = h("div", {},
-        h("table", { role: "table", "aria-label": "Shapes, parameters and multiplications of every part" },
-          h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, titles)), this.body));
-      return this.table;
-    }
-
-    /* Fills the form with a preset. */
     start(name) {
-      const presets = Object.assign({}, ...Object.values(PRESETS));
-      const known = Object.hasOwn(presets, name) ? name : "vit-b/16";
-      for (const [field, value] of Object.entries({ ...DEFAULTS, ...presets[known] })) {
-        if (field === "qkv_bias") this.inputs[field].checked = value;
-        else this.inputs[field].value = String(value);
-      }
-      this.picked.value = known;
+      const preset = Object.values(PRESETS).find((presets) => name in presets)[name];
+      for (const [field, value] of Object.entries({ ...DEFAULTS, ...preset }))
+        this.inputs[field][field === "qkv_bias" ? "checked" : "value"] = value;
+      this.picked.value = name;
       this.base = this.cfg;
       this.read();
     }
@@ -194,8 +253,11 @@
       const { qkv_bias, ...texts } = this.inputs;
       const cfg = Object.fromEntries(Object.entries(texts).map(([name, input]) => [name, input.value.trim()]));
       cfg.qkv_bias = qkv_bias.checked;
-      const [why, ...faults] = this.refusal(cfg) ?? [""];
-      for (const name of NAMES) this.blame(this.inputs[name], faults.includes(name));
+      const [why, ...faults] = refusal(cfg) ?? [""];
+      for (const name of NAMES)
+        for (const [attribute, value] of [["aria-invalid", "true"], ["aria-describedby", "problem"]])
+          if (faults.includes(name)) this.inputs[name].setAttribute(attribute, value);
+          else this.inputs[name].removeAttribute(attribute);
       this.problem.textContent = why && `${why}. The table still shows the last config that works.`;
       this.table.classList.toggle("stale", Boolean(why));
       if (why) return this.say(this.problem.textContent);
@@ -203,17 +265,8 @@
       this.draw();
     }
 
-    /* Marks a field that is at fault, for the eye and for screen readers. */
-    blame(input, guilty) {
-      const says = { "aria-invalid": "true", "aria-describedby": "problem" };
-      for (const [name, value] of Object.entries(says)) {
-        if (guilty) input.setAttribute(name, value);
-        else input.removeAttribute(name);
-      }
-    }
-
     draw() {
-      const { L, rows, total } = this.parts(this.cfg), old = this.base && this.parts(this.base);
+      const { L, rows, total } = parts(this.cfg), old = this.base && parts(this.base);
       const was = Object.fromEntries((old ? [...old.rows, old.total] : []).map((one) => [one.key, one]));
       const lines = [...rows, total].map((one) => this.row(one, was[one.key], L, total));
       const title = h("th", { class: "group note", colspan: "4", scope: "rowgroup", role: "rowheader" },
@@ -221,10 +274,10 @@
       lines.splice(rows.findIndex((one) => one.each), 0, h("tr", { role: "row" }, title));
       this.body.replaceChildren(...lines);
       const { parameters, macs } = total;
-      this.totals.textContent = `${short(parameters)} parameters, ${short(macs)} MACs for one picture.`;
+      this.verdict.textContent = `${short(parameters)} parameters, ${short(macs)} MACs for one picture.`;
       this.said.textContent = `${this.told(rows, total, was)} In float32 its weights fill ${short(4n * parameters)}B.`;
       this.line.textContent = python(this.cfg);
-      this.say(`${this.totals.textContent} ${this.said.textContent}`);
+      this.say(`${this.verdict.textContent} ${this.said.textContent}`);
     }
 
     /* A row of the table; `was` is the part before the change. */
@@ -283,5 +336,5 @@
     }
   }
 
-  define("vit-shapes", VitShapes);
+  customElements.define("vit-shapes", VitShapes);
 })();

@@ -1,11 +1,11 @@
 /* <vit-triangle>: one query, three keys, three values; the output moves inside the triangle of the values.
 
    It starts as the worked example of chapter 05 does. The query has four numbers: the first two are a place in a plane,
-   to be dragged; all four have sliders. Attention is softmax(q·k / √d / temperature), the numbers are the chapter's. */
+   to be dragged; all four have sliders. Attention is softmax(q·k / √d / temperature). */
 (() => {
   "use strict";
 
-  const { VitExplorer, define, h } = window.vitExplorer;
+  const { VitExplorer, button, clamp, h, note, onArrows, pointer, setPressed, sides, slider } = window.vitExplorer;
 
   const QUERY = [1, 2, 0, 1], D = QUERY.length;
   const TOKENS = [ // with the dashes of the key's arrow, and where its name stands
@@ -15,7 +15,6 @@
   ];
   const MOST = 4, STEP = 0.25; // of the query's numbers
   const EDGE = MOST + 0.6; // of the plane they are drawn in
-  const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
   const vector = (numbers) => `(${numbers.join(", ")})`;
   const tidy = (number) => String(Math.round(100 * number) / 100).replace("-", "−");
@@ -71,59 +70,47 @@
       }`;
 
     async build() {
-      Object.assign(this, { query: [...QUERY], scaled: true, temperature: 1 });
-      this.verdict = h("p", { class: "verdict" });
+      const chapter = () => ({ query: [...QUERY], scaled: true, temperature: 1 });
+      Object.assign(this, chapter());
       this.plane = h("div", { role: "img" });
+      this.root = button("divide by √d = 2", () => this.set({ scaled: !this.scaled }));
+      this.scaleHead = h("th", { scope: "col" });
+      this.body = h("tbody");
+      const head = (title) => h("th", { scope: "col" }, title);
+      const titles = [head("token"), head("score"), this.scaleHead, head("e to that"), head("weight")];
       this.makePad();
       this.view.append(
         this.verdict,
-        h("div", { class: "sides" },
-          h("div", {},
-            h("p", { class: "note" }, "The query among the keys, by their numbers 0 and 1: drag it"),
-            this.pad,
-            this.sliders()),
-          h("div", {},
-            h("p", { class: "note" }, "The output among the values"),
-            this.plane,
-            h("p", { class: "note" }, "Dashed: where it goes as the temperature falls from ∞ to 0."))),
-        this.buttons(),
-        this.table());
+        sides(
+          [note("The query among the keys, by their numbers 0 and 1: drag it"), this.pad, this.sliders()],
+          [note("The output among the values"), this.plane,
+            note("Dashed: where it goes as the temperature falls from ∞ to 0.")]),
+        h("div", { class: "row buttons" },
+          this.root,
+          button("Ask nothing: all 0", () => this.set({ query: [0, 0, 0, 0] })),
+          button("As in the chapter", () => this.set(chapter()))),
+        h("table", {}, h("thead", {}, h("tr", {}, titles)), this.body));
       this.draw();
-    }
-
-    buttons() {
-      const button = (text, changes) => h("button", { type: "button", onclick: () => this.set(changes()) }, text);
-      this.root = button("divide by √d = 2", () => ({ scaled: !this.scaled }));
-      const none = button("Ask nothing: all 0", () => ({ query: [0, 0, 0, 0] }));
-      const reset = button("As in the chapter", () => ({ query: [...QUERY], scaled: true, temperature: 1 }));
-      return h("div", { class: "row buttons" }, this.root, none, reset);
-    }
-
-    table() {
-      const head = (...title) => h("th", { scope: "col" }, ...title);
-      this.scaleHead = head();
-      this.body = h("tbody");
-      const titles = [head("token"), head("score"), this.scaleHead, head("e to that"), head("weight")];
-      return h("table", {}, h("thead", {}, h("tr", {}, titles)), this.body);
     }
 
     /* Four sliders for the query's numbers, one for the temperature (its logarithm to the base 10, steps of 0.05). */
     sliders() {
-      Object.assign(this, { shown: {}, inputs: {} });
-      const row = (name, label, most, step, act) => {
-        const input = h("input", { type: "range", min: String(-most), max: String(most), step: String(step),
-          "aria-label": label });
-        input.addEventListener("input", () => {
+      this.knobs = []; // each shows what is set now: a value and its text
+      const row = (name, label, most, step, act, now) => {
+        const shown = h("output"), input = slider(label, -most, most, step, 0, () => {
           act(Number(input.value));
           this.draw();
         });
-        this.inputs[label] = input;
-        this.shown[label] = h("output");
-        return [h("span", { "aria-hidden": "true" }, name), input, this.shown[label]];
+        this.knobs.push(() => {
+          [input.value, shown.textContent] = now();
+          input.setAttribute("aria-valuetext", shown.textContent);
+        });
+        return [h("span", { "aria-hidden": "true" }, name), input, shown];
       };
-      const numbers = QUERY.flatMap((_, i) =>
-        row(`query ${i}`, `query, number ${i}`, MOST, STEP, (value) => this.move(i, value)));
-      const warm = row("temperature", "temperature", 1.3, 0.05, (value) => { this.temperature = 10 ** value; });
+      const numbers = QUERY.flatMap((_, i) => row(`query ${i}`, `query, number ${i}`, MOST, STEP,
+        (value) => this.move(i, value), () => [this.query[i], tidy(this.query[i])]));
+      const warm = row("temperature", "temperature", 1.3, 0.05, (value) => { this.temperature = 10 ** value; },
+        () => [Math.log10(this.temperature), this.temperature.toFixed(2)]);
       return h("div", { class: "knobs" }, numbers, warm);
     }
 
@@ -134,7 +121,7 @@
 
     /* Gives number i of the query a value, or the nearest one that it may have. */
     move(i, value) {
-      this.query[i] = Math.min(MOST, Math.max(-MOST, Math.round(value / STEP) * STEP));
+      this.query[i] = clamp(Math.round(value / STEP) * STEP, -MOST, MOST);
     }
 
     /* The pad: a mouse may drag anywhere, a finger the dot; a tap moves it there, arrow keys by a step. */
@@ -142,9 +129,9 @@
       this.pad = h("div", { class: "pad", role: "application", tabindex: "0", "aria-label":
         "The query's first two numbers: drag it, or move it with the arrow keys; with Shift four times as far" });
       const moveTo = (event) => {
-        const box = this.pad.getBoundingClientRect();
-        this.move(0, ((event.clientX - box.left) / box.width) * 2 * EDGE - EDGE);
-        this.move(1, EDGE - ((event.clientY - box.top) / box.height) * 2 * EDGE);
+        const [x, y] = pointer(event, this.pad);
+        this.move(0, x * 2 * EDGE - EDGE);
+        this.move(1, EDGE - y * 2 * EDGE);
         this.draw();
       };
       this.pad.addEventListener("click", moveTo);
@@ -159,11 +146,10 @@
       });
       for (const end of ["pointerup", "pointercancel", "lostpointercapture"])
         this.pad.addEventListener(end, () => this.pad.classList.remove("held"));
-      this.pad.addEventListener("keydown", (event) => {
-        const arrow = ARROWS[event.key];
-        if (!arrow) return;
-        event.preventDefault();
-        arrow.forEach((way, i) => this.move(i, this.query[i] + way * STEP * (event.shiftKey ? 4 : 1)));
+      onArrows(this.pad, (down, across, { shiftKey }) => {
+        const step = STEP * (shiftKey ? 4 : 1);
+        this.move(0, this.query[0] + across * step);
+        this.move(1, this.query[1] - down * step);
         this.draw();
       });
       this.drawKeys();
@@ -175,7 +161,8 @@
       const shares = TOKENS.map(({ name }, t) => `${percent(this.result.weights[t])} of ${name}`);
       this.verdict.textContent = `${shares.join(", ")}: the output is (${place}).`;
       this.drawTable();
-      this.drawKnobs();
+      this.knobs.forEach((show) => show());
+      setPressed(this.root, this.scaled);
       this.drawQuery();
       this.drawPlane();
       this.plane.setAttribute("aria-label", `The triangle of the values a, b and c; the output lies at ${place}.`);
@@ -197,19 +184,6 @@
         h("td", {}, tidy(logits[t])),
         h("td", {}, power(Math.exp(logits[t]))),
         h("td", {}, weights[t].toFixed(3), bar(weights[t])))));
-    }
-
-    /* The sliders and the button, as the query, the temperature and the scale are now. */
-    drawKnobs() {
-      const { query, temperature, inputs, shown } = this;
-      query.forEach((value, i) => {
-        inputs[`query, number ${i}`].value = String(value);
-        shown[`query, number ${i}`].textContent = tidy(value);
-      });
-      inputs.temperature.value = String(Math.log10(temperature));
-      inputs.temperature.setAttribute("aria-valuetext", temperature.toFixed(2));
-      shown.temperature.textContent = temperature.toFixed(2);
-      this.root.setAttribute("aria-pressed", String(this.scaled));
     }
 
     /* The plane of the first two numbers, y upwards: the keys as arrows, and the query, which `drawQuery` moves. */
@@ -280,5 +254,5 @@
     }
   }
 
-  define("vit-triangle", VitTriangle);
+  customElements.define("vit-triangle", VitTriangle);
 })();

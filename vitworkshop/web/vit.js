@@ -237,5 +237,5 @@
     return new VisionTransformer(config, weights);
   }
 
-  Object.assign(root, { VisionTransformer, buildViT: build, vitMath: { linear, layerNorm, gelu, softmax, decode } });
+  Object.assign(root, { VisionTransformer, buildViT: build, vitMath: { softmax } });
 })(typeof window === "undefined" ? globalThis : window);
