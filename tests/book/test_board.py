@@ -10,8 +10,8 @@ import pytest
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.studies.registry import STUDIES
 
-page = pytest.importorskip("book._ext.claims")
-BOOK = Path(page.__file__).parent.parent
+page = pytest.importorskip("page.claims")
+BOOK = Path(page.__file__).parent.parent / "book"
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
 
 

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 from pages import AROUND, PAGES, ROOT, prose
 
-from tools.site import readme
+from page import readme
 from vitlib.train.recipe import RECIPES
 from vitworkshop.cli import _parser
 
@@ -84,7 +84,7 @@ def test_pictures_have_alt_text(page):
 @pytest.mark.parametrize("page", readme.PAGES, ids=lambda path: path.name)
 def test_results_on_the_page_are_those_of_the_files(page):
     text = page.read_text(encoding="utf-8")
-    assert readme.fill(text, readme.cards()) == text, "run: python -m tools.site.readme"
+    assert readme.fill(text, readme.cards()) == text, "run: python -m page.readme"
 
 
 def test_the_table_of_results_rounds_and_orders():
@@ -158,20 +158,20 @@ def test_cited_works_are_in_the_bibliography():
     {name: TEXT[name] for name in TEXT.keys() - {path.name for path in AROUND}},
 )
 def test_computed_numbers_can_be_had(page, words):
-    computed = pytest.importorskip("book._ext.computed")
+    computed = pytest.importorskip("page.computed")
     role, words = words.split("}`")
     assert re.search(r"\w", getattr(computed, role)(words))
 
 
 @said(r"\{computed\} (.+)", TEXT)
 def test_computed_tables_are_tables(page, words):
-    lines = pytest.importorskip("book._ext.computed").make_table(words)
+    lines = pytest.importorskip("page.computed").make_table(words)
     assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1
 
 
 def test_computed_sizes_are_the_known_ones():
     """Three lines of the table of sizes; the rest are held by test_vit.py."""
-    lines = "\n".join(pytest.importorskip("book._ext.computed").make_table("model-sizes"))
+    lines = "\n".join(pytest.importorskip("page.computed").make_table("model-sizes"))
     assert "| ViT-Ti/16 | 12 | 192 | 768 | 3 | 196 | 5,717,416 | 5,524,416 | 1.25 |" in lines
     assert "| ViT-B/16 | 12 | 768 | 3,072 | 12 | 196 | 86,567,656 | 85,798,656 | 17.56 |" in lines
     assert "| ViT-H/14 | 32 | 1,280 | 5,120 | 16 | 256 | 632,045,800 | 630,764,800 | 167.30 |" in lines

@@ -22,8 +22,8 @@ from docutils.nodes import SkipNode
 from fontTools.ttLib import TTFont
 from PIL import Image
 
-from book._ext import drawings
-from tools.site.fonts import DRAWN, SHEET
+from page import drawings
+from page.fonts import DRAWN, SHEET
 
 CSS = Path(__file__).resolve().parents[2] / "book/_static/drawings.css"
 

@@ -10,7 +10,7 @@ pytest.importorskip("sphinx_exercise")
 from docutils import nodes
 from sphinx import addnodes
 
-from book._ext import cards, names, plain, search
+from page import cards, names, plain, search
 
 
 def env_with(*terms: str):

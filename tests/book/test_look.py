@@ -7,10 +7,10 @@ import re
 import pytest
 from docutils import nodes
 
-from book._ext.cards import first_use
-from book._ext.typography import keep_marks, set_page
+from page.cards import first_use
+from page.fonts import SHEET
+from page.typography import keep_marks, set_page
 from tools.build import HTML, toc_pages
-from tools.site.fonts import SHEET
 
 
 def paragraph(*parts):

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("sphinx_exercise")
 pytest.importorskip("math_core")
-from book._ext import access, icons, mathml, numbering
+from page import access, icons, mathml, numbering
 
 # What axe-core calls wrong
 
@@ -68,7 +68,7 @@ def test_a_formula_keeps_its_tex():
     [
         (r"\nosuch x", "nosuch"),
         (r"\frac{1}{", "}"),
-        ("x + 字", "字 is not in the font: add it to tools/site/fonts.py"),
+        ("x + 字", "字 is not in the font: add it to page/fonts.py"),
     ],
 )
 def test_a_formula_that_cannot_be_drawn_is_a_warning_that_says_why(tex, sentence, monkeypatch):

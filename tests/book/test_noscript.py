@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-noscript = pytest.importorskip("book._ext.noscript")
+noscript = pytest.importorskip("page.noscript")
 
 CSS = """/* html[data-theme="dark"] { no: rule } */ @charset "utf-8"; p { color: red }
 html[data-theme="light"] a, p:is(b, i), html[data-theme='light'] b { color: blue }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-typography = pytest.importorskip("book._ext.typography")
+typography = pytest.importorskip("page.typography")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Card(Figure):
     def svg(self) -> str:
         """The card as SVG; curves bring their narrow form along, for phones, in the file's metadata.
 
-        The book shows it without the card: transparent, in the page's colours (book/_ext/drawings.py).
+        The book shows it without the card: transparent, in the page's colours (page/drawings.py).
         """
         pictures = {picture: picture.get_interpolation() for picture in self.findobj(AxesImage)}
         for picture in pictures:  # keeps its own pixels, which a page enlarges, or is made smaller

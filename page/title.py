@@ -1,6 +1,6 @@
 """Draws the title page's picture from a trained model: book/_static/figures/title-*.svg, book/_static/cover.png.
 
-    python -m tools.site.title [name of a pretrained model]
+    python -m page.title [name of a pretrained model]
 
 A photograph, its patches, the tokens the model makes of them, how much of each patch reaches the vector that the head
 reads (attention rollout), and what the model says. Every pixel, colour cell and line is a value of that model; nothing
@@ -24,7 +24,7 @@ import torch
 
 import vitlib as vl
 
-STATIC = Path(__file__).resolve().parents[2] / "book" / "_static"
+STATIC = Path(__file__).resolve().parents[1] / "book" / "_static"
 ROWS = 10  # of a token's numbers are drawn
 SIDE, TOP, LEFT = 272, 28, 89  # the square cut from the photograph, so that the cat's face fills it
 FINE = (256, 256)  # pixels of the photograph as it is shown

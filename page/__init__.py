@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from tools.site.address import pages_url, read_url
+from page.address import pages_url, read_url
 
 
 def use_public_address(app, config):
@@ -90,12 +90,12 @@ def setup(app):
     if read_url():
         app.setup_extension("sphinxext.opengraph")
         app.setup_extension("sphinx_sitemap")
-    app.setup_extension("book._ext.vitmap")
-    app.setup_extension("book._ext.computed")
-    app.setup_extension("book._ext.claims")
+    app.setup_extension("page.vitmap")
+    app.setup_extension("page.computed")
+    app.setup_extension("page.claims")
     names = "numbering names letters mathml icons drawings cards search opening access noscript typography explorers"
     for name in names.split():
-        app.setup_extension(f"book._ext.{name}")
+        app.setup_extension(f"page.{name}")
     app.connect("config-inited", use_public_address, priority=0)
     app.connect("config-inited", drop_thebe)
     app.connect("source-read", fetch_by_address)

@@ -20,7 +20,7 @@ from docutils import nodes
 from PIL import Image
 from sphinx.util import logging
 
-from tools.site.fonts import DRAWN
+from page.fonts import DRAWN
 from vitlib.viz.style import BAND, CARD, EDGE, INK, MUTED, PALETTE, STYLE, TEXT
 
 COLOURS = {name: f"curve-{i}" for i, name in enumerate(PALETTE, 1)}
@@ -160,7 +160,7 @@ def visit_drawing(writer, node) -> None:
     root = ElementTree.fromstring(Path(node["path"]).read_text(encoding="utf-8"))
     if missing := " ".join(foreign(root)):
         where = builder.current_docname
-        log.warning("%s is not in the drawings' font: add it to tools/site/fonts.py", missing, location=where)
+        log.warning("%s is not in the drawings' font: add it to page/fonts.py", missing, location=where)
     narrow = root.find(".//{*}metadata/{*}svg")
     said = f'<svg role="img" aria-label="{escape(node["alt"])}" '
     svg = page_svg(root, node["key"], keep)

@@ -1,6 +1,6 @@
 """The map of the ViT: its parts are in parts.yaml, its drawings in map.svg, their look in book/_static/map.css.
 
-    python -m tools.site.map        writes the stand-alone drawing, book/_static/figures/map.svg
+    python -m page.map        writes the stand-alone drawing, book/_static/figures/map.svg
 
 map.svg holds four drawings that a browser shows side by side: the strip that opens a chapter and the whole map, each
 for wide pages and for phones. `drawing` takes one out for a page and makes it live. The photograph in it was cut and
@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 import yaml
 
 HERE = Path(__file__).resolve().parent
-STATIC = HERE.parent.parent / "book" / "_static"
+STATIC = HERE.parent / "book" / "_static"
 SVG = "{http://www.w3.org/2000/svg}"
 LABELS = {
     "strip": "Map of the Vision Transformer; each part leads to its chapter",

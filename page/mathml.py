@@ -15,7 +15,7 @@ from sphinx.locale import _
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-from tools.site.fonts import CHARACTERS
+from page.fonts import CHARACTERS
 
 convert = cache(LatexToMathML(fancy_error=False).convert_with_local_state)
 LEANING = set("FHJKMNPTUVWXYZf")  # whose italics reach far beyond their width
@@ -31,7 +31,7 @@ def mathml(tex: str, display: bool) -> str:
     root = ElementTree.fromstring(re.sub("[\ufe00\ufe01]", "", markup).replace("&ApplyFunction;", "\u2061"))
     foreign = sorted({c for c in "".join(root.itertext()) if not c.isspace() and ord(c) not in CHARACTERS})
     if foreign:
-        raise ValueError(f"{' '.join(foreign)} is not in the font: add it to tools/site/fonts.py")
+        raise ValueError(f"{' '.join(foreign)} is not in the font: add it to page/fonts.py")
     row = ElementTree.Element("mrow")
     row.extend(root)
     if len(row) and row[-1].tag == "mi" and row[-1].text in LEANING:

@@ -15,9 +15,9 @@ from pathlib import Path
 from docutils import nodes
 from sphinx import addnodes
 
-from book._ext import search
-from book._ext.names import number_of
-from book._ext.plain import is_silent
+from page import search
+from page.names import number_of
+from page.plain import is_silent
 
 GLOSSARY, REFERENCE = "book/key-concepts", "book/api"
 AMBIGUOUS = {"Head", "Width"}  # in prose these words often mean another thing

@@ -10,7 +10,7 @@ import re
 
 from docutils import nodes
 
-from book._ext.plain import shorten, text_of
+from page.plain import shorten, text_of
 
 DESCRIPTIONS = {
     "search": "Search the book, section by section.",

@@ -13,7 +13,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx import addnodes
 
-from book._ext.plain import is_silent, text_of
+from page.plain import is_silent, text_of
 
 APART = (nodes.section, nodes.title, addnodes.desc, addnodes.glossary)
 FIELDS = ("title", "anchor", "text", "code")

@@ -1,10 +1,10 @@
 """The book's public address: `[tool.patchbypatch] url` in pyproject.toml, and all that follows from it.
 
-    python -m tools.site.address https://github.com/org/repo    (or: make set-url URL=https://github.com/org/repo)
-    python -m tools.site.address ""                              takes the address away again
+    python -m page.address https://github.com/org/repo    (or: make set-url URL=https://github.com/org/repo)
+    python -m page.address ""                              takes the address away again
 
 Launch buttons, Open Graph tags and the site map read the setting when the book is built
-(book/_ext/patchbypatch.py). This script writes what is stored in files: the setting itself, the Colab set-up
+(page/address.py). This script writes what is stored in files: the setting itself, the Colab set-up
 cell of every notebook, and the README's links between `<!-- links -->` and `<!-- /links -->`. Running it twice
 changes nothing.
 """
@@ -17,7 +17,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 # The source of each notebook's first code cell, tagged "colab-setup" and "remove-cell". Only BOOK_URL changes.
 # --no-deps: torch, numpy and the rest stay as Colab and Kaggle have them; the two packages named are what they lack.

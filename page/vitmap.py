@@ -1,7 +1,7 @@
 """The map of the ViT in the book: a strip under each chapter's promise, and the whole of it where a page asks for it.
 
 A page asks with the directive ``vit-map``. Chapters need not: the strip is put on the built page by the chapter's
-number, so that their notebooks stay free of it. Both are drawings of `tools/site/map.svg`.
+number, so that their notebooks stay free of it. Both are drawings of `page/map.svg`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from tools.site.map import PARTS, drawing
+from page.map import PARTS, drawing
 
 CHAPTERS = {f"book/{part.page}": part for part in PARTS}
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from book._ext.computed import NARROW, Computed, table, time_taken
-from tools.site.readme import RESULTS, hardware
+from page.computed import NARROW, Computed, table, time_taken
+from page.readme import RESULTS, hardware
 from vitlib.evidence import load_results
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import Judged, judged, since

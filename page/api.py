@@ -1,6 +1,6 @@
 """Writes book/api.md, the reference of every public name, from the docstrings in `vitlib`.
 
-    python -m tools.site.api
+    python -m page.api
 
 Each docstring's last source is the chapter that derives the object; the page turns it into a link. Running it twice
 changes nothing; a test holds the page to the package.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import vitlib
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "book" / "api.md"
 # rooms and their files, in the order of the arrows
 ROOMS = {
@@ -58,7 +58,7 @@ above it, so the page can be read from top to bottom, and the package too: each 
 makes a page stand in a second package, `vitworkshop`, and are loaded when they are first used.
 
 `import vitlib as vl` gives all of them: write `vl.patchify`, whatever the file; figures are `vl.viz.show_images` and so
-on. Letters in shapes are those of the {doc}`notation`. This page is written from the docstrings by `tools/site/api.py`.
+on. Letters in shapes are those of the {doc}`notation`. This page is written from the docstrings by `page/api.py`.
 """
 
 

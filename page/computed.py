@@ -19,7 +19,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from tools.site.readme import RESULTS, cards, duration, hardware, row
+from page.readme import RESULTS, cards, duration, hardware, row
 from vitlib.evidence import load_results
 
 NARROW = "\N{NO-BREAK SPACE}"

@@ -1,6 +1,6 @@
 """Writes the table of results into README.md and the title page, from the files in vitlib/results.
 
-    python -m tools.site.readme
+    python -m page.readme
 
 What stands between `<!-- results -->` and `<!-- /results -->` is written anew from the JSON files of the runs, so no
 number is typed by hand. Running it twice changes nothing; a test holds both pages to the files.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vitlib.evidence import load_results
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "vitlib" / "results"
 PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 BLOCK = re.compile(r"<!-- results -->\n.*?<!-- /results -->", re.S)
