@@ -1,54 +1,37 @@
-"""Writes book/api.md, the reference of every public name, from the docstrings in `vitlib`.
+"""The reference of every public name, book/api.md, from the docstrings in `vitlib`; and how Sphinx reads them.
 
     python -m page.api
 
-Each docstring's last source is the chapter that derives the object; the page turns it into a link. Running it twice
-changes nothing; a test holds the page to the package.
+writes the page. Each docstring's last source is the chapter that derives the object; the page turns it into a link.
+Running it twice changes nothing; a test holds the page to the package.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
-import json
 import re
-import sys
+from importlib import import_module
 from pathlib import Path
 
 import vitlib
+from page.address import chapters, title_of
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "book" / "api.md"
+PAGE = Path(__file__).resolve().parents[1] / "book" / "api.md"
 # rooms and their files, in the order of the arrows
 ROOMS = {
-    "Sizes, devices, results": ("config", "device", "evidence"),
-    "Data": ("data.dataset", "data.cifar10", "data.drawn10", "data.photos"),
-    "The model": (
-        *("model.patches", "model.resample", "model.posembed", "model.attention", "model.layers"),
-        *("model.encoder", "model.vit", "model.resnet", "model.build", "model.costs"),
-    ),
-    "Weights": ("weights.pretrained", "weights.foreign", "weights.names"),
-    "Training": (
-        *("train.recipe", "train.augment", "train.randaugment", "train.optim", "train.muon"),
-        *("train.corrupt", "train.masked", "train.run", "train.evaluate", "train.transfer"),
-    ),
-    "Explanations": (
-        *(
-            "explain.attention",
-            "explain.gradients",
-            "explain.erasing",
-            "explain.intervene",
-            "explain.occlusion",
-        ),
-        *("explain.lens", "explain.ablation", "explain.explanations", "explain.faithfulness"),
-    ),
-    "The doctor": ("vitworkshop.doctor.case", "vitworkshop.doctor.doctor"),
-    "In a page": ("vitworkshop.web.export", "vitworkshop.web.explore"),
-    "Figures and tables": (
-        *("viz.pictures", "viz.curves", "viz.matrices", "viz.attention", "viz.diagrams"),
-        *("viz.tables", "viz.style"),
-    ),
+    "Sizes, devices, results": "config device evidence",
+    "Data": "data.dataset data.cifar10 data.drawn10 data.photos",
+    "The model": "model.patches model.resample model.posembed model.attention model.layers model.encoder model.vit "
+    "model.resnet model.build model.costs",
+    "Weights": "weights.pretrained weights.foreign weights.names",
+    "Training": "train.recipe train.augment train.randaugment train.optim train.muon train.corrupt train.masked "
+    "train.run train.evaluate train.transfer",
+    "Explanations": "explain.attention explain.gradients explain.erasing explain.intervene explain.occlusion "
+    "explain.lens explain.ablation explain.explanations explain.faithfulness",
+    "The doctor": "vitworkshop.doctor.case vitworkshop.doctor.doctor",
+    "In a page": "vitworkshop.web.export vitworkshop.web.explore",
+    "Figures and tables": "viz.pictures viz.curves viz.matrices viz.attention viz.diagrams viz.tables viz.style",
 }
 HEAD = """\
 # API reference
@@ -69,29 +52,25 @@ def whole(module: str) -> str:
 
 def exported(module: str) -> list[str]:
     """The public names that a module defines, in the order of their definitions."""
-    path = whole(module)
     public = vitlib.viz.__all__ if module.startswith("viz") else vitlib.__all__
-    tree = ast.parse(inspect.getsource(importlib.import_module(path)))
     names = []
-    for node in tree.body:
+    for node in ast.parse(inspect.getsource(import_module(whole(module)))).body:
         targets = getattr(node, "targets", [getattr(node, "target", node)])
         names += [getattr(target, "name", getattr(target, "id", "")) for target in targets]
     return [name for name in names if name in public]
 
 
-def chapters() -> dict[str, str]:
-    """Number -> a link to the chapter, or its number where there is none yet."""
-    links = {}
-    for path in sorted((ROOT / "book").glob("*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        title = next(m[1] for cell in cells if (m := re.search(r"^# (.+)$", "".join(cell["source"]), re.M)))
-        links[path.stem[:2]] = f":doc:`chapter {path.stem[:2]}, {title} <{path.stem}>`"
-    return links
+def chapter_links() -> dict[str, str]:
+    """Number -> a link to the chapter."""
+    return {
+        path.stem[:2]: f":doc:`chapter {path.stem[:2]}, {title_of(path)} <{path.stem}>`"
+        for path in chapters()
+    }
 
 
 def source_of(module: str, name: str) -> str:
     """The text that names the chapter: a docstring, or the comment above a constant."""
-    home = importlib.import_module(whole(module))
+    home = import_module(whole(module))
     thing = getattr(home, name)
     if inspect.isroutine(thing) or inspect.isclass(thing):
         return inspect.getdoc(thing) or ""
@@ -101,48 +80,45 @@ def source_of(module: str, name: str) -> str:
 
 def numbers_of(module: str, name: str) -> list[str]:
     """The chapters that derive an object, from the end of its docstring."""
-    text = source_of(module, name)
-    numbers = re.findall(r"\d\d", (re.findall(r"chapters? (\d\d(?: and \d\d)*)", text) or [""])[-1])
-    if not numbers:
+    said = re.findall(r"chapters? (\d\d(?: and \d\d)*)", source_of(module, name))
+    if not said:
         raise ValueError(
             f"the docstring of {whole(module)}.{name} names no chapter; end it with Source: chapter 09."
         )
-    return numbers
+    return re.findall(r"\d\d", said[-1])
 
 
-def summary(modules: tuple[str, ...]) -> str:
+def summary(modules: list[str]) -> str:
     """A room's names as a table: what each is for, and its chapters."""
     rows = ["| Name | What it is for | Chapter |", "|---|---|---|"]
     for module in modules:
         for name in exported(module):
             short = f"viz.{name}" if module.startswith("viz") else name
             first = re.split(r"\n\n| Source:", source_of(module, name))[0]
-            first = re.sub(r"\s+", " ", first).strip().replace("|", "\\|")
-            rows.append(
-                f"| {{py:obj}}`vl.{short} <vitlib.{short}>` | {first} | {', '.join(numbers_of(module, name))} |"
-            )
+            first = " ".join(first.split()).replace("|", "\\|")
+            numbers = ", ".join(numbers_of(module, name))
+            rows.append(f"| {{py:obj}}`vl.{short} <vitlib.{short}>` | {first} | {numbers} |")
     return "\n".join(rows) + "\n"
 
 
 def entry(module: str, name: str, links: dict[str, str]) -> str:
     """One object as a directive, with its chapters under it."""
-    text, numbers = source_of(module, name), numbers_of(module, name)
+    numbers = numbers_of(module, name)
     taught = " and ".join(links.get(number, f"chapter {number} (planned)") for number in numbers)
-    thing = getattr(importlib.import_module(whole(module)), name)
+    thing = getattr(import_module(whole(module)), name)
     path = f"vitlib.viz.{name}" if module.startswith("viz") else f"vitlib.{name}"
     if inspect.isclass(thing):
-        public = [key for key, value in vars(thing).items() if not key.startswith("_") and documented(value)]
-        members = f"   :members: {', '.join(public)}\n" if public else ""
-        first = f".. autoclass:: {path}\n{members}"
+        members = ", ".join(key for key, each in vars(thing).items() if key[0] != "_" and is_documented(each))
+        first = f".. autoclass:: {path}\n" + (f"   :members: {members}\n" if members else "")
     elif inspect.isroutine(thing):
         first = f".. autofunction:: {path}\n"
     else:
-        words = re.sub(r" Source:.*", "", text).replace("`", "``")
+        words = re.sub(r" Source:.*", "", source_of(module, name)).replace("`", "``")
         first = f".. py:data:: {path}\n\n   {words}\n"
     return f"```{{eval-rst}}\n{first}\n   Taught in {taught}.\n```\n"
 
 
-def documented(value: object) -> bool:
+def is_documented(value: object) -> bool:
     """Whether a class's attribute is a method or a property with a docstring of its own."""
     inner = getattr(value, "__func__", getattr(value, "fget", value))
     return inspect.isfunction(inner) and bool(inner.__doc__)
@@ -150,25 +126,52 @@ def documented(value: object) -> bool:
 
 def page() -> str:
     """The whole page."""
-    links, parts = chapters(), [HEAD]
-    for room, modules in ROOMS.items():
+    links, parts = chapter_links(), [HEAD]
+    for room, names in ROOMS.items():
+        modules = names.split()
         parts.append(f"## {room}\n\n{summary(modules)}")
         for module in modules:
-            home = importlib.import_module(whole(module))
-            first = re.sub(r"\s+", " ", (inspect.getdoc(home) or "").split("\n\n")[0])
-            parts.append(f"### `{whole(module)}`\n\n{first}\n")
+            first = (inspect.getdoc(import_module(whole(module))) or "").split("\n\n")[0]
+            parts.append(f"### `{whole(module)}`\n\n{' '.join(first.split())}\n")
             parts += [entry(module, name, links) for name in exported(module)]
     return "\n".join(parts)
 
 
-def main() -> int:
-    """Writes the page and returns the exit status."""
-    text = page()
-    old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    PAGE.write_text(text, encoding="utf-8", newline="\n")
-    print(f"{PAGE.relative_to(ROOT)}: {'as it was' if text == old else 'written'}")
-    return 0
+# Sphinx
+
+
+def shorten_shapes(app, what, name, obj, options, signature, returns):
+    """Writes jaxtyping's `Float[Tensor, 'B N D']` as the docstrings do: `Float[B N D]`."""
+
+    def shorten(text):
+        text = re.sub(r"~?(?:jaxtyping\.)?(\w+)\[~?(?:torch\.)?Tensor, (['\"])(.*?)\2\]", r"\1[\3]", text)
+        packages = r"torch\.nn\.modules\.module|torch\.nn|torch|pathlib|jaxtyping"
+        return re.sub(rf"~?\b(?:{packages})\.(?=[A-Z])", "", text)
+
+    return signature and shorten(signature), returns and shorten(returns)
+
+
+def read_plain_docstring(app, what, name, obj, options, lines: list[str]) -> None:
+    """Reads docstrings as the plain text they are, before napoleon turns them into reStructuredText.
+
+    An asterisk is an asterisk, as in `(B, D, *size)`, and text before a colon under `Returns:` is no type, since
+    types stand only in signatures.
+    """
+    for i, line in enumerate(lines):
+        parts = re.split(r"(`+[^`]*`+)", line)  # every second part stands between backticks
+        parts[::2] = [re.sub(r"(?<!\\)\*(?!\s)", r"\*", part) for part in parts[::2]]
+        lines[i] = "".join(parts)
+        if i and lines[i - 1].strip() in {"Returns:", "Yields:"} and ":" in line:
+            lines[i] = re.sub(r"^(\s*)", r"\1: ", lines[i])
+
+
+def setup(app) -> None:
+    """Changes what autodoc reads, before napoleon does."""
+    app.connect("autodoc-process-signature", shorten_shapes)
+    app.connect("autodoc-process-docstring", read_plain_docstring, priority=100)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    changed = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page()
+    PAGE.write_text(page(), encoding="utf-8", newline="\n")
+    print(f"{PAGE.name}: {'written' if changed else 'as it was'}")

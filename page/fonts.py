@@ -18,6 +18,13 @@ import io
 import sys
 from pathlib import Path
 
+from fontTools import subset
+from fontTools.pens.boundsPen import BoundsPen
+from fontTools.pens.t2CharStringPen import T2CharStringPen
+from fontTools.pens.transformPen import TransformPen
+from fontTools.ttLib import TTFont
+from matplotlib import get_data_path
+
 SHEET = Path(__file__).resolve().parents[1] / "book/_static/fonts.css"
 HEAD = """/* Made by page/fonts.py. Equations: from Latin Modern Math, GUST Font License (fonts-license.txt),
    changed and renamed. Icons: those of Font Awesome Free 6 that the theme names (icons CC BY 4.0, font SIL OFL 1.1),
@@ -92,8 +99,6 @@ def fit_roots(font) -> None:
 
 def bounds(font, glyph: str) -> tuple[int, int, int, int]:
     """The box of a glyph's ink."""
-    from fontTools.pens.boundsPen import BoundsPen
-
     pen = BoundsPen(font.getGlyphSet())
     font.getGlyphSet()[glyph].draw(pen)
     return tuple(round(side) for side in pen.bounds)
@@ -101,9 +106,6 @@ def bounds(font, glyph: str) -> tuple[int, int, int, int]:
 
 def redraw(font, glyph: str, transform: tuple) -> None:
     """Moves or scales a glyph's outline."""
-    from fontTools.pens.t2CharStringPen import T2CharStringPen
-    from fontTools.pens.transformPen import TransformPen
-
     strings = font["CFF "].cff.topDictIndex[0].CharStrings
     old = strings[glyph]
     pen = T2CharStringPen(None, font.getGlyphSet())
@@ -114,8 +116,6 @@ def redraw(font, glyph: str, transform: tuple) -> None:
 
 def cut(font, points: set[int], family: str, features: tuple[str, ...] = ()) -> str:
     """What the characters need, MATH table and tall variants included, under a name of its own, as base64."""
-    from fontTools import subset
-
     options = subset.Options(
         flavor="woff2", hinting=False, desubroutinize=True, name_IDs=[0, 1, 2, 4, 6, 13, 14]
     )
@@ -134,9 +134,6 @@ def cut(font, points: set[int], family: str, features: tuple[str, ...] = ()) -> 
 
 def main(math: str, icons: str) -> None:
     """Makes all of them."""
-    from fontTools.ttLib import TTFont
-    from matplotlib import get_data_path
-
     font = TTFont(math, recalcTimestamp=False)
     fit_delimiters(font)
     fit_roots(font)

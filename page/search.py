@@ -8,53 +8,94 @@ and entries of the reference are entries of their own. `book/_static/search/sear
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
 
-from page.plain import is_silent, text_of
-
-APART = (nodes.section, nodes.title, addnodes.desc, addnodes.glossary)
+SIGNS = {
+    **{"times": "×", "cdot": "·", "to": "→", "sqrt": "√", "top": "ᵀ", "ell": "ℓ", "dots": "…", "le": "≤", "ge": "≥"},
+    **{"approx": "≈", "pm": "±", "in": "∈", "sum": "Σ", "Phi": "Φ", "alpha": "α", "beta": "β", "sigma": "σ"},
+    **{"mu": "μ", "lambda": "λ", "epsilon": "ε", "gamma": "γ", "theta": "θ", "eta": "η", "pi": "π", "quad": " "},
+}  # fmt: skip
+SILENT = (nodes.math_block, nodes.image, nodes.raw, nodes.comment, nodes.target, nodes.system_message)
+UNREAD = {"vit_map", "solution_node", "solution_start_node", "onlynode", "toctree", "index", "bibliography"}
+NESTED = (nodes.section, nodes.title, addnodes.desc, addnodes.glossary)  # entries of their own
 FIELDS = ("title", "anchor", "text", "code")
 pages: dict[str, list[dict]] = {}  # what was collected in this build
+
+
+def plain_math(tex: str) -> str:
+    """A short formula as text, `P^2 C` for instance; … for one that text cannot hold."""
+    text = re.sub(r"\\(?:math\w+|operatorname|text\w*)\s*\{([^{}]*)\}", r"\1", tex)
+    text = re.sub(r"\\([A-Za-z]+)", lambda found: SIGNS.get(found[1], found[1]), text)
+    text = re.sub(r"\\.", " ", text).replace("{", "").replace("}", "").replace("^ᵀ", "ᵀ").replace("^2", "²")
+    return " ".join(text.split()) if len(text) <= 40 and "&" not in text else "…"
+
+
+def is_silent(node: nodes.Node) -> bool:
+    """Whether nobody would read a node aloud: a drawing, a solution, a comment."""
+    return isinstance(node, SILENT) or type(node).__name__ in UNREAD
+
+
+def is_output(node: nodes.Node) -> bool:
+    """Whether a cell printed or drew it."""
+    return "cell_output" in getattr(node, "attributes", {}).get("classes", [])
+
+
+def text_of(node: nodes.Node, skip: tuple[type, ...] = ()) -> str:
+    """What one would read aloud of a node, in one line; `skip` are kinds of nodes to leave out."""
+
+    def walk(each: nodes.Node, shown: bool = True):
+        if isinstance(each, nodes.Text):
+            yield each.astext() if shown else ""
+        elif isinstance(each, nodes.math):
+            yield plain_math(each.astext()) if shown else ""
+        elif not (isinstance(each, (nodes.literal_block, *skip)) or is_silent(each)):
+            shown = (
+                isinstance(each, nodes.caption) or shown and not is_output(each)
+            )  # of output only captions
+            for child in each.children:
+                yield from walk(child, shown)
+            yield "" if isinstance(each, nodes.Inline) else " "
+
+    return " ".join("".join(walk(node)).split())
 
 
 def code_of(node: nodes.Node) -> str:
     """The code in a section, without that of the sections in it and of solutions."""
     if isinstance(node, nodes.literal_block):
         return node.astext() + "\n"
-    if is_silent(node) or "cell_output" in getattr(node, "attributes", {}).get("classes", []):
+    if is_silent(node) or is_output(node):
         return ""
-    return "".join(code_of(child) for child in node.children if not isinstance(child, APART))
+    return "".join(code_of(child) for child in node.children if not isinstance(child, NESTED))
 
 
 def entries(doctree) -> list[dict]:
-    """The sections of a page, the terms it explains, and the names it describes."""
+    """The sections of a page, the terms it explains, and the names it describes, which the cards show, too."""
     found = []
 
-    def add(title: str, ids: list[str], text: str, code: str = "") -> None:
+    def add(title: str, ids: list[str], text: str, code: str = "", **more: str) -> None:
         if title and ids and (text or code):
-            found.append({"title": title, "anchor": ids[0], "text": text, "code": code.strip()})
+            found.append({"title": title, "anchor": ids[0], "text": text, "code": code.strip(), **more})
 
     for section in doctree.findall(nodes.section):
-        title = next((child for child in section if isinstance(child, nodes.title)), None)
-        body = [child for child in section if not isinstance(child, APART)]
-        if title is not None:
+        body = [child for child in section if not isinstance(child, NESTED)]
+        for title in (child for child in section if isinstance(child, nodes.title)):
             # A section within an admonition, without a title, is the text of an exercise
-            text = " ".join(filter(None, (text_of(child, APART[1:]) for child in body)))
+            text = " ".join(filter(None, (text_of(child, NESTED[1:]) for child in body)))
             add(text_of(title), section["ids"], text, "".join(map(code_of, body)))
-    for item in doctree.findall(nodes.definition_list_item):
-        term = next((child for child in item if isinstance(child, nodes.term)), None)
-        if term is not None and item.parent and isinstance(item.parent.parent, addnodes.glossary):
+    for glossary in doctree.findall(addnodes.glossary):
+        for item in glossary.findall(nodes.definition_list_item):
+            term = item[0]
             add(text_of(term), term["ids"], text_of(item, (nodes.term,)))
     for described in doctree.findall(addnodes.desc):
-        sign = next(iter(described.findall(addnodes.desc_signature)), None)
-        if sign is not None and sign["ids"]:
-            text = " ".join(text_of(each, (addnodes.desc,)) for each in described if each is not sign)
-            add(sign["ids"][0].replace("vitlib.", "vl.", 1), sign["ids"], text)
-            if text:  # the cards show it (cards.py)
-                found[-1]["sign"] = " ".join(sign.astext().replace("[source]", "").split())
+        sign, *rest = described
+        for name in sign["ids"][:1]:
+            text = " ".join(text_of(each, (addnodes.desc,)) for each in rest)
+            written = " ".join(sign.astext().replace("[source]", "").split())
+            add(name.replace("vitlib.", "vl.", 1), sign["ids"], text, sign=written)
     return found
 
 
@@ -89,10 +130,9 @@ def drop_sphinx_search(app) -> None:
     app.builder.search = False
 
 
-def setup(app):
-    """Collects after all others have changed the page."""
+def setup(app) -> None:
+    """Collects after all others have changed the page's words."""
     app.connect("builder-inited", drop_sphinx_search)
     app.connect("html-collect-pages", add_page)
     app.connect("doctree-resolved", collect, priority=900)
     app.connect("build-finished", write_index)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

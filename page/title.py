@@ -11,18 +11,18 @@ previews, is a screenshot of the wide light one and is made where Chrome or Chro
 from __future__ import annotations
 
 import base64
-import shutil
-import subprocess
 import sys
-import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import torch
+from einops import rearrange
+from playwright.sync_api import sync_playwright
 
 import vitlib as vl
+from tools.pdf import chromium
 
 STATIC = Path(__file__).resolve().parents[1] / "book" / "_static"
 ROWS = 10  # of a token's numbers are drawn
@@ -36,49 +36,11 @@ THEMES = {
     name: dict(zip(NAMES.split(), colours.split(), strict=True))
     for name, colours in (("light", LIGHT), ("dark", DARK))
 }
+LIT = "lit: the patches that arrive most"
 
 
-@dataclass
-class Scene:
-    """What the model sees, computes and says.
-
-    Attributes:
-        photo: uint8 (256, 256, 3), for the eye.
-        small: uint8 (32, 32, 3), for the model.
-        tokens: (T, D), the encoder's input.
-        reach: (N,), the share of each patch in what the head reads; sums to 1.
-        answers: the three likeliest classes with their probabilities.
-        depth: encoder blocks.
-        patch: patch side in pixels.
-        reader: what the head reads, "CLS" or "the mean".
-    """
-
-    photo: np.ndarray
-    small: np.ndarray
-    tokens: np.ndarray
-    reach: np.ndarray
-    answers: list[tuple[str, float]]
-    depth: int
-    patch: int
-    reader: str
-
-    @property
-    def grid(self) -> int:
-        """Patches to a side."""
-        return self.small.shape[0] // self.patch
-
-    def place(self, n: int) -> tuple[int, int]:
-        """A patch's row and column."""
-        return divmod(n, self.grid)
-
-    def pixels(self, n: int) -> str:
-        """A patch as an image that an SVG can hold."""
-        row, col = (p * self.patch for p in self.place(n))
-        return data_uri(self.small[row : row + self.patch, col : col + self.patch])
-
-
-def observe(name: str) -> Scene:
-    """Runs the photograph through a pretrained model and keeps what the picture shows."""
+def observe(name: str) -> SimpleNamespace:
+    """What a pretrained model makes of the photograph: its tokens (T, D), and how much of each patch (N,) is read."""
     model, card = vl.load_pretrained(name)
     cfg, cut = model.cfg, np.s_[TOP : TOP + SIDE, LEFT : LEFT + SIDE]
     photo = vl.sample_image("cat").permute(1, 2, 0).numpy()[cut]  # (SIDE, SIDE, 3)
@@ -90,16 +52,21 @@ def observe(name: str) -> Scene:
         probs = model(images).softmax(-1)[0]  # (K,)
     by_token = cfg.global_pool == "token"
     reach = (rollout[0] if by_token else rollout[1:].mean(0))[1:]  # (N,)
+    reach = (reach / reach.sum()).numpy()
+    photo = cv2.resize(photo, FINE, interpolation=cv2.INTER_AREA)
+    patches = rearrange(small, "(h p) (w q) c -> (h w) p q c", p=cfg.patch_size, q=cfg.patch_size)
     classes = vl.DRAWN10_CLASSES if card["dataset"] == "Drawn-10" else vl.CIFAR10_CLASSES
     best = probs.topk(3)
-    return Scene(
-        photo=cv2.resize(photo, FINE, interpolation=cv2.INTER_AREA),
-        small=small,
+    return SimpleNamespace(
+        photo=data_uri(photo, "jpeg"),
+        lit=data_uri(spotlight(photo, reach.reshape(cfg.grid)), "jpeg"),
+        patches=[data_uri(patch) for patch in patches],
+        pixels=len(small),
+        grid=cfg.grid[0],
         tokens=tokens.numpy(),
-        reach=(reach / reach.sum()).numpy(),
+        reach=reach,
         answers=[(classes[i], p) for p, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)],
         depth=cfg.depth,
-        patch=cfg.patch_size,
         reader="CLS" if by_token else "the mean",
     )
 
@@ -111,12 +78,11 @@ def data_uri(rgb: np.ndarray, kind: str = "png") -> str:
     return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
 
 
-def spotlight(scene: Scene, floor: float = 0.22, gamma: float = 0.75) -> np.ndarray:
+def spotlight(photo: np.ndarray, reach: np.ndarray, floor: float = 0.22, gamma: float = 0.75) -> np.ndarray:
     """The photograph, darker where less of it reaches the head: uint8 (256, 256, 3)."""
-    reach = scene.reach.reshape(scene.grid, scene.grid).astype(np.float32)
-    mask = cv2.resize(reach, FINE, interpolation=cv2.INTER_CUBIC)
+    mask = cv2.resize(reach.astype(np.float32), FINE, interpolation=cv2.INTER_CUBIC)
     mask = np.clip((mask - mask.min()) / (np.quantile(mask, 0.98) - mask.min()), 0, 1)
-    return (scene.photo * (floor + (1 - floor) * mask[..., None] ** gamma)).astype(np.uint8)
+    return (photo * (floor + (1 - floor) * mask[..., None] ** gamma)).astype(np.uint8)
 
 
 def colours(values: np.ndarray, theme: dict[str, str]) -> np.ndarray:
@@ -128,29 +94,28 @@ def colours(values: np.ndarray, theme: dict[str, str]) -> np.ndarray:
 
 
 class Drawing:
-    """An SVG that grows element by element; ``size`` is that of its words."""
+    """An SVG that grows element by element; `size` is that of its words."""
 
-    def __init__(self, width: float, height: float, theme: dict[str, str], size: float) -> None:
-        self.theme, self.size, ink = theme, size, theme["soft"]
+    def __init__(
+        self, scene: SimpleNamespace, theme: dict[str, str], width: int, height: int, size: float
+    ) -> None:
+        self.scene, self.theme, self.size = scene, theme, size
         self.parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-            f'font-family="{FONT}" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="{FONT}" role="img">',
+            f"<title>{title(scene)}</title>",
             '<defs><marker id="tip" viewBox="0 0 10 10" refX="7" refY="5" markerWidth="5.5" markerHeight="5.5" '
-            f'orient="auto"><path d="M0 0L10 5L0 10z" fill="{ink}"/></marker></defs>',
-            f'<rect x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1:g}" rx="{size * 0.7:g}" '
-            f'fill="{theme["card"]}" stroke="{theme["rule"]}"/>',
+            f'orient="auto"><path d="M0 0L10 5L0 10z" fill="{theme["soft"]}"/></marker></defs>',
         ]
+        box = {"x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": size * 0.7}
+        self.add("rect", **box, fill=theme["card"], stroke=theme["rule"])
 
     def add(self, tag: str, words: str | None = None, **attributes) -> None:
-        """An element; numbers are written short, and ``_`` in a name stands for ``-``."""
-        pairs = (
-            (k.replace("_", "-"), f"{v:g}" if isinstance(v, float | int) else v)
-            for k, v in attributes.items()
-        )
-        head = " ".join([tag, *(f'{name}="{value}"' for name, value in pairs)])
+        """An element; numbers are written short, and `_` in a name stands for `-`."""
+        short = {k: f"{v:g}" if isinstance(v, float | int) else v for k, v in attributes.items()}
+        head = " ".join([tag, *(f'{name.replace("_", "-")}="{value}"' for name, value in short.items())])
         self.parts.append(f"<{head}/>" if words is None else f"<{head}>{words}</{tag}>")
 
-    def text(self, x, y, words: str, size=1.0, colour="soft", weight=400, anchor="start") -> None:
+    def text(self, x, y, words: str, size=0.87, colour="soft", weight=400, anchor="start") -> None:
         look = {"fill": self.theme[colour], "font_weight": weight, "text_anchor": anchor}
         self.add("text", words, x=x, y=y, font_size=self.size * size, **look)
 
@@ -160,85 +125,71 @@ class Drawing:
         self.text(x + r, y, str(number), 0.92, "card", 700, "middle")
         self.text(x + 2.5 * r, y, words, 1.08, "ink", 650)
 
-    def bar(self, x, y, width, height, colour: str, rx: float) -> None:
-        self.add("rect", x=x, y=y, width=width, height=height, rx=rx, fill=self.theme[colour])
-
     def image(self, x, y, width, height, uri: str) -> None:
         crisp = {"style": "image-rendering:pixelated"} if "image/png" in uri else {}
-        box = {"x": x, "y": y, "width": width, "height": height, "preserveAspectRatio": "none"}
-        self.add("image", **box, href=uri, **crisp)
+        self.add("image", x=x, y=y, width=width, height=height, preserveAspectRatio="none", href=uri, **crisp)
 
-    def arrow(self, *points: tuple[float, float]) -> None:
-        path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
-        look = {"stroke_width": self.size * 0.13, "stroke_linejoin": "round", "marker_end": "url(#tip)"}
-        self.add("path", d=path, fill="none", stroke=self.theme["soft"], **look)
+    def patches(self, x, y, side, gap, every: bool) -> None:
+        """The image cut up: each patch its own pixels, numbered in reading order."""
+        n = self.scene.grid
+        cell = (side - gap * (n - 1)) / n
+        edge = {
+            "fill": "#fff",
+            "stroke": "#000",
+            "stroke_opacity": 0.6,
+            "stroke_width": 2,
+            "paint_order": "stroke",
+        }
+        for i, uri in enumerate(self.scene.patches):
+            px, py = x + i % n * (cell + gap), y + i // n * (cell + gap)
+            self.image(px, py, cell, cell, uri)
+            if every or i in (0, 1, n - 1, n, n * n - 1):
+                at = {
+                    "x": px + cell / 2,
+                    "y": py + cell * 0.66,
+                    "font_size": cell * (0.42 if every else 0.56),
+                }
+                self.add("text", str(i + 1), **at, **edge, text_anchor="middle", font_weight=600)
 
-    def svg(self, title: str) -> str:
-        head, *parts = self.parts
-        return "\n".join([head, f"<title>{title}</title>", *parts, "</svg>", ""])
+    def tokens(self, x, y, width, gap, height) -> None:
+        """Each token as a column under its patch, and a line to what the head reads, the thicker the more arrives."""
+        scene, theme, step = self.scene, self.theme, width / len(self.scene.tokens)
+        thumb, top, cells = step * 0.86, y + step * 1.05, ROWS * 6
+        self.add("rect", x=x, y=y, width=thumb, height=thumb, rx=step * 0.2, fill=theme["cls"])
+        for n, uri in enumerate(scene.patches, 1):
+            self.image(x + n * step, y, thumb, thumb, uri)
+        table = colours(scene.tokens[:, :ROWS].T, theme)  # (ROWS, T, 3)
+        for n in range(len(scene.tokens)):
+            self.image(x + n * step, top, thumb, cells, data_uri(table[:, n : n + 1]))
+        y = top + cells + gap
+        share = (scene.reach - scene.reach.min()) / np.ptp(scene.reach)
+        for n in np.argsort(scene.reach):
+            end, s = x + (n + 1.43) * step, share[n] ** 1.5
+            if scene.reader == "CLS":  # hanging from the first token
+                start = x + step * 0.43
+                deep = y + height * (0.25 + 0.75 * (end - start) / width)
+                curve = f"M{start:.1f} {y:g}C{start:.1f} {deep:.1f} {end:.1f} {deep:.1f} {end:.1f} {y:g}"
+            else:  # gathered in one point
+                start, bend, back = x + width / 2, y + height * 0.7, y + height * 0.3
+                curve = (
+                    f"M{end:.1f} {y:g}C{end:.1f} {bend:.1f} {start:.1f} {back:.1f} {start:.1f} {y + height:g}"
+                )
+            wide, opaque = f"{0.4 + self.size * 0.16 * s:.2f}", f"{0.12 + 0.78 * s:.2f}"
+            look = {"stroke": theme["line"], "stroke_width": wide, "stroke_opacity": opaque}
+            self.add("path", d=curve, fill="none", **look, stroke_linecap="round")
 
-
-def patches(d: Drawing, scene: Scene, x, y, size, gap, every: bool) -> None:
-    """The image cut up: each patch its own pixels, numbered in reading order."""
-    side = scene.grid
-    cell = (size - gap * (side - 1)) / side
-    edge = {
-        "fill": "#fff",
-        "stroke": "#000",
-        "stroke_opacity": 0.6,
-        "stroke_width": 2,
-        "paint_order": "stroke",
-    }
-    for n in range(side * side):
-        row, col = scene.place(n)
-        px, py = x + col * (cell + gap), y + row * (cell + gap)
-        d.image(px, py, cell, cell, scene.pixels(n))
-        if every or n in (0, 1, side - 1, side, side * side - 1):
-            at = {"x": px + cell / 2, "y": py + cell * 0.66, "font_size": cell * (0.42 if every else 0.56)}
-            d.add("text", str(n + 1), **at, **edge, text_anchor="middle", font_weight=600)
-
-
-def tokens(d: Drawing, scene: Scene, x, y, width, cell: float) -> float:
-    """Every token as a column: its patch on top, under it the first of its numbers; returns where it ends."""
-    step = width / len(scene.tokens)
-    thumb, top = step * 0.86, y + step * 1.05
-    d.bar(x, y, thumb, thumb, "cls", step * 0.2)
-    for n in range(len(scene.reach)):
-        d.image(x + (n + 1) * step, y, thumb, thumb, scene.pixels(n))
-    table = colours(scene.tokens[:, :ROWS].T, d.theme)  # (ROWS, T, 3)
-    for n in range(len(scene.tokens)):
-        d.image(x + n * step, top, thumb, ROWS * cell, data_uri(table[:, n : n + 1]))
-    return top + ROWS * cell
-
-
-def arcs(d: Drawing, scene: Scene, x, y, width, height) -> None:
-    """One line from each patch token to what the head reads, the thicker the more of the patch gets there."""
-    step = width / len(scene.tokens)
-    share = (scene.reach - scene.reach.min()) / np.ptp(scene.reach)
-    for n in np.argsort(scene.reach):
-        end, s = x + (n + 1.43) * step, share[n] ** 1.5
-        if scene.reader == "CLS":  # hanging from the first token
-            start = x + step * 0.43
-            deep = y + height * (0.25 + 0.75 * (end - start) / width)
-            curve = f"M{start:.1f} {y:g}C{start:.1f} {deep:.1f} {end:.1f} {deep:.1f} {end:.1f} {y:g}"
-        else:  # gathered in one point
-            start, bend, back = x + width / 2, y + height * 0.7, y + height * 0.3
-            curve = f"M{end:.1f} {y:g}C{end:.1f} {bend:.1f} {start:.1f} {back:.1f} {start:.1f} {y + height:g}"
-        look = {"stroke_width": f"{0.4 + d.size * 0.16 * s:.2f}", "stroke_opacity": f"{0.12 + 0.78 * s:.2f}"}
-        d.add("path", d=curve, fill="none", stroke=d.theme["line"], **look, stroke_linecap="round")
-
-
-def answers(d: Drawing, scene: Scene, x, y, width, row) -> None:
-    """The three likeliest classes as bars."""
-    for i, (name, p) in enumerate(scene.answers):
-        top, first, weight = y + i * row, i == 0, 650 if i == 0 else 400
-        d.text(x, top, name, 1.0, "ink", weight)
-        d.text(x + width, top, f"{100 * p:.0f} %", 1.0, "ink" if first else "soft", weight, "end")
-        for length, colour in ((width, "rule"), (max(d.size * 0.3, width * p), "bar" if first else "rest")):
-            d.bar(x, top + d.size * 0.45, length, d.size * 0.5, colour, d.size * 0.25)
+    def answers(self, x, y, width, row) -> None:
+        """The three likeliest classes as bars."""
+        for i, (name, p) in enumerate(self.scene.answers):
+            top, ink, weight, bar = y + i * row, *(("soft", 400, "rest") if i else ("ink", 650, "bar"))
+            self.text(x, top, name, 1, "ink", weight)
+            self.text(x + width, top, f"{100 * p:.0f} %", 1, ink, weight, "end")
+            box = {"x": x, "y": top + self.size * 0.45, "height": self.size * 0.5, "rx": self.size * 0.25}
+            for length, colour in ((width, "rule"), (max(self.size * 0.3, width * p), bar)):
+                self.add("rect", **box, width=length, fill=self.theme[colour])
 
 
-def title(scene: Scene) -> str:
+def title(scene: SimpleNamespace) -> str:
     """The picture in a sentence."""
     return (
         f"A photograph is cut into {len(scene.reach)} patches, which become tokens; attention carries them to "
@@ -246,94 +197,76 @@ def title(scene: Scene) -> str:
     )
 
 
-LIT = "lit: the patches that arrive most"
-
-
-def wide(scene: Scene, theme: dict[str, str]) -> str:
+def wide(scene: SimpleNamespace, theme: dict[str, str]) -> str:
     """The drawing for a wide page."""
-    d = Drawing(1120, 672, theme, 20)
-    (count, width), pixels = scene.tokens.shape, scene.small.shape[0]
-
-    def say(x, y, words: str) -> None:
-        d.text(x, y, words, 0.87)
-
+    d = Drawing(scene, theme, 1120, 672, 20)
+    count, width = scene.tokens.shape
     d.step(34, 46, 1, "Photograph")
-    d.image(34, 66, 300, 300, data_uri(scene.photo, "jpeg"))
-    say(34, 392, f"the model gets {pixels} × {pixels} pixels")
-    d.arrow((346, 216), (390, 216))
+    d.image(34, 66, 300, 300, scene.photo)
+    d.text(34, 392, f"the model gets {scene.pixels} × {scene.pixels} pixels")
     d.step(404, 46, 2, "Patches")
-    patches(d, scene, 404, 66, 300, 4, every=True)
-    say(404, 392, f"{scene.grid} × {scene.grid} of them, read like a page")
-    d.arrow((554, 404), (554, 446))
+    d.patches(404, 66, 300, 4, every=True)
+    d.text(404, 392, f"{scene.grid} × {scene.grid} of them, read like a page")
     d.step(34, 446, 3, "Tokens")
-    say(34, 477, f"CLS, then one for each patch: {count} columns of {width} numbers, {ROWS} drawn")
-    end = tokens(d, scene, 34, 491, 670, 6)
-    arcs(d, scene, 34, end + 3, 670, 70)
-    say(34, 655, f"{scene.depth} blocks later: the thicker, the more of a patch has reached {scene.reader}")
-    d.arrow((714, 522), (744, 522), (744, 216), (774, 216))
+    d.text(34, 477, f"CLS, then one for each patch: {count} columns of {width} numbers, {ROWS} drawn")
+    d.tokens(34, 491, 670, 3, 70)
+    d.text(
+        34, 655, f"{scene.depth} blocks later: the thicker, the more of a patch has reached {scene.reader}"
+    )
     d.step(786, 46, 4, "Attention")
-    d.image(786, 66, 300, 300, data_uri(spotlight(scene), "jpeg"))
-    say(786, 392, LIT)
+    d.image(786, 66, 300, 300, scene.lit)
+    d.text(786, 392, LIT)
     d.step(786, 446, 5, "Answer")
-    answers(d, scene, 786, 494, 300, 60)
-    return d.svg(title(scene))
+    d.answers(786, 494, 300, 60)
+    look = {"stroke_width": 2.6, "stroke_linejoin": "round", "marker_end": "url(#tip)"}
+    for path in ("M346 216L390 216", "M554 404L554 446", "M714 522L744 522L744 216L774 216"):
+        d.add("path", d=path, fill="none", stroke=theme["soft"], **look)
+    return "\n".join([*d.parts, "</svg>", ""])
 
 
-def tall(scene: Scene, theme: dict[str, str]) -> str:
+def tall(scene: SimpleNamespace, theme: dict[str, str]) -> str:
     """The drawing for a phone."""
-    d = Drawing(390, 716, theme, 14.5)
+    d = Drawing(scene, theme, 390, 716, 14.5)
     count, width = scene.tokens.shape
     d.step(14, 34, 1, "Photograph")
-    d.image(14, 48, 170, 170, data_uri(scene.photo, "jpeg"))
+    d.image(14, 48, 170, 170, scene.photo)
     d.step(206, 34, 2, "Patches")
-    patches(d, scene, 206, 48, 170, 2.4, every=False)
+    d.patches(206, 48, 170, 2.4, every=False)
     d.step(14, 258, 3, "Tokens")
     d.text(14, 281, f"{count} columns of {width} numbers, {ROWS} drawn", 0.9)
-    end = tokens(d, scene, 14, 292, 362, 6)
-    arcs(d, scene, 14, end + 2, 362, 62)
+    d.tokens(14, 292, 362, 2, 62)
     d.text(14, 447, f"thicker: more of a patch reaches {scene.reader}", 0.9)
     d.step(14, 494, 4, "Attention")
-    d.image(14, 508, 170, 170, data_uri(spotlight(scene), "jpeg"))
+    d.image(14, 508, 170, 170, scene.lit)
     d.step(206, 494, 5, "Answer")
-    answers(d, scene, 206, 528, 170, 56)
+    d.answers(206, 528, 170, 56)
     d.text(14, 698, LIT, 0.9)
-    return d.svg(title(scene))
+    return "\n".join([*d.parts, "</svg>", ""])
 
 
-def screenshot(svg: Path, png: Path) -> bool:
-    """The cover, 1200 by 720 pixels; says whether there was a browser to make it."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
-    if browser is None:
-        return False
-    flags = "--headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,720"
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder, "page.html")
-        look = '<body style="margin:0"><img style="display:block;width:1200px" src="{}">'
-        page.write_text(look.format(svg.as_uri()))
-        places = [
-            "--allow-file-access-from-files",
-            f"--user-data-dir={folder}/profile",
-            f"--screenshot={png}",
-            page.as_uri(),
-        ]
-        subprocess.run([browser, *flags.split(), *places], check=True, capture_output=True)
-    return True
+def screenshot(svg: Path, png: Path) -> None:
+    """The cover, 1200 by 720 pixels, if there is a browser to make it."""
+    if browser := chromium():
+        with sync_playwright() as playwright:
+            window = playwright.chromium.launch(
+                executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
+            )
+            tab = window.new_page(viewport={"width": 1200, "height": 720})
+            tab.goto(svg.as_uri())
+            tab.screenshot(path=png)
+            window.close()
 
 
-def main(arguments: list[str]) -> int:
-    """Draws all of it and returns the exit status."""
-    scene = observe(*(arguments or ["cifar10-modern"]))
-    folder, cover = STATIC / "figures", STATIC / "cover.png"
-    for name, theme in THEMES.items():
+def main(name: str = "cifar10-modern") -> None:
+    """Draws all of it."""
+    scene, folder = observe(name), STATIC / "figures"
+    for mode, theme in THEMES.items():
         for draw in (wide, tall):
-            path = folder / f"title-{draw.__name__}-{name}.svg"
+            path = folder / f"title-{draw.__name__}-{mode}.svg"
             path.write_text(draw(scene, theme), encoding="utf-8", newline="\n")
-    made = screenshot(folder / "title-wide-light.svg", cover)
-    print(title(scene))
-    print("; ".join(f"{name} {p:.1%}" for name, p in scene.answers))
-    print(f"Wrote {folder}/title-*.svg" + (f" and {cover}." if made else "; no browser, no cover."))
-    return 0
+    screenshot(folder / "title-wide-light.svg", STATIC / "cover.png")
+    print(f"{title(scene)}\n" + "; ".join(f"{name} {p:.1%}" for name, p in scene.answers))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(*sys.argv[1:])

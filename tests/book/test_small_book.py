@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 
 from page import search
 
-EXTENSIONS = "numbering names letters mathml cards search opening access typography"
+EXTENSIONS = "chapters typography cards search theme"
 PAGES = {
     "index": """
         Small book

@@ -402,7 +402,7 @@ def test_every_class_on_the_map_has_a_rule_and_every_rule_is_used():
 @pytest.fixture
 def computed(tmp_path, monkeypatch):
     """The extension, with one result of our own."""
-    module = pytest.importorskip("page.computed")
+    module = pytest.importorskip("page.numbers")
     monkeypatch.setattr(module, "RESULTS", tmp_path)
     monkeypatch.setattr(evidence, "RESULTS", tmp_path)
     summary = {
@@ -439,7 +439,7 @@ def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
 
 
 def test_equations_figures_and_exercises_are_counted_within_their_chapter():
-    module = pytest.importorskip("page.numbering")
+    module = pytest.importorskip("page.chapters")
     first, second = {"eq-a": (7,), "eq-b": (8,)}, {"ex-a": (3,)}
     env = SimpleNamespace(toc_fignumbers={"book/04-resolution": {"displaymath": first, "exercise": second}})
     env.toc_fignumbers["book/notation"] = {"displaymath": {"eq-vit": (60,)}}
