@@ -13,6 +13,7 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import vitlib
 from page.address import chapters, title_of
@@ -45,16 +46,16 @@ on. Letters in shapes are those of the {doc}`notation`. This page is written fro
 """
 
 
-def whole(module: str) -> str:
-    """A module's name with that of its package, which is `vitlib` where none is said."""
-    return module if module.startswith("vitworkshop.") else f"vitlib.{module}"
+def home_of(module: str) -> ModuleType:
+    """A module, of the package `vitlib` where none is said."""
+    return import_module(module if module.startswith("vitworkshop.") else f"vitlib.{module}")
 
 
 def exported(module: str) -> list[str]:
     """The public names that a module defines, in the order of their definitions."""
     public = vitlib.viz.__all__ if module.startswith("viz") else vitlib.__all__
     names = []
-    for node in ast.parse(inspect.getsource(import_module(whole(module)))).body:
+    for node in ast.parse(inspect.getsource(home_of(module))).body:
         targets = getattr(node, "targets", [getattr(node, "target", node)])
         names += [getattr(target, "name", getattr(target, "id", "")) for target in targets]
     return [name for name in names if name in public]
@@ -70,7 +71,7 @@ def chapter_links() -> dict[str, str]:
 
 def source_of(module: str, name: str) -> str:
     """The text that names the chapter: a docstring, or the comment above a constant."""
-    home = import_module(whole(module))
+    home = home_of(module)
     thing = getattr(home, name)
     if inspect.isroutine(thing) or inspect.isclass(thing):
         return inspect.getdoc(thing) or ""
@@ -82,9 +83,8 @@ def numbers_of(module: str, name: str) -> list[str]:
     """The chapters that derive an object, from the end of its docstring."""
     said = re.findall(r"chapters? (\d\d(?: and \d\d)*)", source_of(module, name))
     if not said:
-        raise ValueError(
-            f"the docstring of {whole(module)}.{name} names no chapter; end it with Source: chapter 09."
-        )
+        home = home_of(module).__name__
+        raise ValueError(f"the docstring of {home}.{name} names no chapter; end it with Source: chapter 09.")
     return re.findall(r"\d\d", said[-1])
 
 
@@ -103,9 +103,8 @@ def summary(modules: list[str]) -> str:
 
 def entry(module: str, name: str, links: dict[str, str]) -> str:
     """One object as a directive, with its chapters under it."""
-    numbers = numbers_of(module, name)
-    taught = " and ".join(links.get(number, f"chapter {number} (planned)") for number in numbers)
-    thing = getattr(import_module(whole(module)), name)
+    taught = " and ".join(links[number] for number in numbers_of(module, name))
+    thing = getattr(home_of(module), name)
     path = f"vitlib.viz.{name}" if module.startswith("viz") else f"vitlib.{name}"
     if inspect.isclass(thing):
         members = ", ".join(key for key, each in vars(thing).items() if key[0] != "_" and is_documented(each))
@@ -131,8 +130,9 @@ def page() -> str:
         modules = names.split()
         parts.append(f"## {room}\n\n{summary(modules)}")
         for module in modules:
-            first = (inspect.getdoc(import_module(whole(module))) or "").split("\n\n")[0]
-            parts.append(f"### `{whole(module)}`\n\n{' '.join(first.split())}\n")
+            home = home_of(module)
+            first = (inspect.getdoc(home) or "").split("\n\n")[0]
+            parts.append(f"### `{home.__name__}`\n\n{' '.join(first.split())}\n")
             parts += [entry(module, name, links) for name in exported(module)]
     return "\n".join(parts)
 

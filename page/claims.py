@@ -107,10 +107,11 @@ def about(name: str, result: dict | None) -> str:
 
 
 class Claims(Computed):
-    """A part of the board."""
+    """One study on the board, or what is said of all."""
 
-    def make(self, name: str) -> str:
-        return {"tally": tally, "undecided": undecided}.get(name, lambda: claims_of(name))()
+    make = staticmethod(
+        lambda name: {"tally": tally, "undecided": undecided}.get(name, lambda: claims_of(name))()
+    )
 
 
 def setup(app) -> None:

@@ -1,13 +1,12 @@
 """Numbers and tables that pages take from `vitlib`, so that nobody types them.
 
-    {result}`cifar10-modern: final/test_accuracy`                       73.6 %
-    {result}`cifar10-modern: final/test_accuracy - cifar10-plain: final/test_accuracy as points`
-    {model}`vit-b/16 img_size=384 tokens`                               576
+    {result}`cifar10-modern: final/test_accuracy`            73.6 %
+    {model}`vit-b/16 img_size=384 tokens`                    576
 
 What stands before the colon is a file in `vitlib/results`; behind it is the way to the value, key by key. `as` chooses
-how it is written: percent, points, count, duration, text, a format such as .2f or .2%, or spread (mean ± standard
-deviation, for an entry of a study's summary). The directive ``computed`` puts one of the tables below on the page. A
-wrong name stops the build and says which names there are.
+how it is written: percent, duration, a format such as .2f or .2%, or spread (mean ± standard deviation, for an entry
+of a study's summary). The directive ``computed`` puts one of the tables below on the page. A wrong name stops the build
+and says which names there are.
 
     python -m page.numbers          writes the table of results into README.md and the title page
 
@@ -35,6 +34,7 @@ from vitlib.evidence import RESULTS, load_results
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 ORDER = ("drawn10", "laptop", "plain", "modern")
+HEADS = ("Model", "Data", "Parameters", "Epochs", "Trained on", "Time", "Test accuracy")
 
 # Numbers from results
 
@@ -72,38 +72,28 @@ def unbroken(text: str) -> str:
     return text.replace(" ", SPACE)
 
 
-FORMS = {
-    "percent": lambda value: f"{100 * value:.1f} %",
-    "points": lambda value: f"{100 * value:.1f}",
-    "count": lambda value: f"{value:,}",
-    "duration": duration,
-    "text": str,
-}
-
-
 def written(value, form: str = "", way: str = "") -> str:
     """A value as it stands in a sentence; without `form`, its kind and its key decide."""
     if form == "spread" and isinstance(value, dict) and {"mean", "sd"} <= set(value):
         spread = "" if value["sd"] is None else f" ± {100 * value['sd']:.1f}"
         return unbroken(f"{100 * value['mean']:.1f}{spread} %")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        if form not in ("", "text") or isinstance(value, dict | list):
+        if form or isinstance(value, dict | list):
             raise ValueError(f"expected a number or a word at {way!r}, got {str(value)[:60]!r}")
         return str(value)
-    form = form or ("count" if isinstance(value, int) else "percent" if "accuracy" in way else ".3g")
-    if form in FORMS:
-        return unbroken(FORMS[form](value))
-    if re.fullmatch(r",?(\.\d+)?[fge]?|\.\d+%", form):
+    form = form or ("," if isinstance(value, int) else "percent" if "accuracy" in way else ".3g")
+    if form == "duration":
+        return unbroken(duration(value))
+    form = ".1%" if form == "percent" else form
+    if re.fullmatch(r",?(\.\d+)?[fge%]?", form):
         return unbroken(format(value, form).replace("%", " %"))
-    raise ValueError(f"unknown form {form!r}; there are {', '.join(FORMS)}, spread, and such as .2f")
+    raise ValueError(f"unknown form {form!r}; there are percent, duration, spread, and such as .2f")
 
 
 def result(text: str) -> str:
-    """What stands on the page for a `result`: one value, or the difference of two."""
+    """What stands on the page for a `result`."""
     what, form = re.fullmatch(r"(.+?)(?: as ([\w.,%]+))?", text.strip(), re.S).groups()
-    first, minus, second = (part.strip() for part in what.partition(" - "))
-    value = look_up(first) - look_up(second) if minus else look_up(first)
-    return written(value, form or "", first)
+    return written(look_up(what), form or "", what)
 
 
 # Numbers of a model's shape
@@ -122,7 +112,6 @@ def model(text: str) -> str:
         "parameters": lambda: f"{parameters(cfg):,}",
         "gmacs": lambda: f"{vl.count_macs(cfg) / 1e9:.1f}",
         "grid": lambda: unbroken(f"{cfg.grid[0]} × {cfg.grid[1]}"),
-        "depth": lambda: str(cfg.depth),
         "embed_dim": lambda: str(cfg.embed_dim),
     }
     if quantity not in known:
@@ -171,6 +160,24 @@ def time_taken(study: dict) -> str:
     return unbroken(duration(study.get("seconds") or sum(run["seconds"] for run in study["runs"])))
 
 
+RUN = {  # what stands in a column of a table of runs
+    "Model": lambda run: f"`{run['name']}`",
+    "Data": lambda run: run["dataset"],
+    "Images": lambda run: f"{run['n_train']:,}",
+    "Parameters": lambda run: f"{run['parameters']:,}",
+    "Epochs": lambda run: str(run["recipe"]["epochs"]),
+    "Trained on": lambda run: hardware(run["hardware"]),
+    "Precision": lambda run: run["precision"],
+    "Time": lambda run: duration(run["seconds"]),
+    "Test accuracy": accuracy,
+    "reads": lambda run: {"token": "CLS", "avg": "GAP"}[run["config"]["global_pool"]],
+    "$L$": lambda run: run["config"]["depth"],
+    "$D$": lambda run: f"{run['config']['embed_dim']:,}",
+    "MLP": lambda run: f"{int(run['config']['embed_dim'] * run['config']['mlp_ratio']):,}",
+    "$h$": lambda run: run["config"]["num_heads"],
+}
+
+
 def model_sizes() -> str:
     """Ti, S, B, L and H at 224 pixels and 1,000 classes."""
     rows = []
@@ -187,14 +194,11 @@ def paper_transfer() -> str:
     """What the paper's models reach on CIFAR-10, by what they were pre-trained on (Tables 5 and 6)."""
     five, six = (load_results("paper")[f"table_{number}"] for number in (5, 6))
     rows = []
+    small, large = five["cifar10_after_imagenet"], five["cifar10_after_imagenet21k"]
+    itself = five["imagenet_top1_after_imagenet"]
     for name in ("B/32", "B/16", "L/32", "L/16", "H/14", "R50x1", "R50+B/32"):
         jft = six.get(name, {})
-        shares = [
-            five["cifar10_after_imagenet"].get(name),
-            five["cifar10_after_imagenet21k"].get(name),
-            jft.get("cifar10"),
-            five["imagenet_top1_after_imagenet"].get(name),
-        ]
+        shares = [small.get(name), large.get(name), jft.get("cifar10"), itself.get(name)]
         cells = [f"{100 * share:.2f}" if share else "" for share in shares]
         label = name if name == "R50x1" else f"ViT-{name}".replace("ViT-R50+", "R50 + ViT-")
         rows.append([label, *cells, f"{jft['exaflops']:,}" if jft else ""])
@@ -203,34 +207,10 @@ def paper_transfer() -> str:
     )
 
 
-def our_models() -> str:
-    """The models that come with the book: what they reach, and their shape."""
-    rows = []
-    for run in finished_runs():
-        cfg = run["config"]
-        sizes = [cfg["depth"], cfg["embed_dim"], int(cfg["embed_dim"] * cfg["mlp_ratio"]), cfg["num_heads"]]
-        reader = {"token": "CLS", "avg": "GAP"}[cfg["global_pool"]]
-        counts = [f"{n:,}" for n in [*sizes, run["parameters"]]]
-        rows.append([f"`{run['name']}`", accuracy(run), run["dataset"], reader, *counts])
-    return vl.viz.table(
-        ["Model", "Test accuracy", "Data", "reads", "$L$", "$D$", "MLP", "$h$", "Parameters"], rows
-    )
-
-
-def our_runs() -> str:
-    """How the book's models were trained."""
-    rows = [
-        [
-            f"`{run['name']}`",
-            f"{run['n_train']:,}",
-            run["recipe"]["epochs"],
-            hardware(run["hardware"]),
-            run["precision"],
-            duration(run["seconds"]),
-        ]
-        for run in finished_runs()
-    ]
-    return vl.viz.table(["Model", "Images", "Epochs", "Trained on", "Precision", "Time"], rows)
+def runs_table(heads: str) -> str:
+    """What is said of the models that come with the book, in these columns of `RUN`."""
+    names = heads.split("|")
+    return vl.viz.table(names, [[RUN[name](run) for name in names] for run in finished_runs()])
 
 
 def our_studies() -> str:
@@ -247,8 +227,8 @@ def our_studies() -> str:
 TABLES = {
     "model-sizes": model_sizes,
     "paper-transfer": paper_transfer,
-    "our-models": our_models,
-    "our-runs": our_runs,
+    "our-models": lambda: runs_table("Model|Test accuracy|Data|reads|$L$|$D$|MLP|$h$|Parameters"),
+    "our-runs": lambda: runs_table("Model|Images|Epochs|Trained on|Precision|Time"),
     "our-studies": our_studies,
 }
 
@@ -270,22 +250,14 @@ def size(parameters: int) -> str:
 
 def row(run: dict) -> str:
     """One run as a line of the table."""
-    cells = [
-        f"`{run['name']}`",
-        run["dataset"],
-        size(run["parameters"]),
-        str(run["recipe"]["epochs"]),
-        hardware(run["hardware"]),
-        duration(run["seconds"]),
-        accuracy(run),
-    ]
-    return f"| {' | '.join(cells)} |"
+    cells = {name: RUN[name](run) for name in HEADS} | {"Parameters": size(run["parameters"])}
+    return f"| {' | '.join(cells.values())} |"
 
 
 def fill(text: str, runs: list[dict]) -> str:
     """A page with its table written anew; ValueError if it has no place for one."""
-    head = "| Model | Data | Parameters | Epochs | Trained on | Time | Test accuracy |"
-    lines = ["<!-- results -->", head, "|---" * 7 + "|", *map(row, runs), "<!-- /results -->"]
+    head = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
+    lines = ["<!-- results -->", *head, *map(row, runs), "<!-- /results -->"]
     filled, found = re.subn(
         r"<!-- results -->\n.*?<!-- /results -->", lambda _: "\n".join(lines), text, flags=re.S
     )
@@ -319,25 +291,21 @@ class Value(SphinxRole):
         try:
             return [nodes.Text(self.compute(self.text))], []
         except ValueError as error:
-            message = self.inliner.reporter.error(f"{self.rawtext}: {error}", line=self.lineno)
-            return [], [message]
+            return [], [self.inliner.reporter.error(f"{self.rawtext}: {error}", line=self.lineno)]
 
 
 class Computed(SphinxDirective):
     """A computed table."""
 
     required_arguments = 1
-
-    def make(self, name: str) -> str:
-        return make_table(name)
+    make = staticmethod(make_table)
 
     def run(self) -> list[nodes.Node]:
         note_results(self.env)
         try:
-            text = self.make(self.arguments[0])
+            return markdown(self, self.make(self.arguments[0]))
         except ValueError as error:
             raise self.error(str(error)) from None
-        return markdown(self, text)
 
 
 def note_results(env) -> None:

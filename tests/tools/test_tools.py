@@ -431,7 +431,6 @@ def computed(tmp_path, monkeypatch):
         ("toy: summary/model: as trained/mean as .1f", "0.3"),
         ("toy: summary/model: as trained/n", "3"),
         ("toy: summary/B/16/mean as .2%", "98.13 %"),
-        ("toy: final/test_accuracy - toy: summary/one/mean as points", "58.8"),
     ],
 )
 def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
