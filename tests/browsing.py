@@ -53,6 +53,18 @@ def browser():
         browser.close()
 
 
+# WCAG's ratio of contrast of two colours, as lists of bytes
+CONTRAST = """
+    const luminance = colour => colour.slice(0, 3).map(v => v / 255)
+        .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const contrast = (one, other) => {
+        const [a, b] = [luminance(one), luminance(other)];
+        return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    };
+"""
+
+
 @contextlib.contextmanager
 def opened(browser, url, width=1280):
     """Opens a page and gives it with the list of all that goes wrong on it: requests elsewhere, errors."""

@@ -13,6 +13,11 @@ from vitworkshop.studies.registry import STUDIES
 claims = pytest.importorskip("page.claims")
 BOOK = Path(__file__).resolve().parents[2] / "book"
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
+JUDGED = [
+    (name, claim, claim.judge(load_results(name)["runs"]))
+    for name in COMMITTED
+    for claim in STUDIES[name].claims
+]
 
 
 def rows(text: str) -> list[list[str]]:
@@ -26,12 +31,10 @@ def test_every_study_is_on_the_board_once():
 
 
 @pytest.mark.parametrize("name", COMMITTED)
-def test_verdicts_are_judged_from_the_runs(name):
-    result, study = load_results(name), STUDIES[name]
-    shown = rows(claims.claims_of(name))
-    assert len(shown) == len(study.claims)
-    for claim, (says, got, verdict) in zip(study.claims, shown, strict=True):
-        found = claim.judge(result["runs"])
+def test_verdicts_are_judged_from_the_runs_and_the_log_is_named(name):
+    text = claims.claims_of(name)
+    expected = [(claim, found) for study, claim, found in JUDGED if study == name]
+    for (claim, found), (says, got, verdict) in zip(expected, rows(text), strict=True):
         assert says.lower().startswith(claim.says.lower()) and says.endswith(f"*{claim.source}*")
         assert verdict == f"**{found['verdict']}**"
         if "se" in found:
@@ -39,11 +42,7 @@ def test_verdicts_are_judged_from_the_runs(name):
                 f"{found['n']} seeds"
             )
             assert "\u202f±\u202f" in got and " points" not in got, "a number stays with its sign and unit"
-
-
-@pytest.mark.parametrize("name", COMMITTED)
-def test_the_log_is_named_and_there(name):
-    last = claims.claims_of(name).splitlines()[-1]
+    last = text.splitlines()[-1]
     (place,) = re.findall(r"<(.+?)>", last)
     assert (BOOK / place).resolve() == RESULTS / f"{name}.json" and load_results(name)["dataset"] in last
     assert f"`python -m vitlib study run {name}`" in last
@@ -51,13 +50,13 @@ def test_the_log_is_named_and_there(name):
 
 def test_what_was_not_run_says_so_and_lists_its_claims(monkeypatch):
     monkeypatch.setattr(claims, "result_of", lambda name: None)
-    lines = claims.claims_of("axial").splitlines()
-    assert lines[-1] == "Not run yet: `python -m vitlib study run axial`"
+    *_, last = lines = claims.claims_of("axial").splitlines()
+    assert last == "Not run yet: `python -m vitlib study run axial`"
     assert sum(line.startswith("- ") for line in lines) == len(STUDIES["axial"].claims)
     assert [row[4] for row in rows(claims.tally())] == [row[5] for row in rows(claims.tally())]  # all wait
 
 
-def test_an_unfinished_study_says_how_much_is_there(monkeypatch):
+def test_an_unfinished_study_says_how_much_is_there():
     result = load_results("positions")
     assert "Unfinished" not in claims.about("positions", result)
     short = result | {"finished": False, "runs": result["runs"][:4]}
@@ -68,22 +67,20 @@ def test_the_tally_counts_each_claim_once():
     counted = [[int(cell) for cell in row[1:]] for row in rows(claims.tally())]
     assert all(sum(row[:-1]) == row[-1] for row in counted)
     assert sum(row[-1] for row in counted) == sum(len(study.claims) for study in STUDIES.values())
-    verdicts = [
-        claim.judge(load_results(name)["runs"])["verdict"]
-        for name in COMMITTED
-        for claim in STUDIES[name].claims
-    ]
     for column, verdict in enumerate(("agrees", "differs", "open")):
-        assert sum(row[column] for row in counted) == verdicts.count(verdict)
+        assert sum(row[column] for row in counted) == [found["verdict"] for *_, found in JUDGED].count(
+            verdict
+        )
 
 
 def test_what_is_undecided_is_the_papers_and_open():
     shown = [row[0] for row in rows(claims.undecided())]
-    for name, study in STUDIES.items():
-        for claim in study.claims:
-            open_ = name in COMMITTED and claim.judge(load_results(name)["runs"])["verdict"] == "open"
-            ours = not claim.source.startswith(("Figure", "Table", "Section", "Appendix"))
-            assert (f"{claims.sentence(claim)}, `{name}`" in shown) == (open_ and not ours)
+    papers = ("Figure", "Table", "Section", "Appendix")
+    assert shown == [
+        f"{claims.sentence(claim)}, `{name}`"
+        for name, claim, found in JUDGED
+        if found["verdict"] == "open" and claim.source.startswith(papers)
+    ]
 
 
 @pytest.mark.errors
