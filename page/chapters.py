@@ -81,7 +81,7 @@ def fold_glance(app, doctree, docname: str) -> None:
             fold = details("", line, *box.children[1:], classes=["glance", "admonition"])
             if said := re.search(r"(\d+) minutes to read", box.astext()):
                 line += nodes.inline("", said[0], classes=["minutes"])
-                fold["minutes"] = said[1]
+                fold["data"] = {"data-minutes": said[1]}
             box.parent.replace(box, fold)
 
 
@@ -98,22 +98,18 @@ def fold_solutions(app, doctree, docname: str) -> None:
             section["ids"] = []
 
 
-def visit_details(writer, node) -> None:
-    """Opens a fold."""
-    minutes = {"data-minutes": node["minutes"]} if "minutes" in node else {}
-    writer.body.append(writer.starttag(node, "details", **minutes))
+def as_tag(name: str, suffix: str) -> tuple:
+    """What writes a node as a tag of HTML."""
+    return (
+        lambda writer, node: writer.body.append(writer.starttag(node, name, suffix, **node.get("data", {}))),
+        lambda writer, node: writer.body.append(f"</{name}>\n"),
+    )
 
 
 def setup(app) -> None:
     """Headings are numbered before others read them; what folds does so when search and links have seen it."""
-    app.add_node(details, html=(visit_details, lambda writer, node: writer.body.append("</details>\n")))
-    app.add_node(
-        summary,
-        html=(
-            lambda writer, node: writer.body.append(writer.starttag(node, "summary", "")),
-            lambda writer, node: writer.body.append("</summary>\n"),
-        ),
-    )
+    app.add_node(details, html=as_tag("details", "\n"))
+    app.add_node(summary, html=as_tag("summary", ""))
     app.connect("env-get-updated", number_by_chapter, priority=900)
     app.connect("doctree-resolved", number_heading, priority=400)
     app.connect("html-page-context", name_page, priority=800)

@@ -71,11 +71,9 @@ CHARACTERS, DRAWN = code_points(RANGES), code_points(LETTERS)
 def fit_delimiters(font) -> None:
     """Takes the white beside tall brackets away: browsers make each as wide as the widest of its sizes."""
     variants, metrics = font["MATH"].table.MathVariants, font["hmtx"].metrics
-    for name, construction in zip(
-        variants.VertGlyphCoverage.glyphs, variants.VertGlyphConstruction, strict=True
-    ):
-        if name not in {"parenleft", "parenright", "bracketleft", "bracketright", "braceleft", "braceright"}:
-            continue
+    constructions = dict(zip(variants.VertGlyphCoverage.glyphs, variants.VertGlyphConstruction, strict=True))
+    for name in "parenleft parenright bracketleft bracketright braceleft braceright".split():
+        construction = constructions[name]
         sizes = [[record.VariantGlyph] for record in construction.MathGlyphVariantRecord[1:]]
         for group in [*sizes, sorted({part.glyph for part in construction.GlyphAssembly.PartRecords})]:
             boxes = [bounds(font, glyph) for glyph in group]
@@ -116,11 +114,9 @@ def redraw(font, glyph: str, transform: tuple) -> None:
 
 def cut(font, points: set[int], family: str, features: tuple[str, ...] = ()) -> str:
     """What the characters need, MATH table and tall variants included, under a name of its own, as base64."""
-    options = subset.Options(
-        flavor="woff2", hinting=False, desubroutinize=True, name_IDs=[0, 1, 2, 4, 6, 13, 14]
-    )
+    options = subset.Options(flavor="woff2", hinting=False, desubroutinize=True)
+    options.name_IDs, options.layout_features = [0, 1, 2, 4, 6, 13, 14], list(features)
     options.drop_tables += ["FFTM"]
-    options.layout_features = list(features)
     cutter = subset.Subsetter(options)
     cutter.populate(unicodes=points)
     cutter.subset(font)
@@ -140,10 +136,8 @@ def main(math: str, icons: str) -> None:
     prime = font.getBestCmap()[0x2032]  # browsers make it small and raise it, which this glyph is already
     low = bounds(font, prime)[1]
     redraw(font, prime, (1.3, 0, 0, 1.3, 0, 90 - 1.3 * low))
-    font["hmtx"].metrics[prime] = (
-        round(1.3 * font["hmtx"].metrics[prime][0]),
-        font["hmtx"].metrics[prime][1],
-    )
+    wide, left = font["hmtx"].metrics[prime]
+    font["hmtx"].metrics[prime] = (round(1.3 * wide), left)
     constants = font["MATH"].table.MathConstants  # as TeX's own fonts set scripts
     constants.SubscriptShiftDown.Value = 170
     constants.SubscriptBaselineDropMin.Value = -40

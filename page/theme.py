@@ -50,17 +50,17 @@ def is_wanted(file) -> bool:
 
 def mend(body: str) -> str:
     """A page's HTML with the roles, lists and names that it should have."""
+
+    def as_lines(signature: re.Match) -> str:  # not a list of definitions without terms
+        text = re.sub(
+            r"<d([ld])>", lambda tag: f'<span class="sig-line{"s" * (tag[1] == "l")}">', signature[0]
+        )
+        return re.sub(r"</d[ld]>", "</span>", text)
+
     body = body.replace('role="doc-biblioentry"', 'role="listitem"')  # deprecated, and it stands in a list
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # named by what it says
     body = body.replace('<th class="head"><p></p></th>', '<td class="head"></td>')  # a corner heads nothing
-    return re.sub(r'<dt class="sig .*?</dt>', lambda found: plain_signature(found[0]), body, flags=re.S)
-
-
-def plain_signature(text: str) -> str:
-    """A signature of several lines as lines, not as a list of definitions without terms."""
-    for old, new in (("dl", "lines"), ("dd", "line")):
-        text = text.replace(f"<{old}>", f'<span class="sig-{new}">').replace(f"</{old}>", "</span>")
-    return text
+    return re.sub(r'<dt class="sig .*?</dt>', as_lines, body, flags=re.S)
 
 
 def mend_page(app, pagename: str, templatename: str, context: dict, doctree) -> None:

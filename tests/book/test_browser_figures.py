@@ -15,6 +15,7 @@ from tools.build import HTML
 
 pytestmark = needs_browser
 
+SAMPLE = ["book/01-patchify", "book/05-attention", "book/09-training"]
 OURS = r"/_images/|/_static/figures/|/_static/\w+\.(css|js)|/book/[\w-]+\.html"
 SHIFT = """new Promise(done => new PerformanceObserver(list => {
     const found = list.getEntries().filter(entry => !entry.hadRecentInput).map(entry => entry.value);
@@ -29,19 +30,36 @@ def page(request, browser, address):
         yield tab, request.param
 
 
-def test_a_page_is_light_and_lies_still(page):
-    """At most 1.5 MB of text, figures, style sheets and scripts of ours; at most 0.9 of scripts, styles and fonts."""
-    tab, name = page
-    assert tab.evaluate(SHIFT) <= 0.02
-    tab.wait_for_load_state("networkidle")
+@pytest.fixture(scope="module", params=SAMPLE)
+def phone(request, browser, address):
+    """A chapter as it comes to a phone."""
+    with opened(browser, f"{address}/{built(request.param)}", width=390) as (tab, _):
+        yield tab
+
+
+def weights(tab, kind: str) -> list[tuple[int, str]]:
+    """The bytes of a page's files whose addresses are of a kind."""
     files = tab.evaluate(
         """[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]
             .map(file => [file.decodedBodySize, file.name])"""
     )
-    ours = [(size, file) for size, file in files if re.search(OURS, file)]
-    assert all(size for size, _ in ours) and sum(size for size, _ in ours) <= 1.5e6, sorted(ours)[-9:]
-    frame = [(size, file) for size, file in files if re.search(r"\.(js|css|woff2)(\?|$)", file)]
-    assert name == "book/intro" or len(frame) > 10 and sum(size for size, _ in frame) < 900_000, sorted(frame)
+    return sorted((size, name) for size, name in files if re.search(kind, name))
+
+
+def test_what_is_ours_weighs_little(page):
+    """At most 1.5 MB a page: its text, figures, pictures, style sheets and scripts."""
+    tab, _ = page
+    tab.wait_for_load_state("networkidle")
+    files = weights(tab, OURS)
+    assert sum(size for size, _ in files) <= 1.5e6, files[-9:]
+    assert all(size for size, _ in files)
+
+
+def test_a_page_is_light_and_lies_still(phone):
+    """Scripts, style sheets and fonts under 0.9 MB, no layout shift from equations or icons."""
+    files = weights(phone, r"\.(js|css|woff2)(\?|$)")
+    assert len(files) > 10 and sum(size for size, _ in files) < 900_000, files
+    assert phone.evaluate(SHIFT) <= 0.02
 
 
 def test_drawings_are_described_and_images_have_their_size(page):
@@ -86,36 +104,39 @@ def test_drawings_stand_out_from_the_page(page, dark):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_wide_equations_stay_inside_themselves(page, width):
+def test_wide_equations_stay_inside_themselves(phone, width):
     """No formula in a line of text is wider than a phone; a block that is too wide scrolls by itself."""
-    tab, name = page
-    show(tab, width=width)
-    wide = tab.evaluate(
+    show(phone, width=width)
+    wide = phone.evaluate(
         """() => [...document.querySelectorAll('article span.math')]
             .filter(one => !one.closest('table') && one.getBoundingClientRect().right > innerWidth)
             .map(one => one.querySelector('annotation').textContent)"""
     )
     assert not wide
     for kind, overflow in (("div", "auto"), ("span", "visible")):  # cut off, a P looks like an F
-        formulas = tab.locator(f"article {kind}.math")
+        formulas = phone.locator(f"article {kind}.math")
         found = formulas.evaluate_all("all => [...new Set(all.map(one => getComputedStyle(one).overflowX))]")
-        assert found == [overflow] * bool(formulas.count())
+        assert found == [overflow]
 
 
-def test_equations_icons_and_drawings_have_their_fonts(page):
-    tab, name = page
-    loaded = tab.evaluate("[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)")
+def test_equations_icons_and_drawings_have_their_fonts(phone):
+    loaded = phone.evaluate("[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)")
     ours = {"Patch by Patch Math", "Font Awesome 6 Free", "Patch by Patch Sans"}
-    assert {family.strip('"') for family in loaded} <= ours and (len({*loaded}) == 3 or name == "book/intro")
-    fetched = tab.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
-    assert not [name for name in fetched if re.search(r"^http.*\.(woff2?|ttf|otf)$", name)]
+    assert {family.strip('"') for family in loaded} == ours
+    assert not weights(phone, r"^http.*\.(woff2?|ttf|otf)$")
 
 
-def test_equations_are_drawn_without_scripts(browser, address):
-    with unscripted(browser, f"{address}/{built('book/05-attention')}") as tab:
+@pytest.mark.parametrize("name", SAMPLE)
+def test_equations_are_drawn_without_scripts(browser, address, name):
+    """Each that is shown has a size; test_browser.py sees to all pages with scripts."""
+    with unscripted(browser, f"{address}/{built(name)}") as tab:
         assert "MathJax" not in tab.content() and "fontawesome.js" not in tab.content()
         assert tab.locator("article math").count() == tab.locator("article .math").count() > 10
-        assert tab.locator("article math").first.bounding_box()["width"] > 2
+        sizes = tab.evaluate(
+            """() => [...document.querySelectorAll('article math')].filter(one => one.checkVisibility())
+                .map(one => one.getBoundingClientRect()).map(box => Math.min(box.width, box.height))"""
+        )
+        assert len(sizes) > 10 and min(sizes) > 2
 
 
 def test_a_printed_drawing_is_whole_and_light(browser, address):
