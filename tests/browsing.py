@@ -68,9 +68,10 @@ CONTRAST = """
 @contextlib.contextmanager
 def opened(browser, url, width=1280):
     """Opens a page and gives it with the list of all that goes wrong on it: requests elsewhere, errors."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
-    context.set_default_timeout(120_000)  # a loaded machine is slow, not wrong
-    tab = context.new_page()
+    tab = browser.new_page(
+        viewport={"width": width, "height": 900}, color_scheme="light"
+    )  # in a context of its own
+    tab.set_default_timeout(120_000)  # a loaded machine is slow, not wrong
     wrong = []
 
     def refuse(route):
@@ -84,18 +85,17 @@ def opened(browser, url, width=1280):
     tab.goto(url, wait_until="load")
     tab.wait_for_function("document.fonts.status === 'loaded'")
     yield tab, wrong
-    context.close()
+    tab.close()
 
 
 @contextlib.contextmanager
 def unscripted(browser, url, width=1280):
     """Opens a page without scripts."""
-    context = browser.new_context(java_script_enabled=False, viewport={"width": width, "height": 900})
-    context.set_default_timeout(120_000)
-    tab = context.new_page()
+    tab = browser.new_page(java_script_enabled=False, viewport={"width": width, "height": 900})
+    tab.set_default_timeout(120_000)
     tab.goto(url)
     yield tab
-    context.close()
+    tab.close()
 
 
 @pytest.fixture(scope="module", params=PAGES)
