@@ -11,9 +11,11 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import get_type_hints
 
 import vitlib
 from page.address import chapters, title_of
@@ -140,6 +142,13 @@ def page() -> str:
 # Sphinx
 
 
+def drop_ranges(app, obj, bound_method) -> None:
+    """Shows `float` for `Annotated[float, Gt(0)]`: a docstring says ranges in words."""
+    function = getattr(obj, "__func__", obj)
+    with suppress(AttributeError, NameError, TypeError):  # no function, or names that only a type checker knows
+        function.__annotations__ = get_type_hints(function)
+
+
 def shorten_shapes(app, what, name, obj, options, signature, returns):
     """Writes jaxtyping's `Float[Tensor, 'B N D']` as the docstrings do: `Float[B N D]`."""
 
@@ -167,6 +176,7 @@ def read_plain_docstring(app, what, name, obj, options, lines: list[str]) -> Non
 
 def setup(app) -> None:
     """Changes what autodoc reads, before napoleon does."""
+    app.connect("autodoc-before-process-signature", drop_ranges)
     app.connect("autodoc-process-signature", shorten_shapes)
     app.connect("autodoc-process-docstring", read_plain_docstring, priority=100)
 

@@ -59,14 +59,14 @@ def link_names(app, doctree, here: str) -> None:
 
 
 def patterns(env) -> dict[str, tuple[re.Pattern, str]]:
-    """Key term -> what it looks like in prose, and its anchor; long ones first."""
+    """Key term -> what it looks like in prose, and its anchor."""
     known = {}
     for (kind, name), (docname, anchor) in env.get_domain("std").objects.items():
         if kind == "term" and docname == GLOSSARY and name not in AMBIGUOUS:
             case = re.NOFLAG if name.isupper() else re.IGNORECASE
             word = re.escape(name) + ("(?:es)?" if name.endswith("ch") else "s?")
             known[name] = (re.compile(rf"(?<![\w-]){word}(?![\w”-])", case), anchor)  # “patch” is no patch
-    return dict(sorted(known.items(), key=lambda item: -len(item[0])))
+    return known
 
 
 def first_use(text: str, name: str, known: dict) -> re.Match | None:

@@ -106,7 +106,7 @@ def test_a_card_says_the_first_sentence_without_its_sources(text, first):
     assert cards.first_sentence(text) == first
 
 
-def test_long_terms_come_first_and_each_once_in_a_section():
+def test_a_term_within_a_longer_one_is_not_linked_and_each_once_in_a_section():
     text = "The patch embedding cuts", "Two patches, a patch; MLPs, an mlp, an MLP."
     assert linked(*map(paragraph, text)) == [
         ("patch embedding", "key-concepts#term-Patch embedding"),
@@ -121,7 +121,7 @@ def test_long_terms_come_first_and_each_once_in_a_section():
         ("A dispatch, a sub-patch, a patch-wise head of this width, elsewhere; Label.", []),
         ("a “patch” so called", []),
         ("the patch size, then patches", ["patch size", "patches"]),
-        ("a patch size", ["patch size"]),
+        ("a patch size, the patch size", ["patch size"]),
     ],
 )
 def test_words_within_words_other_meanings_and_other_pages_are_left(text, words):
