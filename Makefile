@@ -49,11 +49,11 @@ venv: $(STAMP)  ## only set up the virtual environment
 
 clean:  ## delete what was built (the virtual environment stays)
 	@rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis
-	@find vitlib vitworkshop tests tools book -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find vitlib vitworkshop tests tools page book -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "Deleted _build and caches. To delete the virtual environment as well: rm -rf $(VENV)"
 
 set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo
-	@$(BIN)/python -m tools.site.address "$(URL)"
+	@$(BIN)/python -m page.address "$(URL)"
 
 colab:  ## write patch-by-patch.zip, from which Colab and Kaggle install the package
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)

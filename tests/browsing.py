@@ -53,12 +53,24 @@ def browser():
         browser.close()
 
 
+# WCAG's ratio of contrast of two colours, as lists of bytes
+CONTRAST = """
+    const luminance = colour => colour.slice(0, 3).map(v => v / 255)
+        .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const contrast = (one, other) => {
+        const [a, b] = [luminance(one), luminance(other)];
+        return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    };
+"""
+
+
 @contextlib.contextmanager
 def opened(browser, url, width=1280, **screen):
     """Opens a page and gives it with the list of all that goes wrong on it: requests elsewhere, errors."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light", **screen)
-    context.set_default_timeout(120_000)  # a loaded machine is slow, not wrong
-    tab = context.new_page()
+    # in a context of its own
+    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="light", **screen)
+    tab.set_default_timeout(120_000)  # a loaded machine is slow, not wrong
     wrong = []
 
     def refuse(route):
@@ -72,18 +84,17 @@ def opened(browser, url, width=1280, **screen):
     tab.goto(url, wait_until="load")
     tab.wait_for_function("document.fonts.status === 'loaded'")
     yield tab, wrong
-    context.close()
+    tab.close()
 
 
 @contextlib.contextmanager
 def unscripted(browser, url, width=1280):
     """Opens a page without scripts."""
-    context = browser.new_context(java_script_enabled=False, viewport={"width": width, "height": 900})
-    context.set_default_timeout(120_000)
-    tab = context.new_page()
+    tab = browser.new_page(java_script_enabled=False, viewport={"width": width, "height": 900})
+    tab.set_default_timeout(120_000)
     tab.goto(url)
     yield tab
-    context.close()
+    tab.close()
 
 
 @pytest.fixture(scope="module", params=PAGES)

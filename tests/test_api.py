@@ -9,7 +9,7 @@ import pytest
 from pages import ROOT, prose
 
 import vitlib
-from tools.site import api
+from page import api
 
 PAGE = prose(ROOT / "book/api.md")
 NAMES = [name for name in vitlib.__all__ if name not in ("__version__", "viz")]
@@ -17,7 +17,7 @@ ENTRY = re.compile(r"^\.\. (?:auto|py:)(?:function|class|data):: vitlib\.([\w.]+
 
 
 def test_the_page_is_what_the_docstrings_say():
-    assert api.page() == PAGE, "run python -m tools.site.api"
+    assert api.page() == PAGE, "run python -m page.api"
 
 
 def test_every_public_name_is_described_exactly_once():

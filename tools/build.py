@@ -70,7 +70,7 @@ def chapter_key(path: Path) -> str:
 def fingerprints() -> dict[str, str]:
     """Hashes of the packages and what lies around it, of the site's settings, and of the pages."""
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
-    settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "book/_ext")]
+    settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "page")]
     settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
     package = [file for name in PACKAGES for file in (ROOT / name).rglob("*") if file.is_file()]
     settings += [file for file in package if file.suffix == ".js"]  # for the pages; no notebook runs it

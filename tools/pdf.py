@@ -9,10 +9,10 @@ Where there is neither, that is said, nothing is written, and the exit status is
 
 from __future__ import annotations
 
-import html
 import re
 import shutil
 import sys
+from html import escape
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
@@ -28,7 +28,7 @@ BROWSERS = [
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
 ]
 LEAVE_OUT = ".headerlink, nav.vit-map-place.strip svg.tall, .only-dark, script, noscript, button"
-COVER = f"Vision Transformers you can run<br>vitlib {vitlib.__version__}"
+EVERYWHERE = {"Summary", "Key terms", "Exercises", "References"}  # sections of every chapter
 STYLE = """
 body { margin: 0 auto; max-width: 46rem; padding: 0 1rem; }
 section.page, section.contents { break-before: page; }
@@ -40,25 +40,38 @@ section.contents ul ul { font-weight: 400; margin: 0; }
 section.contents ul { list-style: none; padding-left: 1.2rem; }
 h1, h2, h3 { padding-top: 0.15em; } /* letters above their box would be on two pages, and twice in the outline */
 """
+WHOLE = """<!DOCTYPE html>
+<html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">
+{sheets}
+<style>{style}</style>
+<title>{title}</title>
+</head><body><section class="cover"><p>{title}</p><p>Vision Transformers you can run<br>vitlib {version}</p></section>
+{parts}
+</body></html>
+"""
 
 
 def chromium() -> str | None:
-    """Returns where Chrome or Chromium is, None if there is neither."""
+    """Where Chrome or Chromium is, None if there is neither."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def place(page: str, name: str = "") -> str:
-    """Returns the name of a page's anchor in the joined document."""
+    """The name of a page's anchor in the joined document."""
     return f"{page.rsplit('/', 1)[-1]}--{name}"
 
 
+def soup_of(page: str) -> BeautifulSoup:
+    """A built page."""
+    return BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+
+
 def article(page: str, pages: list[str]) -> Tag:
-    """Returns a page's text, with names and links that hold among all pages."""
-    soup = BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
-    found = soup.select_one("article.bd-article")
+    """A page's text, with names and links that hold among all pages."""
+    found, folder = soup_of(page).select_one("article.bd-article"), (HTML / page).parent
+    files = {f"{each.rsplit('/', 1)[-1]}.html": each for each in pages}
     for each in found.select(LEAVE_OUT):
         each.decompose()
-    files = {f"{each.rsplit('/', 1)[-1]}.html": each for each in pages}
     for each in found.select("[id]"):
         each["id"] = place(page, each["id"])
     for each in found.select("[href]"):
@@ -66,85 +79,70 @@ def article(page: str, pages: list[str]) -> Tag:
         if re.match(r"[a-z]+:", target):
             continue
         if each.name == "image":  # in a drawing
-            each["href"] = (HTML / page).parent.joinpath(target).resolve().as_uri()
-            continue
-        if not target or target in files:
+            each["href"] = (folder / target).resolve().as_uri()
+        elif not target or target in files:
             each["href"] = "#" + place(files.get(target, page), name)
         elif each.name == "a":  # downloads, sources, the index: not in the PDF
             del each["href"]
     for each in found.select("[src]"):
-        each["src"] = (HTML / page).parent.joinpath(each["src"]).resolve().as_uri()
+        each["src"] = (folder / each["src"]).resolve().as_uri()
         each["loading"] = "eager"
-    for each in found.select("[for], [aria-labelledby], [aria-describedby]"):
-        for key in ("for", "aria-labelledby", "aria-describedby"):
-            if each.get(key):
-                each[key] = " ".join(place(page, name) for name in str(each[key]).split())
+    for key in ("for", "aria-labelledby", "aria-describedby"):
+        for each in found.select(f"[{key}]"):
+            each[key] = " ".join(place(page, name) for name in str(each[key]).split())
     found.name, found["id"], found["class"] = "section", place(page), ["bd-article", "page"]
     return found
 
 
-def gather_solutions(soup: BeautifulSoup, parts: list[Tag]) -> Tag | None:
+def gather_solutions(soup: BeautifulSoup, parts: list[Tag]) -> Tag:
     """Takes the solutions out of the pages, leaves a link in the place of each, and returns them as a last part."""
     last = soup.new_tag("section", id=place("solutions"), attrs={"class": "bd-article page"})
     last.append(soup.new_tag("h1", string="Solutions"))
     for part in parts:
-        solutions = part.select("details.solution")
-        if solutions:
-            last.append(soup.new_tag("h2", string=part.h1.get_text().strip()))
-        for solution in solutions:
-            line = solution.find("summary")
+        for i, solution in enumerate(part.select("details.solution")):
+            if i == 0:
+                last.append(soup.new_tag("h2", string=text_of(part.h1)))
             link = soup.new_tag("p")
-            link.append(soup.new_tag("a", href=f"#{solution['id']}", string=line.get_text().strip()))
+            link.append(soup.new_tag("a", href=f"#{solution['id']}", string=text_of(solution.summary)))
             solution.replace_with(link)
-            line.name, solution.name, solution["class"] = "h3", "div", ["answer"]
+            solution.summary.name, solution.name, solution["class"] = "h3", "div", ["answer"]
             last.append(solution)
-    return last if len(last.contents) > 1 else None
+    return last
 
 
-def contents(soup: BeautifulSoup, parts: list[Tag]) -> Tag:
-    """Returns the table of contents: pages and their sections, as links, but for those that every chapter has."""
-    everywhere = {"Summary", "Key terms", "Exercises", "References"}
+def text_of(tag: Tag) -> str:
+    """The words of a heading."""
+    return tag.get_text().strip()
 
-    def entry(name: str, heading: Tag) -> Tag:
-        item = soup.new_tag("li")
-        item.append(soup.new_tag("a", href=f"#{name}", string=heading.get_text().strip()))
-        return item
 
-    section = soup.new_tag("section", attrs={"class": "bd-article contents"})
-    section.append(soup.new_tag("h1", string="Contents"))
-    top = soup.new_tag("ul")
+def contents(parts: list[Tag]) -> str:
+    """The table of contents: pages and their sections, as links, but for those that every chapter has."""
+    items = []
     for part in parts:
-        item, inner = entry(part["id"], part.h1), soup.new_tag("ul")
-        for heading in part.select("h2"):
-            named = heading.parent.get("id") and heading.parent is not part
-            if named and heading.get_text().strip() not in everywhere:
-                inner.append(entry(heading.parent["id"], heading))
-        if inner.contents:
-            item.append(inner)
-        top.append(item)
-    section.append(top)
-    return section
+        sections = [
+            f'<li><a href="#{h2.parent["id"]}">{escape(text_of(h2), False)}</a></li>'
+            for h2 in part.select("h2")
+            if h2.parent.get("id") and h2.parent is not part and text_of(h2) not in EVERYWHERE
+        ]
+        inner = f"<ul>{''.join(sections)}</ul>" if sections else ""
+        items.append(f'<li><a href="#{part["id"]}">{escape(text_of(part.h1), False)}</a>{inner}</li>')
+    return f'<section class="bd-article contents"><h1>Contents</h1><ul>{"".join(items)}</ul></section>'
 
 
 def join(pages: list[str], title: str = "Patch by Patch") -> str:
-    """Returns the pages as one HTML document; their figures and style sheets stay where they were built."""
-    soup = BeautifulSoup((HTML / f"{pages[0]}.html").read_text(encoding="utf-8"), "html.parser")
-    base = (HTML / pages[0]).parent
-    sheets = [
-        base.joinpath(link["href"].split("?")[0]).resolve()
-        for link in soup.select("head > link[rel=stylesheet]")
-    ]
+    """The pages as one HTML document; their figures and style sheets stay where they were built."""
+    soup, base = soup_of(pages[0]), (HTML / pages[0]).parent
+    links = soup.select("head > link[rel=stylesheet]")
+    sheets = [(base / link["href"].split("?")[0]).resolve().as_uri() for link in links]
     parts = [article(page, pages) for page in pages]
-    if solutions := gather_solutions(soup, parts):
-        parts.append(solutions)
-    head = [f'<link rel="stylesheet" href="{sheet.as_uri()}">' for sheet in sheets]
-    head += [f"<style>{STYLE}</style>", f"<title>{html.escape(title)}</title>"]
-    cover = f'<section class="cover"><p>{html.escape(title)}</p><p>{COVER}</p></section>'
-    body = "\n".join([cover, *map(str, [contents(soup, parts), *parts])])
-    return (
-        '<!DOCTYPE html>\n<html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">\n'
-        + "\n".join(head)
-        + f"\n</head><body>{body}\n</body></html>\n"
+    if any(part.select("details.solution") for part in parts):
+        parts.append(gather_solutions(soup, parts))
+    return WHOLE.format(
+        sheets="\n".join(f'<link rel="stylesheet" href="{sheet}">' for sheet in sheets),
+        style=STYLE,
+        title=escape(title),
+        version=vitlib.__version__,
+        parts="\n".join([contents(parts), *map(str, parts)]),
     )
 
 

@@ -13,8 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from page.address import chapters
 from tools.build import CACHE
-from tools.site.address import chapters
 
 # as in .pre-commit-config.yaml: no images, no large outputs
 STRIP = ["--max-size", "2k", "--keep-count", "--keep-id", "--extra-keys", "cell.metadata.execution"]

@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from pages import AROUND, CHAPTERS, PAGES, ROOT, cells, prose, read, source, tags
 
+from page.address import colab_cell, read_url
+from page.map import PARTS
 from tools.build import HTML, toc_pages
-from tools.site.address import colab_cell, read_url
-from tools.site.map import PARTS
 
 NUMBERS = {path.stem[:2] for path in CHAPTERS}
 HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input"}

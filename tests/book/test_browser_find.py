@@ -1,21 +1,90 @@
-"""Finding one's way in the built book, in headless Chromium: search, cards, names of pages. Skipped without one."""
+"""Finding one's way in the built book: how chapters open, where the reader is, search, cards."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from browsing import built, needs_browser, opened, unscripted
+from browsing import built, needs_browser, opened, show, unscripted
+from pages import CHAPTERS
 
 from tools.build import HTML
 
 pytestmark = needs_browser
+CHAPTER = "book/05-attention"
 
 
 @pytest.fixture(params=["http", "file"])
 def root(request):
     """Where the book lies: behind a server, or on the disk."""
     return request.getfixturevalue("address") if request.param == "http" else HTML.resolve().as_uri()
+
+
+# The opening of a chapter, and the reader's place in it
+
+
+@pytest.mark.parametrize("name", [path.stem for path in CHAPTERS])
+def test_the_first_screen_is_the_question(browser, address, name):
+    """Title, promise, map, a folded line, and the first section begins; on a phone it is at most a screen away."""
+    with opened(browser, f"{address}/{built(f'book/{name}')}") as (tab, _):
+        for width, screens in ((1280, 1), (390, 1.25)):
+            show(tab, width=width)
+            place = tab.locator(".bd-article > section > section").first.locator("h2").bounding_box()
+            assert place["y"] + place["height"] < screens * 900
+        fold = tab.locator("details.hide").first
+        assert fold.locator("summary").inner_text().strip() == "Show the imports"
+        assert not fold.locator("pre").is_visible()
+        fold.locator("summary").click()
+        assert "import vitlib as vl" in fold.locator("pre").inner_text()
+
+
+def test_the_glance_says_its_minutes_and_is_open_on_paper(browser, address):
+    with unscripted(browser, f"{address}/{built(CHAPTER)}") as tab:
+        box = tab.locator("details.glance")
+        assert re.fullmatch(r"At a glance\s*45 minutes to read", box.locator("summary").inner_text())
+        tab.emulate_media(media="print")
+        assert box.get_by_text("split a width into heads").is_visible()
+
+
+def test_the_bar_says_where_one_is(browser, address):
+    """Nothing at the top; then the section, marked in the contents too, and fewer minutes, down to none."""
+    with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
+        bar, left = tab.locator(".bd-header-article"), tab.locator(".reading-left")
+        named = "title => document.querySelector('.reading-name').textContent === title"
+        for width in (1280, 390):
+            show(tab, width=width)
+            tab.evaluate("scrollTo(0, 0)")
+            tab.wait_for_function(named, arg="")
+            assert left.text_content() == ""
+            minutes = []
+            for title in ("Heads", "What it costs"):
+                tab.locator("h2", has_text=title).first.evaluate("heading => heading.scrollIntoView()")
+                tab.wait_for_function(named, arg=title)
+                minutes.append(int(re.search(r"\d+", left.text_content())[0]))
+                assert tab.locator(".page-toc a[aria-current=location]").text_content().strip() == title
+            assert 45 > minutes[0] > minutes[1] > 0
+            tab.evaluate("document.getElementById('references').scrollIntoView()")
+            tab.wait_for_function("document.querySelector('.reading-left').textContent === ''")
+            assert bar.evaluate("bar => bar.scrollWidth <= bar.clientWidth + 1")
+            assert float(bar.evaluate("bar => bar.style.getPropertyValue('--read')")) == 1
+
+
+def test_pages_without_minutes_have_no_bar(browser, address):
+    with opened(browser, f"{address}/{built('book/notation')}") as (tab, wrong):
+        assert tab.locator(".reading-place").count() == 0 and not wrong
+
+
+def test_pages_bear_their_names(browser, address):
+    """The chapter's number stands in the heading, in the tab's title and beside; each page describes itself."""
+    with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
+        assert tab.title().startswith("05 Attention")
+        assert tab.locator("article h1").text_content().startswith("05 Attention")
+        assert tab.locator(".prev-next-title").all_text_contents() == ["04 Resolution", "06 Encoder"]
+        (described,) = tab.locator("meta[name=description]").all()
+        assert described.get_attribute("content").startswith("Build self-attention")
+
+
+# Search and cards
 
 
 def test_a_hit_opens_its_section(browser, root):
@@ -27,9 +96,8 @@ def test_a_hit_opens_its_section(browser, root):
         assert re.match(r"\d+ sections", tab.locator("#search-status").text_content())
         quotes = tab.locator("#search-hits .excerpt").all_text_contents()
         assert not [quote for quote in quotes if "you are here" in quote or "\\" in quote or len(quote) > 400]
-        chapter = tab.locator("#search-hits a[href*='04-resolution.html#']").first
         assert re.match(r"\d\d ", tab.locator("#search-hits .where").first.text_content())
-        chapter.click()
+        tab.locator("#search-hits a[href*='04-resolution.html#']").first.click()
         tab.wait_for_url("**/04-resolution.html#*")
         anchor = tab.url.split("#")[1]
         assert tab.evaluate("id => document.getElementById(id).tagName", anchor) == "SECTION"
@@ -51,23 +119,22 @@ def test_a_search_goes_on_by_keyboard(browser, address):
 
 def test_search_without_scripts_leads_on(browser, address):
     with unscripted(browser, f"{address}/{built('search')}") as tab:
-        links = tab.locator("noscript a")
-        assert links.count() == 3 and all(link.is_visible() for link in links.all())
+        assert [link.is_visible() for link in tab.locator("noscript a").all()] == [True] * 3
 
 
 def test_cards_explain_terms_and_names(browser, root):
     """By mouse and by keyboard; Escape closes; nothing moves."""
-    with opened(browser, f"{root}/{built('book/05-attention')}") as (tab, wrong):
-        card = tab.locator("#book-card")
+    with opened(browser, f"{root}/{built(CHAPTER)}") as (tab, wrong):
+        card, height = tab.locator("#book-card"), "document.documentElement.scrollHeight"
         for target, word in (("#term-", " "), ("#vitlib.", "(")):
             link = tab.locator(f"article p > a.has-card[href*='{target}']:visible").first
             link.scroll_into_view_if_needed()
-            tall = tab.evaluate("document.documentElement.scrollHeight")
+            tall = tab.evaluate(height)
             tab.wait_for_timeout(200)
             link.hover()
             card.wait_for(state="visible")
             assert len(card.text_content()) > 40 and word in card.text_content()
-            assert tab.evaluate("document.documentElement.scrollHeight") == tall
+            assert tab.evaluate(height) == tall
             tab.keyboard.press("Escape")
             assert card.is_hidden()
             tab.mouse.move(0, 0)
@@ -79,15 +146,3 @@ def test_cards_explain_terms_and_names(browser, root):
         link.click()
         tab.wait_for_url("**/api.html#vitlib.*")
         assert not wrong
-
-
-def test_pages_bear_their_names(browser, address):
-    """The chapter's number stands in the heading, in the tab's title and beside; each page describes itself."""
-    with opened(browser, f"{address}/{built('book/05-attention')}") as (tab, _):
-        assert tab.title().startswith("05 Attention")
-        assert tab.locator("article h1").text_content().startswith("05 Attention")
-        assert tab.locator(".prev-next-title").all_text_contents() == ["04 Resolution", "06 Encoder"]
-        described = tab.locator("meta[name=description]")
-        assert described.count() == 1 and described.get_attribute("content").startswith(
-            "Build self-attention"
-        )

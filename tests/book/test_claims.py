@@ -22,7 +22,7 @@ from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401
 from vitworkshop.studies.recipe_ladder import INGREDIENTS  # noqa: F401
 from vitworkshop.studies.registry import STUDIES  # noqa: F401
 
-KEPT_BY_A_TOOL = {"api.md"}  # `python -m tools.site.api` writes it
+KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # ------------------------------------------------------------------------------- sentences that rest on results
 
@@ -207,7 +207,7 @@ NOT_PROSE = (
     r"^`{3,}\{(?:code|computed|raw|bibliography).*?^`{3,}$",  # code, and what a page computes
     r"^`{3,}(?:bash|powershell|python|text|bibtex)$.*?^`{3,}$",
     r"^[`:]{3,}[^\n]*$",  # the fences of boxes and exercises
-    r"<!-- results -->.*?<!-- /results -->",  # `python -m tools.site.readme` writes it
+    r"<!-- results -->.*?<!-- /results -->",  # `python -m page.numbers` writes it
     r"\$\$.*?\$\$",
     r"\$[^$]+\$",
     r"\{[\w:]+\}`[^`]*`",  # roles, `result` among them

@@ -11,7 +11,6 @@ from functools import cache
 import pytest
 from pages import AROUND, PAGES, ROOT, prose
 
-from tools.site import readme
 from vitlib.train.recipe import RECIPES
 from vitworkshop.cli import _parser
 
@@ -56,7 +55,7 @@ def test_command_lines_are_understood(page, words):
             assert parsed.preset in RECIPES
 
 
-@said(r"(?<![\w/])(?:tests/)?tools[/.][\w/.]*\w")
+@said(r"(?<![\w/])(?:tests/)?(?:tools|page)[/.][\w/.]*\w")
 def test_scripts_exist(page, words):
     assert (ROOT / (words if "/" in words else f"{words.replace('.', '/')}.py")).exists()
 
@@ -81,13 +80,19 @@ def test_pictures_have_alt_text(page):
         assert len(alt) > 40, f"alt text that says little: {alt!r}"
 
 
-@pytest.mark.parametrize("page", readme.PAGES, ids=lambda path: path.name)
-def test_results_on_the_page_are_those_of_the_files(page):
-    text = page.read_text(encoding="utf-8")
-    assert readme.fill(text, readme.cards()) == text, "run: python -m tools.site.readme"
+@pytest.fixture
+def numbers():
+    """The extension that computes numbers and tables; it needs Sphinx."""
+    return pytest.importorskip("page.numbers")
 
 
-def test_the_table_of_results_rounds_and_orders():
+def test_results_on_the_pages_are_those_of_the_files(numbers):
+    for path in numbers.PAGES:
+        text = path.read_text(encoding="utf-8")
+        assert numbers.fill(text, numbers.finished_runs()) == text, "run: python -m page.numbers"
+
+
+def test_the_table_of_results_rounds_and_orders(numbers):
     def card(name, *accuracies):
         return {
             "name": name,
@@ -99,17 +104,17 @@ def test_the_table_of_results_rounds_and_orders():
             "accuracies": accuracies,
         }
 
-    assert readme.row(card("drawn10-small", 0.87654)) == (
+    assert numbers.row(card("drawn10-small", 0.87654)) == (
         "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
     )
-    assert readme.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
-    assert readme.duration(48.4) == "48 s" and readme.duration(600) == "10 min"
-    assert readme.size(5_362_762) == "5.4 M"
+    assert numbers.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
+    assert numbers.duration(48.4) == "48 s" and numbers.duration(600) == "10 min"
+    assert numbers.size(5_362_762) == "5.4 M"
     with pytest.raises(ValueError, match="expected one block"):
-        readme.fill("no block here", [])
+        numbers.fill("no block here", [])
 
 
-def test_cards_are_finished_runs_only(tmp_path):
+def test_cards_are_finished_runs_only(numbers, tmp_path):
     for name, final in (
         ("a-modern", {"test_accuracy": 0.9}),
         ("b-laptop", {"test_accuracy": 0.6}),
@@ -117,7 +122,7 @@ def test_cards_are_finished_runs_only(tmp_path):
         ("a-modern-s1", {"test_accuracy": 0.8}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps({"name": name, "final": final}))
-    found = readme.cards(tmp_path)
+    found = numbers.finished_runs(tmp_path)
     assert [card["name"] for card in found] == ["b-laptop", "a-modern"]
     assert [card["accuracies"] for card in found] == [[0.6], [0.9, 0.8]]  # another seed joins its run
 
@@ -157,21 +162,20 @@ def test_cited_works_are_in_the_bibliography():
     r"\{((?:result|model)\}`[^`]+)`",
     {name: TEXT[name] for name in TEXT.keys() - {path.name for path in AROUND}},
 )
-def test_computed_numbers_can_be_had(page, words):
-    computed = pytest.importorskip("book._ext.computed")
+def test_computed_numbers_can_be_had(numbers, page, words):
     role, words = words.split("}`")
-    assert re.search(r"\w", getattr(computed, role)(words))
+    assert re.search(r"\w", getattr(numbers, role)(words))
 
 
 @said(r"\{computed\} (.+)", TEXT)
-def test_computed_tables_are_tables(page, words):
-    lines = pytest.importorskip("book._ext.computed").make_table(words)
+def test_computed_tables_are_tables(numbers, page, words):
+    lines = numbers.make_table(words).splitlines()
     assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1
 
 
-def test_computed_sizes_are_the_known_ones():
+def test_computed_sizes_are_the_known_ones(numbers):
     """Three lines of the table of sizes; the rest are held by test_vit.py."""
-    lines = "\n".join(pytest.importorskip("book._ext.computed").make_table("model-sizes"))
+    lines = numbers.make_table("model-sizes")
     assert "| ViT-Ti/16 | 12 | 192 | 768 | 3 | 196 | 5,717,416 | 5,524,416 | 1.25 |" in lines
     assert "| ViT-B/16 | 12 | 768 | 3,072 | 12 | 196 | 86,567,656 | 85,798,656 | 17.56 |" in lines
     assert "| ViT-H/14 | 32 | 1,280 | 5,120 | 16 | 256 | 632,045,800 | 630,764,800 | 167.30 |" in lines

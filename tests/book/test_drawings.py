@@ -22,25 +22,23 @@ from docutils.nodes import SkipNode
 from fontTools.ttLib import TTFont
 from PIL import Image
 
-from book._ext import drawings
-from tools.site.fonts import DRAWN, SHEET
+from page import drawings
+from page.fonts import DRAWN, SHEET
 
 CSS = Path(__file__).resolve().parents[2] / "book/_static/drawings.css"
 
 
 def drawn(fig, form: str = "wide"):
-    """A figure's drawing, the least width it can be read at, its pictures' files, and all of it parsed."""
+    """A figure's drawing, its pictures' files, and all of it parsed."""
     root = ElementTree.fromstring(fig.svg())
     root = root if form == "wide" else root.find(".//{*}metadata/{*}svg")
     files: list[bytes] = []
+    svg = drawings.page_svg(root, "d7", lambda file: files.append(file) or f"picture-{len(files)}.webp")
+    return svg, files, ElementTree.fromstring(svg)
 
-    def keep(file):
-        files.append(file)
-        return f"picture-{len(files)}.webp"
 
-    svg = drawings.page_svg(root, "d7", keep)
-    least = float(re.search(r"--least:(\d+)px", svg)[1])
-    return svg, least, files, ElementTree.fromstring(svg)
+def pixels(file: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(file)).convert("RGB"), dtype=int)
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +47,20 @@ def lines():
 
 
 def test_a_drawing_has_letters_and_no_card(lines):
-    svg, least, files, root = drawn(lines)
+    svg, files, root = drawn(lines)
     assert {"a < b", "c", "step", "loss", "R&D"} <= {text.text for text in root.iter("text")}
     assert not files and "<image" not in svg and "metadata" not in svg and "font-family" not in svg
     assert not re.search(r"#[0-9a-f]{6}", svg), "a colour of the style that is none of the page's"
-    assert {"--ink", "--curve-1", "--curve-2", "--letter-1", "--grid"} <= set(
-        re.findall(r"var\((--[\w-]+)", svg)
-    )
+    colours = set(re.findall(r"var\((--[\w-]+)", svg))
+    assert {"--ink", "--curve-1", "--curve-2", "--letter-1", "--grid"} <= colours
     assert 'style="fill:var(--ground)"' not in svg
-    wide = float(root.get("width"))
+    wide, least = float(root.get("width")), float(re.search(r"--least:(\d+)px", svg)[1])
     smallest = min(float(size) for size in re.findall(r"font-size:([\d.]+)px", svg)) * 96 / 72
     assert least * smallest / wide == pytest.approx(10, rel=0.01)
 
 
 def test_ids_are_the_drawings_own_and_lead_somewhere(lines):
-    svg, *_, root = drawn(lines)
+    svg, _, root = drawn(lines)
     ids = [element.get("id") for element in root.iter() if element.get("id")]
     used = set(re.findall(r'(?:url\(|href=")#([\w-]+)', svg))
     assert used and used <= set(ids) and len(ids) == len(set(ids))
@@ -71,38 +68,30 @@ def test_ids_are_the_drawings_own_and_lead_somewhere(lines):
 
 
 def test_curves_have_a_narrow_form_and_pictures_have_none(lines):
-    wide, narrow = (drawn(lines, form)[3] for form in ("wide", "narrow"))
+    wide, narrow = (drawn(lines, form)[2] for form in ("wide", "narrow"))
     assert float(narrow.get("width")) < 0.7 * float(wide.get("width"))
     assert {text.text for text in narrow.iter("text")} >= {"a < b", "c", "step"}
     names = {f"a name too long to stand beside so narrow a drawing, {i}": [1, i] for i in range(2)}
-    for fig in (
-        viz.plot_lines(names, "x", "y"),
-        viz.heat_maps(torch.eye(3)),
-        viz.shape_flow({"a": {"b": (1,)}}),
-    ):
+    flow = viz.shape_flow({"a": {"b": (1,)}})
+    for fig in (viz.plot_lines(names, "x", "y"), viz.heat_maps(torch.eye(3)), flow):
         assert ElementTree.fromstring(fig.svg()).find(".//{*}metadata/{*}svg") is None
     assert lines.get_figwidth() == style.WIDTH
 
 
 def test_pictures_keep_their_pixels():
     images = (255 * torch.rand(2, 3, 9, 12, generator=torch.Generator().manual_seed(0))).to(torch.uint8)
-    svg, _, files, root = drawn(viz.show_images(images))
-    assert (
-        svg.count("image-rendering:pixelated") == svg.count('preserveAspectRatio="none"') == len(files) == 2
-    )
+    svg, files, root = drawn(viz.show_images(images))
+    assert svg.count("image-rendering:pixelated") == svg.count('preserveAspectRatio="none"') == 2
     assert [image.get("href") for image in root.iter("image")] == ["picture-1.webp", "picture-2.webp"]
     for image, file in zip(images, files, strict=True):
-        shown = np.asarray(Image.open(io.BytesIO(file)).convert("RGB"))
-        assert (shown == image.permute(1, 2, 0).numpy()).all()
+        assert (pixels(file) == image.permute(1, 2, 0).numpy()).all()
 
 
 def test_photographs_are_smooth_and_small():
     photo = vl.sample_image("coffee", 224)
-    svg, _, (file,), _ = drawn(viz.show_images(photo))
-    assert "pixelated" not in svg and len(file) < 30_000
-    shown = Image.open(io.BytesIO(file)).convert("RGB")
-    assert shown.size == (224, 224)
-    assert np.abs(np.asarray(shown, dtype=int) - photo.permute(1, 2, 0).numpy()).mean() < 4
+    svg, (file,), _ = drawn(viz.show_images(photo))
+    assert "pixelated" not in svg and len(file) < 30_000 and pixels(file).shape == (224, 224, 3)
+    assert np.abs(pixels(file) - photo.permute(1, 2, 0).numpy()).mean() < 4
 
 
 def test_letters_on_colours_stay_as_they_are():
@@ -119,8 +108,7 @@ def test_the_style_sheet_has_the_house_style():
     light, dark = CSS.read_text(encoding="utf-8").split("@media screen", 1)
     for kind, colours in (("curve", style.PALETTE), ("letter", style.TEXT)):
         for i, colour in enumerate(colours[:-1], 1):
-            assert f"--{kind}-{i}: {colour};" in light
-            assert f"--{kind}-{i}: #" in dark
+            assert f"--{kind}-{i}: {colour};" in light and f"--{kind}-{i}: #" in dark
     assert f"--edge: {style.EDGE};" in light
     assert all(f"--{name}: " in light for name in drawings.COLOURS.values())
 
@@ -134,7 +122,7 @@ def test_a_character_that_the_font_lacks_is_a_warning(letters, missing, tmp_path
     writer = SimpleNamespace(body=[], builder=builder)
     with pytest.raises(SkipNode):
         drawings.visit_drawing(writer, {"path": file, "key": "d1", "alt": "two points"})
-    assert letters in writer.body[0]
+    assert letters in writer.body[0] and writer.body[0].count('role="img" aria-label="two points"') == 2
     assert [each.partition(" is not in the drawings' font")[0] for each in warnings] == missing
 
 

@@ -10,36 +10,28 @@ pytest.importorskip("sphinx_exercise")
 from docutils import nodes
 from sphinx import addnodes
 
-from book._ext import cards, names, plain, search
-
-
-def env_with(*terms: str):
-    """An environment that knows these key terms, and a word that another page explains."""
-    known = {("term", name): (cards.GLOSSARY, f"term-{name}") for name in terms}
-    known |= {
-        ("term", "elsewhere"): ("book/intro", "term-elsewhere"),
-        ("label", "Label"): (cards.GLOSSARY, "l"),
-    }
-    return SimpleNamespace(get_domain=lambda domain: SimpleNamespace(objects=known))
+from page import cards, chapters, search
 
 
 def linked(*content: nodes.Node, terms=("Patch", "Patch embedding", "MLP")) -> list[tuple[str, str]]:
     """The words that became links in a section of this content, and where they lead."""
+    known = {("term", name): (cards.GLOSSARY, f"term-{name}") for name in terms}
+    known |= {("term", "elsewhere"): ("book/intro", "e"), ("label", "Label"): (cards.GLOSSARY, "l")}
+    env = SimpleNamespace(get_domain=lambda domain: SimpleNamespace(objects=known))
     app = SimpleNamespace(builder=SimpleNamespace(get_relative_uri=lambda here, there: there.split("/")[1]))
     part = nodes.section("", *content)
     before = part.astext()
-    cards.link_terms(app, part, "book/05-attention", cards.patterns(env_with(*terms)))
+    cards.link_terms(app, part, "book/05-attention", cards.patterns(env))
     assert part.astext() == before, "a link changes no word"
-    return [
-        (way.astext(), way["refuri"]) for way in part.findall(nodes.reference) if "has-card" in way["classes"]
-    ]
+    links = [way for way in part.findall(nodes.reference) if "has-card" in way["classes"]]
+    return [(way.astext(), way["refuri"]) for way in links]
 
 
 def paragraph(text: str) -> nodes.paragraph:
     return nodes.paragraph("", text)
 
 
-# The text of a page
+# The search
 
 
 @pytest.mark.parametrize(
@@ -55,13 +47,10 @@ def paragraph(text: str) -> nodes.paragraph:
     ],
 )
 def test_a_short_formula_is_read_as_text(tex, text):
-    assert plain.plain_math(tex) == text
+    assert search.plain_math(tex) == text
 
 
 def test_text_is_what_a_reader_would_read_aloud():
-    output = nodes.container(
-        "", nodes.paragraph("", "printed"), nodes.caption("", "A caption."), classes=["cell_output"]
-    )
     page = nodes.section(
         "",
         nodes.paragraph("", "", nodes.Text("One "), nodes.emphasis("", "word"), nodes.math("", "x^2")),
@@ -69,48 +58,32 @@ def test_text_is_what_a_reader_would_read_aloud():
         nodes.math_block("", "y = 1"),
         nodes.raw("", "<b>"),
         nodes.comment("", "to do"),
-        type("vit_map", (nodes.General, nodes.Element), {})("", nodes.paragraph("", "you are here")),
-        output,
+        type("vit_map", (nodes.General, nodes.Element), {})("", paragraph("you are here")),
+        nodes.container("", paragraph("printed"), nodes.caption("", "A caption."), classes=["cell_output"]),
         nodes.title("", "Left out"),
         nodes.paragraph("", "End\nof it."),
     )  # fmt: skip
-    assert plain.text_of(page, (nodes.title,)) == "One wordx² A caption. End of it."
+    assert search.text_of(page, (nodes.title,)) == "One wordx² A caption. End of it."
 
 
-def test_a_description_is_cut_between_words():
-    assert plain.shorten("short") == "short"
-    assert plain.shorten("one two, " * 40, 16) == "one two, one…"
-    assert plain.shorten("one two, " * 40, 13) == "one two…"
-    assert plain.shorten("x" * 160) == "x" * 160
-
-
-# The search
-
-
-def test_a_section_without_words_is_no_entry():
+def test_a_section_is_an_entry_with_its_words_and_its_code():
+    """What a cell printed is not searched, and a section without words is none."""
+    output = nodes.container("", nodes.literal_block("", "tensor(1)"), classes=["cell_output"])
+    cell = nodes.container("", nodes.literal_block("", "vl.split(x)"), output)
     empty = nodes.section("", nodes.title("", "Empty"), ids=["empty"])
-    full = nodes.section("", nodes.title("", "Full"), paragraph("Words."), empty, ids=["full", "old"])
-    assert search.entries(full) == [{"title": "Full", "anchor": "full", "text": "Words.", "code": ""}]
-
-
-def test_code_is_kept_and_what_it_printed_is_not():
-    cell = nodes.container(
-        "",
-        nodes.literal_block("", "vl.split(x)"),
-        nodes.container("", nodes.literal_block("", "tensor(1)"), classes=["cell_output"]),
-    )
-    (entry,) = search.entries(nodes.section("", nodes.title("", "Code"), cell, ids=["code"]))
-    assert (entry["text"], entry["code"]) == ("", "vl.split(x)")
+    full = nodes.section("", nodes.title("", "Full"), paragraph("Words."), cell, empty, ids=["full", "old"])
+    assert search.entries(full) == [
+        {"title": "Full", "anchor": "full", "text": "Words.", "code": "vl.split(x)"}
+    ]
 
 
 def test_a_name_is_an_entry_with_its_signature():
     sign = addnodes.desc_signature("", "vitlib.split(x)", nodes.inline("", "[source]"), ids=["vitlib.split"])
     inner = addnodes.desc("", addnodes.desc_signature("", "part", ids=["vitlib.split.part"]))
     text = addnodes.desc_content("", paragraph("Split it."), inner)
-    found = search.entries(nodes.section("", addnodes.desc("", sign, text)))
-    assert found == [
-        {"title": "vl.split", "anchor": "vitlib.split", "text": "Split it.", "code": "", "sign": "vitlib.split(x)"}
-    ]  # fmt: skip
+    (found,) = search.entries(nodes.section("", addnodes.desc("", sign, text)))
+    names = {"title": "vl.split", "anchor": "vitlib.split", "sign": "vitlib.split(x)"}
+    assert found == {**names, "text": "Split it.", "code": ""}
 
 
 # Cards
@@ -133,30 +106,38 @@ def test_a_card_says_the_first_sentence_without_its_sources(text, first):
     assert cards.first_sentence(text) == first
 
 
-def test_long_terms_come_first_and_each_once_in_a_section():
-    found = linked(
-        paragraph("The patch embedding cuts."), paragraph("Two patches, a patch; MLPs, an mlp, an MLP.")
-    )
-    assert [word for word, _ in found] == ["patch embedding", "patches", "MLPs"]
-    assert found[0][1] == "key-concepts#term-Patch embedding"
+def test_a_term_within_a_longer_one_is_not_linked_and_each_once_in_a_section():
+    text = "The patch embedding cuts", "Two patches, a patch; MLPs, an mlp, an MLP."
+    assert linked(*map(paragraph, text)) == [
+        ("patch embedding", "key-concepts#term-Patch embedding"),
+        ("patches", "key-concepts#term-Patch"),
+        ("MLPs", "key-concepts#term-MLP"),
+    ]
 
 
-def test_words_within_words_other_meanings_and_other_pages_are_left():
-    text = "A dispatch, a sub-patch, a patch-wise head of this width, elsewhere; Label."
-    assert linked(paragraph(text), terms=("Patch", "Head", "Width")) == []
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("A dispatch, a sub-patch, a patch-wise head of this width, elsewhere; Label.", []),
+        ("a “patch” so called", []),
+        ("the patch size, then patches", ["patch size", "patches"]),
+        ("a patch size, the patch size", ["patch size"]),
+    ],
+)
+def test_words_within_words_other_meanings_and_other_pages_are_left(text, words):
+    terms = ("Patch", "Patch size", "Head", "Width")
+    assert [word for word, _ in linked(paragraph(text), terms=terms)] == words
 
 
 def test_links_code_headings_and_tables_stay_as_they_are():
     closed = [nodes.title, nodes.literal, nodes.math, nodes.strong, nodes.emphasis, nodes.literal_block]
     assert linked(*(kind("", "a patch") for kind in closed), nodes.table("", paragraph("a patch"))) == []
     assert linked(nodes.container("", paragraph("a patch"), classes=["cell"])) == []
-    there = nodes.reference("", "patch", refuri="#there")
-    assert linked(nodes.paragraph("", "", there), paragraph("A patch.")) == [], (
-        "the author has linked it already"
-    )
+    there = nodes.paragraph("", "", nodes.reference("", "patch", refuri="#there"))
+    assert linked(there, paragraph("A patch.")) == [], "the author has linked it already"
 
 
-# Names
+# Names of pages
 
 
 @pytest.mark.parametrize(
@@ -164,4 +145,10 @@ def test_links_code_headings_and_tables_stay_as_they_are():
     [("book/05-attention", "05"), ("book/intro", ""), ("intro/05-x", ""), ("book/5-x", "")],
 )
 def test_only_chapters_have_numbers(docname, number):
-    assert names.number_of(docname) == number
+    assert chapters.number_of(docname) == number
+
+
+def test_a_description_is_cut_between_words():
+    assert chapters.shorten("x" * 160) == "x" * 160
+    assert chapters.shorten("one two, " * 40, 16) == "one two, one…"
+    assert chapters.shorten("one two, " * 40, 13) == "one two…"

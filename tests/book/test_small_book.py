@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("sphinx_exercise")
 from sphinx.application import Sphinx
 
-from book._ext import search
+from page import search
 
-EXTENSIONS = "numbering names letters mathml cards search opening access typography"
+EXTENSIONS = "chapters typography cards search theme"
 PAGES = {
     "index": """
         Small book
@@ -127,7 +127,7 @@ def book(tmp_path_factory):
         path.parent.mkdir(exist_ok=True)
         path.write_text(re.sub("^ {8}", "", text, flags=re.M), encoding="utf-8")
     settings = {
-        "extensions": ["sphinx_exercise", *(f"book._ext.{name}" for name in EXTENSIONS.split())],
+        "extensions": ["sphinx_exercise", *(f"page.{name}" for name in EXTENSIONS.split())],
         "html_theme": "basic",
         "html_math_renderer": "mathml",
         "html_permalinks": False,

@@ -19,8 +19,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from page.address import chapters, colab_cell
 from tools import colab
-from tools.site.address import chapters, colab_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 URL = "https://github.com/org/repo"

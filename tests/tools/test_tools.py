@@ -18,11 +18,11 @@ import pytest
 import yaml
 from nbformat import v4
 
+from page import address
+from page.fonts import DRAWN
+from page.map import BY_NUMBER, PARTS, STATIC, drawing, on_the_wall
+from page.map import source as map_source
 from tools import build, refresh
-from tools.site import address
-from tools.site.fonts import DRAWN
-from tools.site.map import BY_NUMBER, PARTS, STATIC, drawing, on_the_wall
-from tools.site.map import source as map_source
 from vitlib import evidence
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,7 +162,7 @@ def test_buttons_follow_the_address(project):
     """A page built by Jupyter Book offers Colab and the repository; without an address, `test_book` sees none."""
     pytest.importorskip("jupyter_book")
     address.set_url(URL, project)
-    for name in ("tools", "book/_ext", "book/_static"):
+    for name in ("tools", "page", "book/_static"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "figures"))
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     config["execute"]["execute_notebooks"] = "off"
@@ -327,7 +327,7 @@ def test_the_maps_colours_stand_out(theme):
 
 def test_the_stand_alone_map_is_the_same_drawing():
     text = (STATIC / "figures" / "map.svg").read_text(encoding="utf-8")
-    assert text == on_the_wall(), "run: python -m tools.site.map"
+    assert text == on_the_wall(), "run: python -m page.map"
     style = ElementTree.fromstring(text).findtext("{*}style")
     assert "svg.vit-map { --map-ink: #14171c;" in style and style.count("{") == style.count("}")
     assert style.count('font-family: "Patch by Patch Sans"; font-style: normal;') == 2  # its letters
@@ -360,7 +360,7 @@ def test_every_class_on_the_map_has_a_rule_and_every_rule_is_used():
 @pytest.fixture
 def computed(tmp_path, monkeypatch):
     """The extension, with one result of our own."""
-    module = pytest.importorskip("book._ext.computed")
+    module = pytest.importorskip("page.numbers")
     monkeypatch.setattr(module, "RESULTS", tmp_path)
     monkeypatch.setattr(evidence, "RESULTS", tmp_path)
     summary = {
@@ -389,7 +389,6 @@ def computed(tmp_path, monkeypatch):
         ("toy: summary/model: as trained/mean as .1f", "0.3"),
         ("toy: summary/model: as trained/n", "3"),
         ("toy: summary/B/16/mean as .2%", "98.13 %"),
-        ("toy: final/test_accuracy - toy: summary/one/mean as points", "58.8"),
     ],
 )
 def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
@@ -397,7 +396,7 @@ def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
 
 
 def test_equations_figures_and_exercises_are_counted_within_their_chapter():
-    module = pytest.importorskip("book._ext.numbering")
+    module = pytest.importorskip("page.chapters")
     first, second = {"eq-a": (7,), "eq-b": (8,)}, {"ex-a": (3,)}
     env = SimpleNamespace(toc_fignumbers={"book/04-resolution": {"displaymath": first, "exercise": second}})
     env.toc_fignumbers["book/notation"] = {"displaymath": {"eq-vit": (60,)}}

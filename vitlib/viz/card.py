@@ -51,7 +51,7 @@ class Card(Figure):
 
     @rc_context(STYLE | SVG)
     def svg(self) -> str:
-        """The card as SVG; curves bring a narrow form along, for phones, in its metadata (book/_ext/drawings.py)."""
+        """The card as SVG; curves bring a narrow form along, for phones, in its metadata (page/drawings.py)."""
         pictures = {picture: picture.get_interpolation() for picture in self.findobj(AxesImage)}
         for picture in pictures:  # keeps its own pixels, which a page enlarges, or is made smaller
             if picture.get_size()[1] <= 2.6 * 96 * picture.get_window_extent().width / self.dpi:  # type: ignore

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from book._ext.computed import NARROW, Computed, table, time_taken
-from tools.site.readme import RESULTS, hardware
-from vitlib.evidence import load_results
+import vitlib as vl
+from page.numbers import Computed, hardware, time_taken
+from page.typography import NARROW
+from vitlib.evidence import RESULTS, load_results
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import Outcome, base_changes, outcome_of
 from vitworkshop.studies.study import Claim
@@ -27,11 +28,6 @@ def result_of(name: str) -> dict | None:
     return load_results(name) if (RESULTS / f"{name}.json").is_file() else None
 
 
-def is_papers(source: str) -> bool:
-    """Whether a claim is the paper's: its source is a figure, table, section or appendix of it."""
-    return source.startswith(("Figure", "Table", "Section", "Appendix"))
-
-
 def all_claims() -> Iterator[tuple[str, Claim, Outcome]]:
     """Each claim of each study, with the study's name and what its runs say."""
     for name, study in STUDIES.items():
@@ -40,53 +36,56 @@ def all_claims() -> Iterator[tuple[str, Claim, Outcome]]:
             yield name, claim, outcome_of(claim, result)
 
 
-def tally() -> list[str]:
+def whose(claim: Claim) -> str:
+    """Who says it; the source of the paper's claims is a figure, table, section or appendix of it."""
+    papers = claim.source.startswith(("Figure", "Table", "Section", "Appendix"))
+    return "the paper's" if papers else "ours" if claim.source == "ours" else "others'"
+
+
+def tally() -> str:
     """How many claims agree, differ, are open or wait for their runs: the paper's, others' and ours."""
-    counts = {whose: [0] * len(VERDICTS) for whose in ("the paper's", "others'", "ours")}
+    counts = {owner: dict.fromkeys(VERDICTS, 0) for owner in ("the paper's", "others'", "ours")}
     for _, claim, found in all_claims():
-        others = "ours" if claim.source == "ours" else "others'"
-        counts["the paper's" if is_papers(claim.source) else others][VERDICTS.index(found.verdict)] += 1
-    rows = [[whose, *map(str, found), str(sum(found))] for whose, found in counts.items()]
-    return table(["claims", *VERDICTS, "all"], rows, "|".join([*VERDICTS, "all"]))
+        counts[whose(claim)][found.verdict] += 1
+    rows = [[owner, *found.values(), sum(found.values())] for owner, found in counts.items()]
+    return vl.viz.table(["claims", *VERDICTS, "all"], rows)
 
 
-def undecided() -> list[str]:
+def undecided() -> str:
     """The claims of the paper that were run and are open, with the seeds that would decide if the spread stays."""
     rows = [
         [f"{sentence(claim)}, `{name}`", measured(found), found.seeds_needed]
         for name, claim, found in all_claims()
-        if is_papers(claim.source) and found.verdict == "open"
+        if whose(claim) == "the paper's" and found.verdict == "open"
     ]
-    return table(["claim", "what we got", "seeds that would decide"], rows, "seeds that would decide")
+    return vl.viz.table(["claim", "what we got", "seeds that would decide"], rows)
 
 
-def claims_of(name: str) -> list[str]:
-    """A study on the board: its question, a row for each claim, and where its runs, its rule and its log are.
-
-    Raises:
-        ValueError: If there is no such study.
-    """
+def claims_of(name: str) -> str:
+    """A study on the board: its question, a row for each claim, and where its runs, its rule and its log are."""
     if name not in STUDIES:
         raise ValueError(f"no study {name!r}; there are tally, undecided, {', '.join(STUDIES)}")
     study, result = STUDIES[name], result_of(name)
     if result is None:
-        said = [f"- {sentence(claim)}" for claim in study.claims]
+        said = "\n".join(f"- {sentence(claim)}" for claim in study.claims)
     else:
         found = [(claim, outcome_of(claim, result)) for claim in study.claims]
         rows = [[sentence(claim), measured(one), f"**{one.verdict}**"] for claim, one in found]
-        said = table(["claim", "what we got", "verdict"], rows) if rows else []
-    return [study.question, "", *said, "", about(name, result)]
+        said = vl.viz.table(["claim", "what we got", "verdict"], rows) if rows else ""
+    return "\n\n".join([study.question, said, about(name, result)])
 
 
 def sentence(claim: Claim) -> str:
     """A claim as a sentence, with its source."""
-    return f"{claim.says[0].upper()}{claim.says[1:]}. *{claim.source}*".replace("|", "&#124;")
+    return f"{claim.says[0].upper()}{claim.says[1:]}. *{claim.source}*"
 
 
 def measured(found: Outcome) -> str:
     """What we got, with numbers, signs and units unbroken, and from how many seeds if from more than one."""
     seeds = f", {found.seeds} seeds" if int(found.seeds) > 1 else ""
-    return f"{found.measured}{seeds}".replace(" ± ", f"{NARROW}±{NARROW}").replace(" points", f"{NARROW}points")
+    return f"{found.measured}{seeds}".replace(" ± ", f"{NARROW}±{NARROW}").replace(
+        " points", f"{NARROW}points"
+    )
 
 
 def about(name: str, result: dict | None) -> str:
@@ -97,33 +96,26 @@ def about(name: str, result: dict | None) -> str:
     runs = len(result["runs"])
     said = [
         f"*{result['dataset']}, {result['scale']} scale, {runs} run{'s' * (runs != 1)} in "
-        f"{time_taken(result)} on {hardware(result['hardware'])}, {result['precision']}.*",
-        "" if result.get("finished", True) else f"*{unfinished(name, result)}*",
-        f"*Run before the study became what it is now ({older}).*" if (older := base_changes(result)) else "",
-        f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`. Again: {again}",
+        f"{time_taken(result)} on {hardware(result['hardware'])}, {result['precision']}.*"
     ]
-    return " ".join(part for part in said if part)
-
-
-def unfinished(name: str, result: dict) -> str:
-    """How many of a study's runs are there."""
-    study = STUDIES[name]
-    done = {(run.get("run", run["variant"]), run["seed"]) for run in result["runs"]}
-    return f"Unfinished: {len(done)} of {len(study.variants) * len(study.seeds)} runs."
-
-
-def lines_of(name: str) -> list[str]:
-    """One study on the board, or what is said of all."""
-    return {"tally": tally, "undecided": undecided}.get(name, lambda: claims_of(name))()
+    if not result.get("finished", True):
+        done = {(run.get("run", run["variant"]), run["seed"]) for run in result["runs"]}
+        all_runs = len(STUDIES[name].variants) * len(STUDIES[name].seeds)
+        said.append(f"*Unfinished: {len(done)} of {all_runs} runs.*")
+    if older := base_changes(result):
+        said.append(f"*Run before the study became what it is now ({older}).*")
+    said.append(f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`. Again: {again}")
+    return " ".join(said)
 
 
 class Claims(Computed):
-    """A part of the board."""
+    """One study on the board, or what is said of all."""
 
-    make = staticmethod(lines_of)
+    make = staticmethod(
+        lambda name: {"tally": tally, "undecided": undecided}.get(name, lambda: claims_of(name))()
+    )
 
 
-def setup(app):
+def setup(app) -> None:
     """Registers the directive with Sphinx."""
     app.add_directive("claims", Claims)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

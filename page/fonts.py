@@ -4,7 +4,7 @@ They stand in the style sheet itself: nothing moves when a font arrives late, an
 Letters of drawings and of the map are those that matplotlib measured, DejaVu Sans, on every machine.
 
     pip install brotli
-    python -m tools.site.fonts latinmodern-math.otf fa-solid-900.ttf
+    python -m page.fonts latinmodern-math.otf fa-solid-900.ttf
 
 The first file is in Debian's package fonts-lmodern (GUST Font License), the second in pydata-sphinx-theme, under
 `static/vendor/fontawesome/webfonts` (SIL OFL 1.1), and DejaVu Sans comes with matplotlib. The results are committed:
@@ -18,8 +18,15 @@ import io
 import sys
 from pathlib import Path
 
-SHEET = Path(__file__).resolve().parents[2] / "book/_static/fonts.css"
-HEAD = """/* Made by tools/site/fonts.py. Equations: from Latin Modern Math, GUST Font License (fonts-license.txt),
+from fontTools import subset
+from fontTools.pens.boundsPen import BoundsPen
+from fontTools.pens.t2CharStringPen import T2CharStringPen
+from fontTools.pens.transformPen import TransformPen
+from fontTools.ttLib import TTFont
+from matplotlib import get_data_path
+
+SHEET = Path(__file__).resolve().parents[1] / "book/_static/fonts.css"
+HEAD = """/* Made by page/fonts.py. Equations: from Latin Modern Math, GUST Font License (fonts-license.txt),
    changed and renamed. Icons: those of Font Awesome Free 6 that the theme names (icons CC BY 4.0, font SIL OFL 1.1),
    under the name that the theme's style sheet gives them. Drawings: from DejaVu Sans, Bitstream Vera licence
    (fonts-license-dejavu.txt), cut down and renamed. */
@@ -34,7 +41,7 @@ FACE = """
 }}
 """
 
-# What equations may hold; book/_ext/mathml.py refuses the rest.
+# What equations may hold; page/mathml.py refuses the rest.
 RANGES = """0020-007e 00a0 00a8 00ac 00af 00b0 00b1 00b4 00b7 00d7 00f7 0131 0237 02c6 02c7 02d8 02d9 02dc 0300-0308
     030c 0332 0338 0391-03a1 03a3-03a9 03b1-03c9 03d1 03d5 03d6 03f0 03f1 03f5 2002-200b 2013 2014 2016 2018-201d
     2020 2021 2026 2032-2034 203e 2061-2064 20d7 210f 2111 2113 211c 2190-2199 21a6 21d0-21d4 2200-220b 220f-2213
@@ -45,7 +52,7 @@ RANGES = """0020-007e 00a0 00a8 00ac 00af 00b0 00b1 00b4 00b7 00d7 00f7 0131 023
     210b 210e 2110 2112 211b 212c 2130 2131 2133 2102 210d 2115 2119 211a 211d 2124"""
 ICONS = """f00e f010 f00c f00d f002 f019 f010 f042 f03a f04a f05a f057 f058 f062 f06a f071 f0c9 f0eb f0f3 f104 f105 f107
     f040 f064 f14c f15b f08e f185 f186 f1c1 f303 f35d"""
-# What drawings and the map may hold; book/_ext/drawings.py refuses the rest.
+# What drawings and the map may hold; page/drawings.py refuses the rest.
 LETTERS = """0020-007e 00a0 00a7 00ac 00b0-00b3 00b5-00b7 00b9 00bc-00be 00c4 00d6 00d7 00dc 00df 00e0 00e4 00e7-00e9
     00ef 00f1 00f6 00f7 00fc 0393 0394 0398 039b 03a0 03a3 03a6 03a8 03a9 03b1-03c9 1d40 2009 2010-2015 2018-201d
     2022 2026 202f 2032 2033 2070 2074-2089 2113 2190-2195 2202 2207 2208 2211 2212 221a 221d 221e 2225 223c 2248
@@ -64,11 +71,9 @@ CHARACTERS, DRAWN = code_points(RANGES), code_points(LETTERS)
 def fit_delimiters(font) -> None:
     """Takes the white beside tall brackets away: browsers make each as wide as the widest of its sizes."""
     variants, metrics = font["MATH"].table.MathVariants, font["hmtx"].metrics
-    for name, construction in zip(
-        variants.VertGlyphCoverage.glyphs, variants.VertGlyphConstruction, strict=True
-    ):
-        if name not in {"parenleft", "parenright", "bracketleft", "bracketright", "braceleft", "braceright"}:
-            continue
+    constructions = dict(zip(variants.VertGlyphCoverage.glyphs, variants.VertGlyphConstruction, strict=True))
+    for name in "parenleft parenright bracketleft bracketright braceleft braceright".split():
+        construction = constructions[name]
         sizes = [[record.VariantGlyph] for record in construction.MathGlyphVariantRecord[1:]]
         for group in [*sizes, sorted({part.glyph for part in construction.GlyphAssembly.PartRecords})]:
             boxes = [bounds(font, glyph) for glyph in group]
@@ -92,8 +97,6 @@ def fit_roots(font) -> None:
 
 def bounds(font, glyph: str) -> tuple[int, int, int, int]:
     """The box of a glyph's ink."""
-    from fontTools.pens.boundsPen import BoundsPen
-
     pen = BoundsPen(font.getGlyphSet())
     font.getGlyphSet()[glyph].draw(pen)
     return tuple(round(side) for side in pen.bounds)
@@ -101,9 +104,6 @@ def bounds(font, glyph: str) -> tuple[int, int, int, int]:
 
 def redraw(font, glyph: str, transform: tuple) -> None:
     """Moves or scales a glyph's outline."""
-    from fontTools.pens.t2CharStringPen import T2CharStringPen
-    from fontTools.pens.transformPen import TransformPen
-
     strings = font["CFF "].cff.topDictIndex[0].CharStrings
     old = strings[glyph]
     pen = T2CharStringPen(None, font.getGlyphSet())
@@ -114,13 +114,9 @@ def redraw(font, glyph: str, transform: tuple) -> None:
 
 def cut(font, points: set[int], family: str, features: tuple[str, ...] = ()) -> str:
     """What the characters need, MATH table and tall variants included, under a name of its own, as base64."""
-    from fontTools import subset
-
-    options = subset.Options(
-        flavor="woff2", hinting=False, desubroutinize=True, name_IDs=[0, 1, 2, 4, 6, 13, 14]
-    )
+    options = subset.Options(flavor="woff2", hinting=False, desubroutinize=True)
+    options.name_IDs, options.layout_features = [0, 1, 2, 4, 6, 13, 14], list(features)
     options.drop_tables += ["FFTM"]
-    options.layout_features = list(features)
     cutter = subset.Subsetter(options)
     cutter.populate(unicodes=points)
     cutter.subset(font)
@@ -134,19 +130,14 @@ def cut(font, points: set[int], family: str, features: tuple[str, ...] = ()) -> 
 
 def main(math: str, icons: str) -> None:
     """Makes all of them."""
-    from fontTools.ttLib import TTFont
-    from matplotlib import get_data_path
-
     font = TTFont(math, recalcTimestamp=False)
     fit_delimiters(font)
     fit_roots(font)
     prime = font.getBestCmap()[0x2032]  # browsers make it small and raise it, which this glyph is already
     low = bounds(font, prime)[1]
     redraw(font, prime, (1.3, 0, 0, 1.3, 0, 90 - 1.3 * low))
-    font["hmtx"].metrics[prime] = (
-        round(1.3 * font["hmtx"].metrics[prime][0]),
-        font["hmtx"].metrics[prime][1],
-    )
+    wide, left = font["hmtx"].metrics[prime]
+    font["hmtx"].metrics[prime] = (round(1.3 * wide), left)
     constants = font["MATH"].table.MathConstants  # as TeX's own fonts set scripts
     constants.SubscriptShiftDown.Value = 170
     constants.SubscriptBaselineDropMin.Value = -40

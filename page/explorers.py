@@ -1,7 +1,7 @@
 """Explorers in the pages: custom elements around a ViT that runs in the reader's browser (`vitworkshop/web`).
 
 A page has one by writing its tag, with a picture in it for readers without scripts and for paper
-(`python -m tools.site.stills` takes them):
+(`python -m page.stills` takes them):
 
     <vit-attention picture="cat">
 
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from PIL import Image
 
-STILLS = Path(__file__).resolve().parents[1] / "_static" / "figures" / "explorers"
+STILLS = Path(__file__).resolve().parents[1] / "book" / "_static" / "figures" / "explorers"
 MODELS = ("cifar10-modern", "cifar10-plain", "drawn10-token")
 FOLDER = "vit"
 

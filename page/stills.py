@@ -1,6 +1,6 @@
 """Takes the explorers' pictures for readers without scripts and for paper: book/_static/figures/explorers/*.webp.
 
-    python -m tools.site.stills
+    python -m page.stills
 
 Needs the built book (`make book`) and Chrome or Chromium. Each is what a reader sees who has just come to the page.
 """

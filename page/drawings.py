@@ -20,18 +20,13 @@ from docutils import nodes
 from PIL import Image
 from sphinx.util import logging
 
-from tools.site.fonts import DRAWN
+from page.fonts import DRAWN
 from vitlib.viz.style import BAND, CARD, EDGE, INK, MUTED, PALETTE, STYLE, TEXT
 
-COLOURS = {name: f"curve-{i}" for i, name in enumerate(PALETTE, 1)}
-COLOURS |= {name: f"letter-{i}" for i, name in enumerate(TEXT, 1)}
-COLOURS |= {
-    INK: "ink",
-    CARD: "ground",
-    EDGE: "edge",
-    STYLE["grid.color"]: "grid",
-    MUTED: "muted",
-    BAND: "band",
+COLOURS = {
+    **{colour: f"curve-{i}" for i, colour in enumerate(PALETTE, 1)},
+    **{colour: f"letter-{i}" for i, colour in enumerate(TEXT, 1)},
+    **{INK: "ink", CARD: "ground", EDGE: "edge", STYLE["grid.color"]: "grid", MUTED: "muted", BAND: "band"},
 }
 LINK = "{http://www.w3.org/1999/xlink}href"
 PIXEL = 96 / 72  # pixels in a point
@@ -48,15 +43,14 @@ class drawing(nodes.General, nodes.Inline, nodes.Element):
 def rounded(text: str) -> str:
     """Numbers to a hundredth, and no more space between them than needed."""
     text = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), text)
-    return re.sub(r"\s+", " ", text).strip().replace("-0 ", "0 ")
+    return " ".join(text.split()).replace("-0 ", "0 ")
 
 
 def styled(style: str) -> str:
     """A style in the page's colours, without the font, which drawings.css names."""
     style = re.sub(r"font-family: [^;]*;? ?", "", style)
-    style = re.sub(
-        r"#[0-9a-f]{6}\b", lambda hue: f"var(--{COLOURS[hue[0]]})" if hue[0] in COLOURS else hue[0], style
-    )
+    named = {colour: f"var(--{name})" for colour, name in COLOURS.items()}
+    style = re.sub(r"#[0-9a-f]{6}\b", lambda hue: named.get(hue[0], hue[0]), style)
     return rounded(style).replace("; ", ";").replace(": ", ":")
 
 
@@ -72,10 +66,7 @@ def webp(png: bytes) -> tuple[bytes, int]:
 
 
 def page_svg(root, key: str, keep) -> str:
-    """The drawing as part of a page; it says the least width at which it can be read, in pixels.
-
-    `root` is the SVG's; `keep(file)` says where a picture is found that it was handed.
-    """
+    """The drawing of an SVG as part of a page; `keep(file)` says where a picture is found that it was handed."""
     coverage = next(root.iter("{http://purl.org/dc/elements/1.1/}coverage"))
     left, top, right, bottom = map(float, coverage.text.split())
     full = [float(size) for size in root.get("viewBox").split()[2:]]
@@ -93,26 +84,27 @@ def page_svg(root, key: str, keep) -> str:
         if tag in ("metadata", "style") or style == f"fill: {CARD}":  # the card, and the ground of axes
             return ""
         name = attributes.pop("id", "")
-        name = names.setdefault(name, f"{key}-{len(names)}") if tag in ("path", "clipPath") and name else ""
+        name = names.setdefault(name, f"{key}-{len(names)}") if name and tag in ("path", "clipPath") else ""
         if tag == "image":
             png = base64.b64decode(attributes.pop(LINK).partition(",")[2])
             file, side = webp(png)
             attributes["href"] = keep(file)
             style = "image-rendering:pixelated" if side <= SHARP and "pixelated" in style else ""
-            attributes |= {"preserveAspectRatio": "none"}
+            attributes["preserveAspectRatio"] = "none"
         elif LINK in attributes:
             attributes["href"] = renamed(attributes.pop(LINK))
         if "clip-path" in attributes:
             attributes["clip-path"] = renamed(attributes["clip-path"])
         if size := re.search(r"font-size: ([\d.]+)px", style):
             letters.append(PIXEL * float(size[1]))
-        attributes = {
-            k: rounded(v) if k in ("d", "x", "y", "transform", "points") else v for k, v in attributes.items()
-        }
+        for kind in {"d", "x", "y", "transform", "points"} & set(attributes):
+            attributes[kind] = rounded(attributes[kind])
         if tag == "text" and attributes.get("transform", "").startswith("rotate(0 "):
             del attributes["transform"]
-        attributes |= {"id": name} if name else {}
-        attributes |= {"style": styled(style)} if style else {}
+        if name:
+            attributes["id"] = name
+        if style:
+            attributes["style"] = styled(style)
         text = element.text or ""
         inner = escape(text if tag in ("text", "tspan") else text.strip()) + "".join(map(written, element))
         if tag == "g" and (not attributes or not inner):
@@ -126,12 +118,6 @@ def page_svg(root, key: str, keep) -> str:
     view = rounded(f"{left:.1f} {top:.1f} {right - left:.1f} {bottom - top:.1f}")
     sizes = f'viewBox="{view}" width="{wide:.0f}" height="{high:.0f}"'
     return f'<svg {sizes} style="--wide:{wide:.0f}px;--least:{least:.0f}px">{inner}</svg>'
-
-
-def foreign(root) -> list[str]:
-    """The characters of a drawing that its font lacks."""
-    letters = {c for text in root.iter("{http://www.w3.org/2000/svg}text") for c in "".join(text.itertext())}
-    return sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN)
 
 
 def place_drawings(app, doctree, docname: str) -> None:
@@ -158,22 +144,20 @@ def visit_drawing(writer, node) -> None:
         return f"{builder.imgpath}/{name}"
 
     root = ElementTree.fromstring(Path(node["path"]).read_text(encoding="utf-8"))
-    if missing := " ".join(foreign(root)):
+    letters = {c for text in root.iter("{http://www.w3.org/2000/svg}text") for c in "".join(text.itertext())}
+    if missing := " ".join(sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN)):
         where = builder.current_docname
-        log.warning("%s is not in the drawings' font: add it to tools/site/fonts.py", missing, location=where)
+        log.warning("%s is not in the drawings' font: add it to page/fonts.py", missing, location=where)
+    svg, kinds = page_svg(root, node["key"], keep), "drawing"
     narrow = root.find(".//{*}metadata/{*}svg")
-    said = f'<svg role="img" aria-label="{escape(node["alt"])}" '
-    svg = page_svg(root, node["key"], keep)
-    kinds = ["drawing"]
     if narrow is not None:
-        kinds.append("two-forms")
-        svg += page_svg(narrow, node["key"] + "n", keep)
-    writer.body.append(f'<div class="{" ".join(kinds)}">{svg.replace("<svg ", said)}</div>\n')
+        svg, kinds = svg + page_svg(narrow, node["key"] + "n", keep), "drawing two-forms"
+    said = f'<svg role="img" aria-label="{escape(node["alt"])}" '
+    writer.body.append(f'<div class="{kinds}">{svg.replace("<svg ", said)}</div>\n')
     raise nodes.SkipNode
 
 
-def setup(app):
+def setup(app) -> None:
     """Registers drawings with Sphinx."""
     app.add_node(drawing, html=(visit_drawing, None))
     app.connect("doctree-resolved", place_drawings)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,15 @@
+"""What makes the book's pages: its Sphinx extension, a file for each concern, and commands that write what they show.
+
+`_config.yml` names this package, and so puts the project's folder on the path.
+"""
+
+from importlib import import_module
+
+CONCERNS = "address api map numbers claims typography drawings chapters cards search theme explorers"
+
+
+def setup(app):
+    """Registers each concern with Sphinx; what happens to a page in which order is said by their priorities."""
+    for name in CONCERNS.split():
+        import_module(f"page.{name}").setup(app)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

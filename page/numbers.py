@@ -1,0 +1,333 @@
+"""Numbers and tables that pages take from `vitlib`, so that nobody types them.
+
+    {result}`cifar10-modern: final/test_accuracy`            73.6 %
+    {model}`vit-b/16 img_size=384 tokens`                    576
+
+What stands before the colon is a file in `vitlib/results`; behind it is the way to the value, key by key. `as` chooses
+how it is written: percent, duration, a format such as .2f or .2%, or spread (mean ± standard deviation, for an entry
+of a study's summary). The directive ``computed`` puts one of the tables below on the page. A wrong name stops the build
+and says which names there are.
+
+    python -m page.numbers          writes the table of results into README.md and the title page
+
+That table stands between `<!-- results -->` and `<!-- /results -->`. Running it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+import vitlib as vl
+from page.typography import SPACE
+from vitlib.config import PRESETS
+from vitlib.evidence import RESULTS, load_results
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
+ORDER = ("drawn10", "laptop", "plain", "modern")
+HEADS = ("Model", "Data", "Parameters", "Epochs", "Trained on", "Time", "Test accuracy")
+
+# Numbers from results
+
+
+def look_up(text: str):
+    """The value at `file: key/key`; ValueError with the names there are if one of them is wrong."""
+    name, colon, way = (part.strip() for part in text.partition(":"))
+    if not colon:
+        raise ValueError(f"expected `file: key/key`, got {text!r}")
+    value, keys = load_results(name), way.split("/")
+    while keys:
+        key = keys.pop(0)
+        while isinstance(value, dict) and key not in value and keys:  # a name may have a stroke itself: B/16
+            key += "/" + keys.pop(0)
+        if isinstance(value, list) and re.fullmatch(r"-?\d+", key) and -len(value) <= int(key) < len(value):
+            value = value[int(key)]
+        elif isinstance(value, dict) and key in value:
+            value = value[key]
+        else:
+            known = ", ".join(value) if isinstance(value, dict) else f"a {type(value).__name__}"
+            raise ValueError(f"{name}.json has no {key!r} on the way {way!r}; there is: {known}")
+    return value
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: "48 s", "9 min", "1 h 32 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def unbroken(text: str) -> str:
+    """The text on one line."""
+    return text.replace(" ", SPACE)
+
+
+def written(value, form: str = "", way: str = "") -> str:
+    """A value as it stands in a sentence; without `form`, its kind and its key decide."""
+    if form == "spread" and isinstance(value, dict) and {"mean", "sd"} <= set(value):
+        spread = "" if value["sd"] is None else f" ± {100 * value['sd']:.1f}"
+        return unbroken(f"{100 * value['mean']:.1f}{spread} %")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        if form or isinstance(value, dict | list):
+            raise ValueError(f"expected a number or a word at {way!r}, got {str(value)[:60]!r}")
+        return str(value)
+    form = form or ("," if isinstance(value, int) else "percent" if "accuracy" in way else ".3g")
+    if form == "duration":
+        return unbroken(duration(value))
+    form = ".1%" if form == "percent" else form
+    if re.fullmatch(r",?(\.\d+)?[fge%]?", form):
+        return unbroken(format(value, form).replace("%", " %"))
+    raise ValueError(f"unknown form {form!r}; there are percent, duration, spread, and such as .2f")
+
+
+def result(text: str) -> str:
+    """What stands on the page for a `result`."""
+    what, form = re.fullmatch(r"(.+?)(?: as ([\w.,%]+))?", text.strip(), re.S).groups()
+    return written(look_up(what), form or "", what)
+
+
+# Numbers of a model's shape
+
+
+def model(text: str) -> str:
+    """What stands on the page for a `model`: preset, changes, quantity."""
+    name, *changes, quantity = text.split()
+    try:
+        options = {key: json.loads(value) for key, value in (change.split("=") for change in changes)}
+    except ValueError:
+        raise ValueError(f"expected changes such as img_size=384, got {' '.join(changes)!r}") from None
+    cfg = vl.ViTConfig.preset(name, **options)
+    known = {
+        "tokens": lambda: f"{cfg.num_patches:,}",
+        "parameters": lambda: f"{parameters(cfg):,}",
+        "gmacs": lambda: f"{vl.count_macs(cfg) / 1e9:.1f}",
+        "grid": lambda: unbroken(f"{cfg.grid[0]} × {cfg.grid[1]}"),
+        "embed_dim": lambda: str(cfg.embed_dim),
+    }
+    if quantity not in known:
+        raise ValueError(f"unknown quantity {quantity!r}; there are {', '.join(known)}")
+    return known[quantity]()
+
+
+def parameters(cfg: vl.ViTConfig) -> int:
+    """Parameters of a model of this shape, counted on one that takes no memory."""
+    with torch.device("meta"):
+        return vl.count_parameters(vl.VisionTransformer(cfg))
+
+
+# Tables
+
+
+def finished_runs(folder: Path = RESULTS) -> list[dict]:
+    """The runs with a test accuracy, the small ones first; NAME-s1, NAME-s2 are other seeds of NAME."""
+    groups: dict[str, list[dict]] = {}
+    for name in sorted(path.stem for path in folder.glob("*.json")):
+        card = load_results(name, folder)
+        if "test_accuracy" in card.get("final", {}):
+            groups.setdefault(re.sub(r"-s\d+$", "", card["name"]), []).append(card)
+    runs = [
+        {**cards[0], "accuracies": [card["final"]["test_accuracy"] for card in cards]}
+        for cards in groups.values()
+    ]
+    places = {name: i for i, name in enumerate(ORDER)}
+    return sorted(runs, key=lambda run: next((i for n, i in places.items() if n in run["name"]), len(ORDER)))
+
+
+def accuracy(run: dict) -> str:
+    """A run's test accuracy, with its spread over seeds."""
+    scores = run["accuracies"]
+    spread = f" ± {100 * statistics.stdev(scores):.1f} ({len(scores)} seeds)" if len(scores) > 1 else ""
+    return f"**{100 * statistics.fmean(scores):.1f} %**{spread}"
+
+
+def hardware(text: str) -> str:
+    """The machine without trademark signs."""
+    return re.sub(r"\((R|TM)\)|\bProcessor\b", "", text).replace(" ,", ",").replace("  ", " ").strip()
+
+
+def time_taken(study: dict) -> str:
+    """How long a study's runs took, all of them together."""
+    return unbroken(duration(study.get("seconds") or sum(run["seconds"] for run in study["runs"])))
+
+
+RUN = {  # what stands in a column of a table of runs
+    "Model": lambda run: f"`{run['name']}`",
+    "Data": lambda run: run["dataset"],
+    "Images": lambda run: f"{run['n_train']:,}",
+    "Parameters": lambda run: f"{run['parameters']:,}",
+    "Epochs": lambda run: str(run["recipe"]["epochs"]),
+    "Trained on": lambda run: hardware(run["hardware"]),
+    "Precision": lambda run: run["precision"],
+    "Time": lambda run: duration(run["seconds"]),
+    "Test accuracy": accuracy,
+    "reads": lambda run: {"token": "CLS", "avg": "GAP"}[run["config"]["global_pool"]],
+    "$L$": lambda run: run["config"]["depth"],
+    "$D$": lambda run: f"{run['config']['embed_dim']:,}",
+    "MLP": lambda run: f"{int(run['config']['embed_dim'] * run['config']['mlp_ratio']):,}",
+    "$h$": lambda run: run["config"]["num_heads"],
+}
+
+
+def model_sizes() -> str:
+    """Ti, S, B, L and H at 224 pixels and 1,000 classes."""
+    rows = []
+    for name in PRESETS:
+        cfg = vl.ViTConfig.preset(name)
+        counts = [cfg.depth, cfg.embed_dim, cfg.hidden_dim, cfg.num_heads, cfg.num_patches]
+        counts += [parameters(cfg), parameters(replace(cfg, num_classes=0))]
+        label = "ViT-" + name.removeprefix("vit-").capitalize()
+        rows.append([label, *(f"{n:,}" for n in counts), f"{vl.count_macs(cfg) / 1e9:.2f}"])
+    return vl.viz.table(["Model", "$L$", "$D$", "MLP", "$h$", "$N$", "Parameters", "headless", "GMACs"], rows)
+
+
+def paper_transfer() -> str:
+    """What the paper's models reach on CIFAR-10, by what they were pre-trained on (Tables 5 and 6)."""
+    five, six = (load_results("paper")[f"table_{number}"] for number in (5, 6))
+    rows = []
+    small, large = five["cifar10_after_imagenet"], five["cifar10_after_imagenet21k"]
+    itself = five["imagenet_top1_after_imagenet"]
+    for name in ("B/32", "B/16", "L/32", "L/16", "H/14", "R50x1", "R50+B/32"):
+        jft = six.get(name, {})
+        shares = [small.get(name), large.get(name), jft.get("cifar10"), itself.get(name)]
+        cells = [f"{100 * share:.2f}" if share else "" for share in shares]
+        label = name if name == "R50x1" else f"ViT-{name}".replace("ViT-R50+", "R50 + ViT-")
+        rows.append([label, *cells, f"{jft['exaflops']:,}" if jft else ""])
+    return vl.viz.table(
+        ["Model", "ImageNet", "ImageNet-21k", "JFT-300M", "on ImageNet", "exaFLOPs on JFT"], rows
+    )
+
+
+def runs_table(heads: str) -> str:
+    """What is said of the models that come with the book, in these columns of `RUN`."""
+    names = heads.split("|")
+    return vl.viz.table(names, [[RUN[name](run) for name in names] for run in finished_runs()])
+
+
+def our_studies() -> str:
+    """The studies in `vitlib/results`: their question, their data, what they held fixed."""
+    rows = []
+    for path in sorted(RESULTS.glob("*.json")):
+        study = load_results(path.stem)
+        if "question" in study and "runs" in study:
+            count = len(study["runs"])
+            rows.append([f"`{path.stem}`", study["question"], study["dataset"], count, time_taken(study)])
+    return vl.viz.table(["Study", "Question", "Data", "Runs", "Time"], rows)
+
+
+TABLES = {
+    "model-sizes": model_sizes,
+    "paper-transfer": paper_transfer,
+    "our-models": lambda: runs_table("Model|Test accuracy|Data|reads|$L$|$D$|MLP|$h$|Parameters"),
+    "our-runs": lambda: runs_table("Model|Images|Epochs|Trained on|Precision|Time"),
+    "our-studies": our_studies,
+}
+
+
+def make_table(name: str) -> str:
+    """One of the tables, by name, in Markdown."""
+    if name not in TABLES:
+        raise ValueError(f"no computed table {name!r}; there are {', '.join(TABLES)}")
+    return TABLES[name]()
+
+
+# The table in README.md and on the title page
+
+
+def size(parameters: int) -> str:
+    """A count as people say it: "311 k", "5.4 M"."""
+    return f"{parameters / 1e6:.1f} M" if parameters >= 1e6 else f"{parameters / 1e3:.0f} k"
+
+
+def row(run: dict) -> str:
+    """One run as a line of the table."""
+    cells = {name: RUN[name](run) for name in HEADS} | {"Parameters": size(run["parameters"])}
+    return f"| {' | '.join(cells.values())} |"
+
+
+def fill(text: str, runs: list[dict]) -> str:
+    """A page with its table written anew; ValueError if it has no place for one."""
+    head = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
+    lines = ["<!-- results -->", *head, *map(row, runs), "<!-- /results -->"]
+    filled, found = re.subn(
+        r"<!-- results -->\n.*?<!-- /results -->", lambda _: "\n".join(lines), text, flags=re.S
+    )
+    if found != 1:
+        raise ValueError(f"expected one block from <!-- results --> to <!-- /results -->, found {found}")
+    return filled
+
+
+def main() -> None:
+    """Fills both pages."""
+    runs = finished_runs()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        filled = fill(text, runs)
+        page.write_text(filled, encoding="utf-8", newline="\n")
+        print(f"{page.name}: {len(runs)} results, {'as they were' if filled == text else 'written'}")
+
+
+# Sphinx
+
+
+class Value(SphinxRole):
+    """A computed number in a sentence."""
+
+    def __init__(self, compute) -> None:
+        super().__init__()
+        self.compute = compute
+
+    def run(self):
+        note_results(self.env)
+        try:
+            return [nodes.Text(self.compute(self.text))], []
+        except ValueError as error:
+            return [], [self.inliner.reporter.error(f"{self.rawtext}: {error}", line=self.lineno)]
+
+
+class Computed(SphinxDirective):
+    """A computed table."""
+
+    required_arguments = 1
+    make = staticmethod(make_table)
+
+    def run(self) -> list[nodes.Node]:
+        note_results(self.env)
+        try:
+            return markdown(self, self.make(self.arguments[0]))
+        except ValueError as error:
+            raise self.error(str(error)) from None
+
+
+def note_results(env) -> None:
+    """A page with computed numbers is read again when a result changes."""
+    for path in sorted(RESULTS.glob("*.json")):
+        env.note_dependency(str(path))
+
+
+def markdown(directive: SphinxDirective, text: str) -> list[nodes.Node]:
+    """What a text in Markdown puts on the page where a directive stands."""
+    place = nodes.Element()
+    lines = StringList(text.splitlines(), source=directive.env.docname)
+    directive.state.nested_parse(lines, directive.content_offset, place)
+    return place.children
+
+
+def setup(app) -> None:
+    """Registers roles and directive with Sphinx."""
+    app.add_role("result", Value(result))
+    app.add_role("model", Value(model))
+    app.add_directive("computed", Computed)
+
+
+if __name__ == "__main__":
+    main()
