@@ -38,7 +38,8 @@ def project(tmp_path):
     (tmp_path / "book").mkdir()
     set_up = v4.new_code_cell(address.colab_cell(""), metadata={"tags": ["colab-setup", "remove-cell"]})
     cells = [v4.new_markdown_cell("# 01 Toy\n\nA promise."), set_up, v4.new_code_cell("print(1)")]
-    nbformat.write(v4.new_notebook(cells=cells), tmp_path / "book/01-toy.ipynb")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "book/01-toy.ipynb")
     address.set_url("", tmp_path)
     return tmp_path
 
