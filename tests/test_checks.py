@@ -55,7 +55,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "Muon": dict(groups=[{"params": [nn.Parameter(torch.ones(2, 2))]}], lr=0.1),
     "EMA": dict(model=MODEL, decay=0.9),
     "LayerScale": dict(embed_dim=12, init_value=0.1),
-    "MaskedPatchModel": dict(cfg=CFG, num_outputs=3),
+    "MaskedPatchModel": dict(cfg=replace(CFG, mask_token=True), num_outputs=3),
     "Mlp": dict(embed_dim=12, hidden_dim=24),
     "PreActBottleneck": dict(in_chans=16, out_chans=16),
     "ResNet": dict(cfg=vl.ResNetConfig()),
@@ -129,7 +129,8 @@ UNBOUNDED = {
     "n": {"drawn10_masks", "load_dataset", "load_drawn10", "split_validation"},
     "target": {"attention_relevance", "deletion_curve", "grad_cam", "insertion_curve", "integrated_gradients"}
     | {"occlusion", "patch_scores"},
-    **dict.fromkeys(("gamma", "floor"), {"attention_grid", "attention_overlay", "show_attention_from_patch"}),
+    "gamma": {"attention_grid", "attention_overlay"},
+    "floor": {"attention_overlay"},
     **dict.fromkeys(("mean", "std"), {"normalize", "denormalize"}),
     **dict.fromkeys(("first", "last"), {"show_tokens"}),
     "layer_scale": {"Block", "PostNormBlock", "ViTConfig"},
@@ -139,7 +140,6 @@ UNBOUNDED = {
     "warmup": {"lr_at"},
     "ridge": {"few_shot"},
     "budget_minutes": {"train_model"},
-    "query": {"attention_grid"},
     "patch": {"show_attention_from_patch"},
 }
 

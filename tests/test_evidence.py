@@ -31,29 +31,23 @@ def test_write_atomic_honours_the_umask(tmp_path):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, MemoryError, SystemExit])
-@pytest.mark.parametrize("when", ["before", "during"])
-def test_write_atomic_keeps_the_old_file_on_any_failure(tmp_path, error, when):
+@pytest.mark.parametrize("when", ["before", "during", "after"])
+def test_write_atomic_keeps_the_old_file_on_any_failure(tmp_path, monkeypatch, error, when):
     path = evidence.write_atomic(tmp_path / "file", b"old")
 
-    def writer(partial):
-        if when == "during":
-            partial.write_bytes(b"ne")
+    def fail(_):
         raise error("stop")
 
+    def writer(partial):
+        if when != "before":
+            partial.write_bytes(b"ne")
+        if when != "after":
+            fail(partial)
+
+    if when == "after":  # as where the disk is full
+        monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(error):
         evidence.write_atomic(path, writer)
-    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
-
-
-def test_write_atomic_when_the_disk_is_full(tmp_path, monkeypatch):
-    path = evidence.write_atomic(tmp_path / "file", b"old")
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        evidence.write_atomic(path, b"new")
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
 
 
@@ -131,17 +125,12 @@ def test_load_results_lists_what_there_is(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="no results called 'x'; there are: none yet"):
         vl.load_results("x")
     evidence.write_json(tmp_path / "run.json", {})
-    with pytest.raises(ValueError, match="no results called 'x'; there are: run"):
-        vl.load_results("x")
-    (tmp_path / "cut.json").write_text('{"final": ')
-    with pytest.raises(ValueError, match="cut.json"):
-        vl.load_results("cut")
     (tmp_path / "list.json").write_text("[1]")
     with pytest.raises(ValueError, match="list.json is damaged .*not a mapping"):
         vl.load_results("list")
     evidence.write_json(tmp_path.parent / "outside.json", {})
-    for name in ("../outside", 3, None):
-        with pytest.raises(ValueError, match="no results called .*; there are: cut, list, run"):
+    for name in ("../outside", "x"):
+        with pytest.raises(ValueError, match=f"no results called '{name}'; there are: list, run"):
             vl.load_results(name)
 
 

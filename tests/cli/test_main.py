@@ -149,7 +149,7 @@ def test_the_version(capsys):
         ("--set mixup", "--set takes FIELD=VALUE, got 'mixup'"),
         ("--set depth=3", "unknown recipe field 'depth'"),
         ("--set model.dept=3", "unknown model field 'dept'"),
-        ("--set precision=none", "precision must be a string, got None"),
+        ("--set precision=none", "precision must be one of auto, fp32, bf16; got None"),
         ("--set ema_decay=1.5", "ema_decay must be a number in [0, 1), got 1.5"),
         ("--lr -1", "lr must be a number above 0, got -1.0"),
         ("--threads 0", "expected --threads from 1 to 256, got 0"),

@@ -324,9 +324,9 @@ def test_load_image_obeys_a_cameras_rotation_mark(tmp_path):
 def test_load_image_cuts_the_middle_then_averages_areas(tmp_path):
     pixels = np.zeros((8, 12, 3), np.uint8)
     pixels[:, :2] = pixels[:, 10:] = 255  # what the cut leaves out
-    pixels[0, 2] = (40, 80, 120)
+    pixels[2, 4] = (40, 80, 120)
     image = photos.load_image(write_image(tmp_path / "wide.png", pixels), 4)
-    assert image.shape == (3, 4, 4) and image[:, 0, 0].tolist() == [10, 20, 30] and image.sum() == 60
+    assert image.shape == (3, 4, 4) and image[:, 1, 1].tolist() == [10, 20, 30] and image.sum() == 60
     assert photos.load_image(tmp_path / "wide.png", (4, 6)).shape == (3, 4, 6)
     assert photos.load_image(tmp_path / "wide.png", (16, 48)).shape == (3, 16, 48)
 

@@ -202,7 +202,7 @@ def test_fetch_gives_up_on_a_connection_that_brings_nothing(server, get, tmp_pat
 @pytest.mark.errors
 def test_fetch_looks_for_room_first(server, get, monkeypatch):
     monkeypatch.setattr(cifar10.shutil, "disk_usage", lambda place: argparse.Namespace(free=10**5))
-    with pytest.raises(OSError, match=r"no space left: expected \d+ MB free in .*, got 0; make room"):
+    with pytest.raises(OSError, match=r"no space left: expected 1 MB free in .*, got 0; make room"):
         get(server.url)
     assert server.asked == []
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
+import itertools
 
 import numpy as np
 import pytest
@@ -41,17 +40,8 @@ def test_sizes_and_types(splits):
 def test_the_same_bytes_on_every_machine(splits):
     images, labels = splits["train"]
     assert sha256(images[:100], labels[:100]) == GOLDEN
-
-
-def test_the_same_bytes_in_another_process(splits):
-    code = (
-        "import hashlib; from vitlib.data.drawn10 import load_drawn10; x, y = load_drawn10('test', 60); "
-        "print(hashlib.sha256(x.numpy().tobytes()).hexdigest())"
-    )
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    assert out == hashlib.sha256(splits["test"][0][:60].numpy().tobytes()).hexdigest()
+    others = [load_drawn10("train", 20, seed=seed)[0] for seed in (1, 2**32 - 1)]
+    assert not any(torch.equal(a, b) for a, b in itertools.combinations([images[:20], *others], 2))
 
 
 @pytest.mark.parametrize("n", [1, 7, 10, 499, 501, 1003])
@@ -66,26 +56,17 @@ def test_each_ten_in_a_row_hold_each_class_once(splits):
     for _, labels in splits.values():
         tens = labels.view(-1, 10)
         assert (tens.sort(dim=1).values == torch.arange(10)).all()
-        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(tens), (
-            "the order differs from ten to ten"
-        )
+        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(tens)  # in another order each time
 
 
 def test_no_image_is_in_both_splits_or_twice(splits):
-    hashes = [
-        hashlib.md5(image.tobytes()).digest() for images, _ in splits.values() for image in images.numpy()
-    ]
-    assert len(set(hashes)) == len(hashes) == sum(DRAWN10_SIZES.values())
+    every = [image.tobytes() for images, _ in splits.values() for image in images.numpy()]
+    assert len(set(every)) == len(every) == sum(DRAWN10_SIZES.values())
 
 
 def test_no_training_image_is_a_near_copy_of_a_test_image(splits):
     test, train = (splits[split][0][:1000].flatten(1).float() for split in ("test", "train"))
     assert torch.cdist(test, train).min() / 3072**0.5 > 5, "grey levels, root mean square"
-
-
-def test_another_seed_draws_another_data_set():
-    images = {seed: load_drawn10("test", 20, seed=seed)[0] for seed in (0, 1, 2**32 - 1)}
-    assert not torch.equal(images[0], images[1]) and not torch.equal(images[1], images[2**32 - 1])
 
 
 def test_colour_and_place_tell_little(splits):
@@ -103,13 +84,8 @@ def test_pictures_use_the_whole_range_and_are_not_flat(splits):
 
 
 def test_the_recorded_difficulty_is_as_promised():
-    record = load_results("drawn10-difficulty")
-    assert (
-        record["ridge"]["test_accuracy"]
-        < 0.45
-        < 0.8
-        < load_results("drawn10-small")["final"]["test_accuracy"]
-    )
+    record, model = load_results("drawn10-difficulty"), load_results("drawn10-small")["final"]
+    assert record["ridge"]["test_accuracy"] < 0.45 < 0.8 < model["test_accuracy"]
     assert record["dataset"] == "Drawn-10" and record["command"] == "python -m tools.measure_drawn10"
     assert record["mean_colour"]["test_accuracy"] < 0.15 < record["grey_histogram"]["test_accuracy"] < 0.25
 
@@ -201,8 +177,6 @@ def test_dice_are_uniform_and_independent():
         (("train", 0), "expected n from 1 to 10000 for Drawn-10's train split, got 0"),
         (("test", 2001), "expected n from 1 to 2000 .* got 2001"),
         (("test", 2.5), "got 2.5"),
-        (("test", 10, -1), r"seed must be an integer in \[0, 2\*\*32\), got -1"),
-        (("test", 10, 0.5), "seed must be an integer in .* got 0.5"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):

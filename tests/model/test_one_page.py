@@ -20,7 +20,7 @@ TINY = dict(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_r
     [
         {},
         dict(img_size=(8, 24), depth=3),
-        dict(img_size=24, patch_size=8, in_chans=1, num_classes=3, num_heads=3, mlp_ratio=2.6),
+        dict(img_size=24, patch_size=8, in_chans=1, num_classes=3, num_heads=3, mlp_ratio=2.7),
         dict(img_size=(12, 6), patch_size=3, in_chans=2, embed_dim=10, num_heads=1, depth=1),
     ],
 )

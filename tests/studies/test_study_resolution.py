@@ -139,11 +139,20 @@ def test_run_has_the_format(data, tiny, tmp_path, scale, n):
         assert run["variant"].startswith("tiny: ") and run["final"]["n"] == n
         assert run["final"]["se"] == pytest.approx((p * (1 - p) / n) ** 0.5, abs=1e-5)
     one = {run["variant"]: run["final"] for run in result["runs"]}
-    bicubic, first = one["tiny: bicubic 12x20"], one["tiny: first N 12x20"]
     assert one["tiny: swapped 12x12"] == one["tiny: bicubic 12x12"]
-    assert first["change"] == pytest.approx(first["accuracy"] - bicubic["accuracy"], abs=1e-5)
     mean = pytest.approx(one["tiny: mean 12x20"]["accuracy"], abs=1e-5)
     assert result["summary"]["tiny: mean 12x20"] == {"mean": mean, "sd": 0.0, "n": 2}
+
+
+def test_a_change_is_a_methods_minus_bicubics(model, pictures, monkeypatch):
+    monkeypatch.setattr(resolution, "SIZES", ((12, 20),))
+    monkeypatch.setattr(resolution, "MORE_SIZES", ())
+    right = lambda *_: torch.arange(30) < (16 if len(_) > 3 else 10)  # noqa: E731 - of bicubic, no method is named
+    monkeypatch.setattr(resolution, "read_at", right)
+    rows = resolution.read_model(model, Dataset(*pictures), "tiny", 0, False)
+    final = {row["method"]: row["final"] for row in rows}
+    assert final["bicubic"]["change"] == 0 and final["mean"]["change"] == pytest.approx(0.2)
+    assert final["mean"]["change_se"] == pytest.approx((0.2 * 0.8 / 30) ** 0.5, abs=1e-6)
 
 
 def test_committed_result_is_what_the_study_asks():

@@ -219,6 +219,12 @@ def test_a_resumed_run_keeps_its_precision(tmp_path, monkeypatch):
     assert_equal_weights(weights(result), whole)
 
 
+def test_a_run_may_go_on_compiled(tmp_path, monkeypatch):
+    run(out=tmp_path, budget_minutes=0.0)
+    monkeypatch.setattr(torch, "compile", lambda model: model)
+    assert run(replace(RANDOM, compile=True), out=tmp_path)["finished"]
+
+
 def test_a_finished_run_is_repeated_when_asked_and_leftovers_are_cleared(tmp_path):
     first = run(out=tmp_path)
     (tmp_path / "checkpoint.pt.part").write_bytes(b"half")  # of a killed write

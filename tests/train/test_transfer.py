@@ -105,7 +105,7 @@ def test_beginning_with_the_weights_it_would_have_drawn_changes_no_bit():
 
 
 def test_a_run_begins_with_the_given_weights_and_leaves_them_alone():
-    start = model(seed=5).double()  # any dtype
+    start = model(replace(TINY, drop_rate=0.1), seed=5).double()  # any dtype, any rate
     before = model(seed=5)
     still = run(start, replace(SHORT, lr=1e-12, weight_decay=0.0))["model"]
     for name, value in still.state_dict().items():
