@@ -4,8 +4,8 @@
     ```
 
 puts a study's question, its claims with their verdicts, and its log on the page; `tally` in place of a name counts the
-verdicts of all studies, `undecided` lists what three seeds did not decide. Verdicts are judged anew, by the rules in
-`vitworkshop/studies`, from the runs in `vitlib/results`.
+verdicts of all studies, `undecided` lists what three seeds did not decide. Verdicts are judged anew, by
+`Claim.judge` in `vitworkshop/studies/study.py`, from the runs in `vitlib/results`.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ def test_one_letter_is_one_size_in_a_call():
 
 
 def test_it_stays_the_function_that_it_was():
-    assert vl.mixup.__name__ == "mixup" and "Blend each image" in vl.mixup.__doc__
+    assert vl.mixup.__name__ == "mixup" and "Blend images" in vl.mixup.__doc__
     assert list(inspect.signature(vl.mixup).parameters) == ["images", "targets", "alpha", "generator"]
 
 
@@ -304,9 +304,9 @@ def test_it_stays_the_function_that_it_was():
         (checks.check_value, ("a", "rows", Literal["row"]), "a must be one of row; got 'rows'; did you mean 'row'?"),
         (checks.check_dtype, (torch.zeros(1, dtype=torch.int8), "uint8 or float", "cast"), "got torch.int8; cast"),
         (checks.check_dtype, (torch.zeros(1), "uint8", "x"), "expected uint8 images, got torch.float32; x"),
-        (checks.check_rate, ("p", 1), "p must be in [0, 1), got 1"),
-        (checks.check_rate, ("p", float("nan")), "got nan"),
-        (checks.check_rate, ("p", 5, 5), "p must be in [0, 5), got 5"),
+        (checks.check_below, ("p", 1), "p must be in [0, 1), got 1"),
+        (checks.check_below, ("p", float("nan")), "got nan"),
+        (checks.check_below, ("p", 5, 5), "p must be in [0, 5), got 5"),
         (checks.check_between, ("n", 4, 1, 3, " of it"), "expected n from 1 to 3 of it, got 4"),
         (checks.check_between, ("n", 0, 1, 3), "got 0"),
         (checks.check_between, ("n", 1.0, 1, 3), "got 1.0"),
@@ -330,7 +330,7 @@ def test_the_words(function, arguments, words):
 def test_what_passes():
     checks.check_dtype(torch.zeros(1, dtype=torch.bfloat16), "normalised float", "x")
     checks.check_dtype(torch.zeros(1, dtype=torch.uint8), "uint8 or float", "x")
-    checks.check_rate("p", 0)
+    checks.check_below("p", 0)
     checks.check_between("n", 3, 1, 3)
     checks.check_choice("split", "test", ("train", "test"))
     checks.check_finite({"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)}, torch.float16, "mend")

@@ -76,7 +76,7 @@ def fingerprints() -> dict[str, str]:
     settings += [file for file in package if file.suffix == ".js"]  # for the pages; no notebook runs it
     code = [file for file in package if file.suffix != ".js"]
     return {
-        "behind": hashlib.sha256((digest(code) + surroundings()).encode()).hexdigest(),
+        "code": hashlib.sha256((digest(code) + surroundings()).encode()).hexdigest(),
         "settings": digest(settings),
         "pages": digest(pages),
     }
@@ -208,7 +208,7 @@ def main() -> int:
         return 1
     jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
     command = [jupyter_book, "build", str(ROOT), "-W", "--keep-going", "-n"]
-    if any(found[part] != last.get(part) for part in ("behind", "settings")):
+    if any(found[part] != last.get(part) for part in ("code", "settings")):
         command.append("--all")
     status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}).returncode
     if status or missing_pages():

@@ -48,7 +48,7 @@ def check_seed(name: str, seed: object) -> None:
         raise ValueError(f"{name} must be an integer in [0, 2**32), got {seed!r}")
 
 
-def check_rate(name: str, value: Any, below: int | float = 1) -> None:
+def check_below(name: str, value: Any, below: int | float = 1) -> None:
     """Refuse, under this `name`, a `value` that is no number from 0 to `below` (itself left out)."""
     if not is_number(value) or not 0 <= value < below:
         raise ValueError(f"{name} must be in [0, {below}), got {value!r}")

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, Grid, check_quarters, check_rate, checked
+from vitlib.checks import Count, Grid, check_below, check_quarters, checked
 
 __all__ = [
     "POS_EMBEDS",
@@ -79,7 +79,7 @@ def resample_pos_embed(
 
     Source: Section 3.2 ("we therefore perform 2D interpolation"); chapter 04.
     """
-    check_rate("num_prefix_tokens", num_prefix_tokens, pos_embed.shape[1])
+    check_below("num_prefix_tokens", num_prefix_tokens, pos_embed.shape[1])
     tokens = pos_embed.shape[1] - num_prefix_tokens
     if old_grid is None:
         side = math.isqrt(tokens)

@@ -155,7 +155,7 @@ def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
 def mixup(
     images: Images, targets: Targets, alpha: Annotated[Positive, Usual(0.8)], generator: Generator
 ) -> tuple[Floats, Targets]:
-    """Blend each image with another: lam * x + (1 - lam) * x', and the targets alike, lam ~ Beta(alpha, alpha).
+    """Blend images with partners from the batch, lam * x + (1 - lam) * x', and targets alike; lam ~ Beta(alpha, alpha).
 
     Args:
         images: (B, C, H, W).

@@ -256,7 +256,7 @@ class Trainer:
         """Score the held-out images, and write the epoch's row into the log."""
         train, trained = self.means(self.epoch_steps), self.tick()
         self.sums.zero_()
-        val = {} if self.val is None else self.objective.score(self.best, self.val)
+        val = {} if self.val is None else self.objective.score(self.scored_model, self.val)
         rows, metric = self.log["epochs"], self.objective.metric
         before = sum(row["seconds"] for row in rows)
         rate = self.epoch_steps * self.batch_size / (trained - before)  # scoring apart
@@ -286,15 +286,15 @@ class Trainer:
         return self.log["seconds"]
 
     @property
-    def best(self) -> nn.Module:
-        """The averaged model, if there is one."""
+    def scored_model(self) -> nn.Module:
+        """The moving average of the weights, if there is one; else the model itself."""
         return self.ema.model if self.ema else self.model
 
     def result(self) -> dict:
         """The log, and the model in eval mode."""
         for module, rate in self.dropping:
             module.rate = rate
-        return {**self.log, "model": self.best.eval()}
+        return {**self.log, "model": self.scored_model.eval()}
 
     def how_to_resume(self) -> str:
         """Where a stopped run stands."""

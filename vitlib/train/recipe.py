@@ -21,9 +21,9 @@ from vitlib.checks import (
     Share,
     Usual,
     WeightDecay,
+    check_below,
     check_choice,
     check_fields,
-    check_rate,
     checked,
 )
 from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
@@ -102,7 +102,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_rate("crop", self.crop, min(self.model.image_shape))
+        check_below("crop", self.crop, min(self.model.image_shape))
         check_choice("data", self.data, ("auto", "cifar10", "drawn10", "folder", "custom"))
 
 

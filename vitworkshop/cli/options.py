@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from vitlib.checks import Count, check_between, check_rate, check_value
+from vitlib.checks import Count, check_below, check_between, check_value
 from vitlib.device import pick_device
 
 SETS = ("auto", "cifar10", "drawn10")
@@ -57,7 +57,7 @@ def prepare(args: argparse.Namespace) -> None:
     if args.limit is not None:
         check_value("--limit", args.limit, Count)
     if args.budget_minutes is not None:
-        check_rate("--budget-minutes", args.budget_minutes, below=float("inf"))
+        check_below("--budget-minutes", args.budget_minutes, below=float("inf"))
     check_out(args.out)
     pick_device(args.device)
     if args.threads is not None:

@@ -85,7 +85,7 @@ def one_batch(case: Case) -> Iterator[Finding]:
 
 
 def gradients(case: Case) -> Iterator[Finding]:
-    """Every parameter has one. With one label for all, as what knows the images may have a gradient of 0."""
+    """Every parameter gets one, with one label for all: a model that knows the right ones may have a gradient of 0."""
     model = without_dropout(copy.deepcopy(case.fitted))
     params = {name: p for name, p in model.named_parameters() if p.requires_grad}
     params = {name: p for name, p in params.items() if "mask_token" not in name}  # is for another task
