@@ -26,7 +26,8 @@ class PatchEmbed(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:  # (B, C, H, W) -> (B, N, D)
         P = self.patch_size
-        patches = rearrange(images, "b c (h p1) (w p2) -> b (h w) (c p1 p2)", p1=P, p2=P)
+        cut = "b c (h p1) (w p2) -> b (h w) (c p1 p2)"
+        patches = rearrange(images, cut, p1=P, p2=P)  # (B, N, C P P)
         E = rearrange(self.proj.weight, "d c p1 p2 -> d (c p1 p2)")
         return F.linear(patches, E, self.proj.bias)
 
@@ -41,9 +42,10 @@ class Attention(nn.Module):
         self.proj = nn.Linear(embed_dim, embed_dim)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, D)
-        qkv = self.qkv(x)  # (B, T, 3D)
-        q, k, v = rearrange(qkv, "b t (three h d) -> three b h t d", three=3, h=self.num_heads)
-        mixed = F.scaled_dot_product_attention(q, k, v)  # softmax(q k^T / sqrt(d)) v
+        split = "b t (three h d) -> three b h t d"
+        q, k, v = rearrange(self.qkv(x), split, three=3, h=self.num_heads)
+        # softmax(q k^T / sqrt(d)) v for each head, (B, h, T, d)
+        mixed = F.scaled_dot_product_attention(q, k, v)
         return self.proj(rearrange(mixed, "b h t d -> b t (h d)"))
 
 
@@ -123,7 +125,9 @@ class ViT(nn.Module):
     def forward(self, images: Tensor) -> Tensor:  # (B, C, H, W) -> (B, K)
         patches = self.patch_embed(images)  # (B, N, D)
         cls = repeat(self.cls_token, "1 1 d -> b 1 d", b=len(images))
-        x = torch.cat([cls, patches], dim=1) + self.pos_embed  # (B, 1+N, D), Equation 1
+        x = torch.cat([cls, patches], dim=1)  # (B, 1+N, D)
+        x = x + self.pos_embed  # Equation 1
         x = self.norm(self.blocks(x))  # Equations 2 and 3, once a block
-        y = x[:, 0] if self.global_pool == "token" else x[:, 1:].mean(dim=1)  # (B, D)
+        token = self.global_pool == "token"
+        y = x[:, 0] if token else x[:, 1:].mean(dim=1)  # (B, D)
         return self.head(y)  # Equation 4
