@@ -10,7 +10,7 @@ from toys import DATA, only, toy
 from vitlib.evidence import RESULTS, load_results, read_json
 from vitworkshop.studies import report as reports
 from vitworkshop.studies.registry import STUDIES, by_worth, find, folders
-from vitworkshop.studies.report import COLUMNS, board, report, tell, verdicts
+from vitworkshop.studies.report import VERDICTS, board, report, tell, verdicts
 from vitworkshop.studies.runner import run_study
 from vitworkshop.studies.study import QUICK, Claim
 
@@ -127,7 +127,7 @@ def test_an_unknown_study_is_refused():
 def test_verdicts_are_the_boards():
     """A chapter's table says of each claim what the board says."""
     rows = verdicts("transfer")
-    assert len(rows) == len(STUDIES["transfer"].claims) and len(rows[0]) == len(COLUMNS)
+    assert len(rows) == len(STUDIES["transfer"].claims) and len(rows[0]) == len(VERDICTS)
     those = [row for row in cells(board()) if row[5] == "transfer"]
     for (says, got, seeds, verdict), row in zip(rows, those, strict=True):
         assert (says, got, seeds) == (row[0], row[2], row[4]) and row[3].startswith(verdict.strip("*"))

@@ -12,7 +12,7 @@ from vitlib.train.recipe import default_fields
 from vitworkshop.studies.registry import STUDIES, folders
 from vitworkshop.studies.study import Claim
 
-COLUMNS = ("claim", "what we got", "seeds", "verdict")
+VERDICTS = ("claim", "what we got", "seeds", "verdict")
 
 
 class Outcome(NamedTuple):
@@ -97,7 +97,7 @@ def board(out: str | Path | None = None) -> list[str]:
 
 
 def verdicts(name: str) -> list[tuple[str, ...]]:
-    """What the rules of a study say of the book's own runs: a row of `COLUMNS` for each of its claims."""
+    """What the rules of a study say of the book's own runs: a row of `VERDICTS` for each of its claims."""
     result = load_results(name)
     found = [(claim.says, outcome_of(claim, result)) for claim in STUDIES[name].claims]
     return [(says, one.measured, one.seeds, f"**{one.verdict}**") for says, one in found]
