@@ -71,9 +71,9 @@ def patterns(env) -> dict[str, tuple[re.Pattern, str]]:
 
 def first_use(text: str, name: str, known: dict) -> re.Match | None:
     """Where a text first uses a key term by itself: the patch of "patch size" is none."""
-    longer = [other for other in known if name.lower() in other.lower() and other != name]
+    words = list(known[name][0].finditer(text))
+    longer = [other for other in known if name.lower() in other.lower() and other != name] if words else []
     taken = [found.span() for other in longer for found in known[other][0].finditer(text)]
-    words = known[name][0].finditer(text)
     return next((w for w in words if not any(a <= w.start() and w.end() <= b for a, b in taken)), None)
 
 
