@@ -3,24 +3,31 @@
     ```{claims} positions
     ```
 
-puts a study's question, its claims with their verdicts, and its log on the page; `tally` in place of a name counts the
-verdicts of all studies, `undecided` lists what three seeds did not decide. Verdicts are judged anew, by
-`Claim.judge` in `vitworkshop/studies/study.py`, from the runs in `vitlib/results`.
+puts a study's question, its claims with their verdicts, and its log on the page; in place of a name, `rule` shows the
+verdict on each kind of claim for one interval after another, `example` works one out, `tally` counts the verdicts of
+all studies, `undecided` lists what three seeds did not decide. Verdicts are judged anew, by `Claim.judge` in
+`vitworkshop/studies/study.py`, from the runs in `vitlib/results`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
+from scipy.stats import t
+
 import vitlib as vl
 from page.numbers import Computed, hardware, time_taken
 from page.typography import NARROW
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.report import Outcome, base_changes, outcome_of
+from vitworkshop.studies.report import Outcome, base_changes, bold, outcome_of
 from vitworkshop.studies.study import Claim
 
-VERDICTS = ("agrees", "differs", "open", "not run yet")
+VERDICTS = ("agrees", "smaller", "differs", "open", "not run yet")
+ASIDE = "not counted"
+KINDS = ("ahead", "equal", "apart")
+EXAMPLES = ((2, 0.6), (0.6, 0.4), (0.8, 1.4), (0.1, 0.6), (-0.7, 1.1), (-2, 0.6))  # mean, reach, in margins
 
 
 def result_of(name: str) -> dict | None:
@@ -38,13 +45,62 @@ def all_claims() -> Iterator[tuple[str, Claim, Outcome]]:
 
 def whose(claim: Claim) -> str:
     """Who says it; the source of the paper's claims is a figure, table, section or appendix of it."""
+    if claim.aside:
+        return ASIDE
     papers = claim.source.startswith(("Figure", "Table", "Section", "Appendix"))
-    return "the paper's" if papers else "ours" if claim.source == "ours" else "others'"
+    return "the paper's" if papers else "ours" if claim.source.startswith("ours") else "others'"
+
+
+def rule() -> str:
+    """The rule in pictures: a mean with its interval, 0 and the margin, and the verdict on a claim of each kind."""
+    rows = []
+    for mean, reach in EXAMPLES:
+        spread = reach * 3**0.5 / float(t.ppf(0.975, 2))
+        scores = {"a": (mean - spread, mean, mean + spread), "b": (0.0, 0.0, 0.0)}
+        runs = [
+            {"variant": name, "seed": seed, "final": {"val_accuracy": score}}
+            for name, side in scores.items()
+            for seed, score in enumerate(side)
+        ]
+        kinds = (Claim("", "", "a", "b", margin=1.0, kind=kind).judge(runs)["verdict"] for kind in KINDS)
+        rows.append([interval_picture(mean, reach), *kinds])
+    return vl.viz.table(["mean and interval", *KINDS], rows)
+
+
+def interval_picture(mean: float, reach: float) -> str:
+    """A mean and its interval in units of the margin, with lines at 0 and at the margin on both sides, as SVG."""
+    x = {at: 90 + 25 * at for at in (-1, 0, 1, mean - reach, mean, mean + reach)}
+    lines = "".join(
+        f'<path d="M{x[at]:g} 1V23" stroke="currentColor" opacity=".5"{dash}/>'
+        for at, dash in ((-1, ' stroke-dasharray="2 3"'), (0, ""), (1, ' stroke-dasharray="2 3"'))
+    )
+    bar = (
+        f'<path d="M{x[mean - reach]:.1f} 12H{x[mean + reach]:.1f}" stroke="currentColor" stroke-width="3"/>'
+    )
+    dot = f'<circle cx="{x[mean]:.1f}" cy="12" r="5" fill="currentColor"/>'
+    said = f"mean {mean:g} margins, interval from {mean - reach:.1f} to {mean + reach:.1f}"
+    return f'<svg role="img" aria-label="{said}" width="180" height="24">{lines}{bar}{dot}</svg>'
+
+
+def example() -> str:
+    """The first claim of the board, worked out."""
+    name = next(iter(STUDIES))
+    claim, result = STUDIES[name].claims[0], load_results(name)
+    found = claim.judge(result["runs"])
+    mean, se, (low, high) = (100 * torch.tensor(found[key]) for key in ("difference", "se", "interval"))
+    student = t.ppf(0.975, found["n"] - 1)
+    return (
+        f"**Worked out: “{claim.says}”** (study `{name}`). The {found['n']} differences between *{found['first']}* and "
+        f"*{found['second']}*, one a seed, have a mean of {mean:.2f} points and a standard error of {se:.2f}. "
+        f"Student's t for {found['n']} seeds is {student:.2f}, so that the interval reaches {student:.2f} · {se:.2f} = "
+        f"{high - mean:.2f} to both sides: from {low:.2f} to {high:.2f}. It leaves 0 out, and the mean reaches the "
+        f"margin of {100 * claim.margin:g}: the claim **{found['verdict']}**."
+    )
 
 
 def tally() -> str:
-    """How many claims agree, differ, are open or wait for their runs: the paper's, others' and ours."""
-    counts = {owner: dict.fromkeys(VERDICTS, 0) for owner in ("the paper's", "others'", "ours")}
+    """How many claims got which verdict: the paper's, others' and ours, and those that test too little to count."""
+    counts = {owner: dict.fromkeys(VERDICTS, 0) for owner in ("the paper's", "others'", "ours", ASIDE)}
     for _, claim, found in all_claims():
         counts[whose(claim)][found.verdict] += 1
     rows = [[owner, *found.values(), sum(found.values())] for owner, found in counts.items()]
@@ -64,28 +120,30 @@ def undecided() -> str:
 def claims_of(name: str) -> str:
     """A study on the board: its question, a row for each claim, and where its runs, its rule and its log are."""
     if name not in STUDIES:
-        raise ValueError(f"no study {name!r}; there are tally, undecided, {', '.join(STUDIES)}")
+        raise ValueError(f"no study {name!r}; there are {', '.join([*OF_ALL, *STUDIES])}")
     study, result = STUDIES[name], result_of(name)
     if result is None:
         said = "\n".join(f"- {sentence(claim)}" for claim in study.claims)
     else:
         found = [(claim, outcome_of(claim, result)) for claim in study.claims]
-        rows = [[sentence(claim), measured(one), f"**{one.verdict}**"] for claim, one in found]
+        rows = [[sentence(claim), measured(one), bold(one)] for claim, one in found]
         said = vl.viz.table(["claim", "what we got", "verdict"], rows) if rows else ""
     return "\n\n".join([study.question, said, about(name, result)])
 
 
 def sentence(claim: Claim) -> str:
-    """A claim as a sentence, with its source."""
-    return f"{claim.says[0].upper()}{claim.says[1:]}. *{claim.source}*"
+    """A claim as a sentence, with its source, and why it is not counted."""
+    aside = f" ({ASIDE}: {claim.aside})" if claim.aside else ""
+    return f"{claim.says[0].upper()}{claim.says[1:]}. *{claim.source}*{aside}"
 
 
 def measured(found: Outcome) -> str:
     """What we got, with numbers, signs and units unbroken, and from how many seeds if from more than one."""
-    seeds = f", {found.seeds} seeds" if int(found.seeds) > 1 else ""
-    return f"{found.measured}{seeds}".replace(" ± ", f"{NARROW}±{NARROW}").replace(
+    seeds = f", {found.bounds}, {found.seeds} seeds" if int(found.seeds) > 1 else ""
+    unbroken = f"{found.measured}{seeds}".replace(" ± ", f"{NARROW}±{NARROW}").replace(
         " points", f"{NARROW}points"
     )
+    return unbroken.replace("margin ", f"margin{NARROW}")
 
 
 def about(name: str, result: dict | None) -> str:
@@ -108,12 +166,13 @@ def about(name: str, result: dict | None) -> str:
     return " ".join(said)
 
 
+OF_ALL = {"rule": rule, "example": example, "tally": tally, "undecided": undecided}
+
+
 class Claims(Computed):
     """One study on the board, or what is said of all."""
 
-    make = staticmethod(
-        lambda name: {"tally": tally, "undecided": undecided}.get(name, lambda: claims_of(name))()
-    )
+    make = staticmethod(lambda name: OF_ALL.get(name, lambda: claims_of(name))())
 
 
 def setup(app) -> None:

@@ -55,7 +55,11 @@ def test_the_board_of_a_folder(tmp_path, stems):
     for seeds, verdict in (((0, 1), "open (about 3 seeds would decide)"), ((0, 1, 2), "agrees")):
         run_study("stems", DATA, folder, seeds=seeds, progress=False)
         (row,) = cells(board(tmp_path))
-        assert row[2:5] == ["b against a: +0.1 ± 0.0 points", verdict, str(len(seeds))]
+        assert row[2:5] == [
+            "b against a: +0.1 ± 0.0 points; [+0.1, +0.1], margin 0.05",
+            verdict,
+            str(len(seeds)),
+        ]
 
 
 def test_a_verdict_is_of_the_rule_as_it_is(tmp_path, stems):
@@ -67,7 +71,8 @@ def test_a_verdict_is_of_the_rule_as_it_is(tmp_path, stems):
     assert cells(board(tmp_path))[0][3] == "agrees"
     strict = Claim("b is | ahead", "Table 1", "b", "a", margin=0.5)
     STUDIES["stems"] = toy(claims=(strict,))
-    assert "| b is &#124; ahead | Table 1 | b against a: +0.1 ± 0.0 points | differs |" in board(tmp_path)[2]
+    assert "+0.1 ± 0.0 points; [+0.1, +0.1], margin 50 | smaller |" in board(tmp_path)[2]
+    assert board(tmp_path)[2].startswith("| b is &#124; ahead | Table 1 | b against a: +0.1")
 
 
 def test_a_result_is_told_in_sentences(monkeypatch):
@@ -75,7 +80,7 @@ def test_a_result_is_told_in_sentences(monkeypatch):
     assert said == (
         "- post-norm at the highest rate is left with more loss than pre-norm: agrees, +2.16 ± 0.00 (standard error, "
         "n = 3).\n- a warm-up takes loss away from post-norm at 0.001: open, +0.38 ± 0.28 (standard error, n = 3); "
-        "about 375 seeds would decide.\n\n60 runs on Drawn-10 with 3 seeds took 4 minutes: `python -m vitlib study run "
+        "about 377 seeds would decide.\n\n60 runs on Drawn-10 with 3 seeds took 4 minutes: `python -m vitlib study run "
         "norm-order --threads 1`"
     )
     assert ": agrees, +3.0 ± 0.7 points (standard error, n = 3).\n" in tell(load_results("stems"))
@@ -130,7 +135,11 @@ def test_verdicts_are_the_boards():
     assert len(rows) == len(STUDIES["transfer"].claims) and len(rows[0]) == len(VERDICTS)
     those = [row for row in cells(board()) if row[5] == "transfer"]
     for (says, got, seeds, verdict), row in zip(rows, those, strict=True):
-        assert (says, got, seeds) == (row[0], row[2], row[4]) and row[3].startswith(verdict.strip("*"))
+        assert (says, seeds) == (row[0], row[4]) and row[2].startswith(f"{got}; [")
+        word, _, edge = verdict.removeprefix("**").partition("**")
+        assert (
+            row[3].startswith(word) and edge.removeprefix(", ") in row[3] and ("edge" in row[3]) == bool(edge)
+        )
 
 
 @pytest.mark.errors

@@ -35,6 +35,7 @@ STUDY = Study(
             "full, 4 deep",
             margin=1.0,
             metric="million_macs",
+            aside="arithmetic",
         ),
         Claim("at equal compute axial attention is ahead of full", "ours", "axial, 4 deep", "full, 7 deep"),
         Claim(

@@ -102,7 +102,7 @@ def _both(family: str, view: str = "as they are") -> tuple[str, ...]:
 def _shifted(says: str, first: str, second: str, metric: str, margin: float = 0.05) -> Claim:
     """A claim on shifted pictures, read at the first rate."""
     one, other = (_both(side)[0] if side in FAMILIES else _PIXELS for side in (first, second))
-    return Claim(says, "Section 3.1", one, other, margin, metric=metric)
+    return Claim(says, "ours, after Section 3.1", one, other, margin, metric=metric)
 
 
 _PIXELS = "pixels, as they are"

@@ -13,15 +13,18 @@ from vitworkshop.studies.registry import STUDIES, folders
 from vitworkshop.studies.study import Claim
 
 VERDICTS = ("claim", "what we got", "seeds", "verdict")
+EDGE = "at the edge of the rates tried"  # the best rate of a side is the first or the last of its grid
 
 
 class Outcome(NamedTuple):
     """What the runs say of a claim, as it stands in a table; "" where there is nothing to say."""
 
     measured: str  # both sides and their difference
-    verdict: str  # "agrees", "differs", "open" or "not run yet"
+    verdict: str  # "agrees", "differs", "smaller", "open" or "not run yet"
     seeds: str  # from how many
     seeds_needed: str = ""  # about how many would decide an open one
+    bounds: str = ""  # the interval and the margin
+    edge: str = ""  # that other learning rates might change it
 
 
 def show(value: float, metric: str) -> str:
@@ -56,7 +59,8 @@ def tell(result: dict) -> str:
         verdict = found["verdict"]
         if "se" in found:
             verdict += f", {_difference(found, result['metric'])} (standard error, n = {found['n']})"
-            verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""
+        verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""
+        verdict += f"; {EDGE}" if "at_edge" in found else ""
         lines.append(f"- {claim}: {verdict}.")
     if lines:
         lines.append("")  # ends the list
@@ -86,9 +90,12 @@ def board(out: str | Path | None = None) -> list[str]:
         changed = bool(result and base_changes(result))
         older |= changed
         for claim in STUDIES[name].claims:
-            measured, verdict, seeds, needed = outcome_of(claim, result)
-            verdict += f" (about {needed} seeds would decide)" if needed else ""
-            cells = [claim.says, claim.source, measured, verdict, seeds, f"{name}{' *' * changed}"]
+            found = outcome_of(claim, result)
+            got = f"{found.measured}; {found.bounds}" if found.bounds else found.measured
+            beside = [f"about {found.seeds_needed} seeds would decide"] if found.seeds_needed else []
+            beside += [found.edge] if found.edge else []
+            verdict = found.verdict + (f" ({'; '.join(beside)})" if beside else "")
+            cells = [claim.says, claim.source, got, verdict, found.seeds, f"{name}{' *' * changed}"]
             cells.append("" if result is None else f"{result['dataset']}, {result['scale']}")
             lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     if older:
@@ -100,7 +107,12 @@ def verdicts(name: str) -> list[tuple[str, ...]]:
     """What the rules of a study say of the book's own runs: a row of `VERDICTS` for each of its claims."""
     result = load_results(name)
     found = [(claim.says, outcome_of(claim, result)) for claim in STUDIES[name].claims]
-    return [(says, one.measured, one.seeds, f"**{one.verdict}**") for says, one in found]
+    return [(says, one.measured, one.seeds, bold(one)) for says, one in found]
+
+
+def bold(found: Outcome) -> str:
+    """A verdict as it stands in a table, with a word on the edge of the rates tried."""
+    return f"**{found.verdict}**, {found.edge}" if found.edge else f"**{found.verdict}**"
 
 
 def outcome_of(claim: Claim, result: dict | None) -> Outcome:
@@ -113,13 +125,21 @@ def outcome_of(claim: Claim, result: dict | None) -> Outcome:
     measured = f"{found['first']} against {found['second']}: {_difference(found, result['metric'])}"
     if found["n"] == 1:
         return Outcome(f"{measured}, one seed", found["verdict"], "1")
-    return Outcome(measured, found["verdict"], str(found["n"]), str(found.get("seeds", "")))
+    scale, digits = _unit(found, result["metric"])[:2]
+    low, high = (f"{scale * bound:+.{digits}f}" for bound in found["interval"])
+    bounds = f"[{low}, {high}], margin {scale * claim.margin:g}"
+    needed, edge = str(found.get("seeds", "")), EDGE if "at_edge" in found else ""
+    return Outcome(measured, found["verdict"], str(found["n"]), needed, bounds, edge)
+
+
+def _unit(found: dict, metric: str) -> tuple[int, int, str]:
+    """How a difference is written: its factor, its digits and its unit; accuracies in points."""
+    return (100, 1, " points") if "accuracy" in found.get("metric", metric) else (1, 2, "")
 
 
 def _difference(found: dict, metric: str) -> str:
     """A mean difference with its standard error, if it has one: accuracies in points."""
-    share = "accuracy" in found.get("metric", metric)
-    scale, digits, unit = (100, 1, " points") if share else (1, 2, "")
+    scale, digits, unit = _unit(found, metric)
     spread = f" ± {scale * found['se']:.{digits}f}" if "se" in found else ""
     return f"{scale * found['difference']:+.{digits}f}{spread}{unit}"
 

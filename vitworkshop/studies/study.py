@@ -17,7 +17,7 @@ from vitlib.checks import check_between
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, describe_hardware
-from vitlib.evidence import paired_difference
+from vitlib.evidence import paired_difference, seeds_to_reach
 from vitlib.model.vit import build_model
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
@@ -52,21 +52,23 @@ class Claim:
     """A sentence, and the rule by which our numbers judge it, written before the run.
 
     Each side is a tuple of variants and is read by the one of them with the best mean. The differences are paired by
-    seed; their mean has a 95 % interval (Student's t). "ahead": the sentence differs if the interval lies below
-    `margin` (to be ahead by less than matters is to differ), and else agrees if it lies above 0. "equal": it agrees if
-    the interval lies within `margin` of 0, and else differs if 0 is outside. "apart" is the opposite of "equal".
-    Otherwise, and with fewer than three shared seeds, it is open.
+    seed; their mean has a 95 % interval (Student's t). An effect is an interval without 0 whose mean reaches `margin`;
+    a mean that stays below it is an effect "smaller" than what would matter. "ahead": the sentence agrees with such an
+    effect, and differs if the interval lies below 0, or holds it and lies below `margin`. "equal": it agrees if the
+    interval holds 0 and lies within `margin` of it, and differs with an effect of either sign. "apart" is the opposite
+    of "equal". Otherwise, and with fewer than three shared seeds, it is open.
 
     A metric is a key of each run's "final"; its larger value is ahead, so a claim on losses names the worse side first.
     """
 
     says: str  # the sentence, with the paper's numbers
-    source: str  # table, figure or section of the paper, or "ours"
+    source: str  # table, figure or section of the paper; "ours", or "ours, after" what it follows
     first: str | tuple[str, ...]  # the side that should be ahead
     second: str | tuple[str, ...]
     margin: float = 0.01  # the smallest difference that would matter, in units of the metric
     kind: str = "ahead"
     metric: str = "val_accuracy"
+    aside: str = ""  # why the row tests too little to be counted
 
     def __post_init__(self) -> None:
         for side in ("first", "second"):  # a variant's name is a side of one
@@ -74,10 +76,12 @@ class Claim:
                 object.__setattr__(self, side, (name,))
 
     def judge(self, runs: list[dict]) -> dict:
-        """The verdict ("agrees", "differs" or "open") with its numbers, from runs with "variant", "seed" and "final".
+        """The verdict ("agrees", "differs", "smaller", "open") with its numbers, from runs.
 
-        Beside it "metric", the sides' best variants, what `paired_difference` says (of a single shared seed
-        "difference" and "n"), and where it is open, "seeds": about how many would decide.
+        A run has "variant", "seed" and "final". The numbers are "metric", the sides' best variants, those of them
+        "at_edge" of the rates tried, what
+        `paired_difference` says (of a single shared seed "difference" and "n"), and where it is open, "seeds": about
+        how many would decide.
         """
         scores: dict[str, dict[int, float]] = {}
         for run in runs:
@@ -92,17 +96,36 @@ class Claim:
         for seed in () if paired else scores[first].keys() & scores[second].keys():  # one at most
             paired = {"difference": scores[first][seed] - scores[second][seed], "n": 1}
         low, high = paired.get("interval", (-math.inf, math.inf))
-        if self.kind == "ahead":
-            verdict = "differs" if high < self.margin else "agrees" if low > 0 else "open"
+        effect = low > 0 or high < 0
+        within = -self.margin < low and high < self.margin
+        if self.kind == "ahead" and not low > 0:
+            verdict = "differs" if high < self.margin else "open"
+        elif effect and abs(paired["difference"]) < self.margin:
+            verdict = "smaller"
+        elif self.kind == "equal":
+            verdict = "differs" if effect else "agrees" if within else "open"
         else:
-            within = -self.margin < low and high < self.margin
-            same, other = ("agrees", "differs") if self.kind == "equal" else ("differs", "agrees")
-            verdict = same if within else other if low > 0 or high < 0 else "open"
+            verdict = "agrees" if effect else "differs" if within else "open"
         if verdict == "open" or paired["n"] < SEEDS:
-            # as many as make a 95 % interval narrower than the margin, if the spread stays as it is
             spread = paired.get("se", 0.0) * paired.get("n", 0) ** 0.5
-            verdict, paired["seeds"] = "open", max(SEEDS, math.ceil((2 * 1.96 * spread / self.margin) ** 2))
-        return {"verdict": verdict, "metric": self.metric, "first": first, "second": second, **paired}
+            verdict, paired["seeds"] = "open", seeds_to_reach(self.margin, spread, SEEDS)
+        found = {"verdict": verdict, "metric": self.metric, "first": first, "second": second, **paired}
+        edges = [best for best in (first, second) if at_edge(self.rates_of(best, scores, runs))]
+        return {**found, "at_edge": edges} if edges else found
+
+    def rates_of(self, best: str, scores: dict[str, dict[int, float]], runs: list[dict]) -> dict[str, float]:
+        """The mean score at each learning rate tried with a side's best variant.
+
+        Rates end the variants' names; where a run tries several and keeps the best, they end keys of its "final".
+        """
+        finals = [run["final"] for run in runs if run["variant"] == best]
+        inside = [key for key in finals[0] if key.startswith(f"{self.metric} lr=")]
+        if inside:
+            return {key: statistics.fmean(final[key] for final in finals) for key in inside}
+        side = next(side for side in (self.first, self.second) if best in side)
+        stem, rate, _ = best.rpartition("lr=")
+        alike = [name for name in side if name in scores and rate and name.startswith(stem + rate)]
+        return {name: statistics.fmean(scores[name].values()) for name in alike}
 
 
 @dataclass
@@ -163,6 +186,12 @@ def changes_of(study: Study, variant: str, job: Job) -> dict:
 def at_rates(name: str, rates: Iterable[float]) -> tuple[str, ...]:
     """The names of a variant's runs at several learning rates: a side of a claim, which reads the best."""
     return tuple(f"{name}, lr={rate:g}" for rate in rates)
+
+
+def at_edge(means: dict[str, float]) -> bool:
+    """Whether the best of several learning rates, with which the names end, is the smallest or the largest of them."""
+    rates = {float(name.rpartition("lr=")[2]): mean for name, mean in means.items()} if len(means) > 1 else {}
+    return bool(rates) and max(rates, key=lambda rate: rates[rate]) in (min(rates), max(rates))
 
 
 def initial_model(cfg: Any, seed: int) -> Any:
