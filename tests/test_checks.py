@@ -6,7 +6,7 @@ import inspect
 import traceback
 from dataclasses import replace
 from types import NoneType
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_origin, get_type_hints
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -177,6 +177,8 @@ def wrong_values(name: str, argument: str, kinds: list, marks: list) -> dict[str
             values |= {"numpy": good.numpy(), "list": good.tolist()}
         if isinstance(first.dtypes, tuple):
             values["complex"] = torch.ones_like(good) * 1j
+    if get_origin(first) is Literal and {*kinds[1:]} <= {NoneType}:
+        values = {"word": "no such word", "number": 3, "none": None}
     for mark in marks:
         match mark:
             case Gt(low):
@@ -317,6 +319,8 @@ def test_it_stays_the_function_that_it_was():
         (checks.check_divides, (4, 8, 10), "image width 10 is not a multiple"),
         (checks.as_pair, ("size", (8, 0)), "size must be a positive integer or (height, width), got (8, 0)"),
         (checks.check_grid, ("grid", 3), "grid must be (rows, columns), got 3; at least one of each"),
+        (checks.check_grid, ("grid", [4, 4, 4]), "grid must be (rows, columns), got [4, 4, 4]"),
+        (checks.check_grid, ("grid", (0, 4)), "grid must be (rows, columns), got (0, 4)"),
         (checks.check_labels, (torch.tensor([0, 4]), 4), "labels in [0, 4), got 0 to 4"),
         (checks.check_labels, (torch.tensor([0, -1]), 4), "labels in [0, 4), got -1 to 0"),
     ],

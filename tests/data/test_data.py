@@ -249,8 +249,6 @@ UINT8 = torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
 @pytest.mark.parametrize(
     "images, more, message",
     [
-        (np.zeros((8, 8, 3)), {}, r"got ndarray; turn .*permute\(2, 0, 1\)"),
-        (UINT8[0, 0], {}, r"got \(8, 8\)"),
         (UINT8.permute(0, 2, 3, 1), {}, r"got \(2, 8, 8, 3\); move the channels first"),
         (UINT8.long(), {}, "got torch.int64"),
         (UINT8.float() + 255, {}, "got values from 255 to 255; divide"),
@@ -446,12 +444,9 @@ def test_a_dataset_takes_arrays_and_lists():
     "change, message",
     [
         ({"images": None}, "expected images of shape .*got NoneType"),
-        ({"images": [1, 2]}, "got list"),
         ({"images": torch.zeros(3, 4, 4, dtype=torch.uint8)}, r"add the batch axis with images\[None\]"),
         ({"labels": [0]}, "expected as many labels as images, 2 whole numbers"),
-        ({"labels": torch.zeros(2)}, "whole numbers, got torch.float32"),
         ({"labels": [0, 2]}, r"expected labels in \[0, 2\), got 0 to 2; name every class"),
-        ({"labels": [0, -1]}, "got -1 to 0"),
     ],
 )
 def test_a_dataset_refuses_what_does_not_fit(change, message):

@@ -210,14 +210,6 @@ def refused(capsys, name="vit-xs/4", *words) -> str:
     ("changes", "message"),
     [
         ({"depth": 3}, "weights (timm) do not fit the model: depth 3, the model has 2; make the model with"),
-        (
-            {"embed_dim": 48},
-            "model: embed_dim 48, the model has 24; make the model with the sizes of the weights\n",
-        ),
-        (
-            {"patch_size": 5},
-            "model: patch_size 5, the model has 4; make the model with the sizes of the weights\n",
-        ),
         ({"mlp_ratio": 2.0}, "model: of another shape: blocks.0.mlp.fc1"),
     ],
 )

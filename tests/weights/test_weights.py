@@ -238,21 +238,6 @@ def test_another_number_of_classes_keeps_the_models_head_when_told(library, make
     assert torch.equal(ours.forward_features(x), theirs.forward_features(x))
 
 
-def test_the_papers_hidden_layer_before_the_head():
-    theirs, ours = lively(replace(FOREIGN, head="mlp")), lively(replace(FOREIGN, head="mlp"), seed=1)
-    body = {key: value for key, value in theirs.state_dict().items() if not key.startswith("head.")}
-    hidden, last = theirs.head[0], theirs.head[2]
-    state = body | {
-        "pre_logits.fc.weight": hidden.weight,
-        "pre_logits.fc.bias": hidden.bias,
-        "head.weight": last.weight,
-        "head.bias": last.bias,
-    }
-    vl.load_weights(ours, state)
-    x = torch.randn(2, 3, 16, 16)
-    assert torch.equal(ours(x), theirs(x))
-
-
 def test_positions_are_resampled_to_the_models_grid():
     theirs, ours = lively(), lively(replace(FOREIGN, img_size=(24, 32)), seed=1)
     vl.load_weights(ours, torchvisions(theirs))
