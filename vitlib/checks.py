@@ -294,8 +294,9 @@ def _check(rules: Mapping[str, tuple[list, list]], values: Mapping[str, Any]) ->
     sizes: dict[str, int] = {}
     for name, value in values.items():
         kinds, marks = rules.get(name, ([Any], []))
-        for look in (mark for mark in marks if callable(mark) and value is not None):
-            look(name, value)
+        if value is not None or NoneType not in kinds:
+            for look in filter(callable, marks):
+                look(name, value)
         kind = next((kind for kind in kinds if _fits(value, kind)), None)
         if kind is None or (is_number(value) and not all(_holds(mark, value) for mark in marks)):
             _refuse(name, value, kinds, marks)

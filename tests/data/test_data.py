@@ -135,10 +135,7 @@ def test_missing_cifar10_says_what_to_do(small, tmp_path):
 @pytest.mark.parametrize(
     "damage, message",
     [
-        (
-            lambda file: file.write_bytes(file.read_bytes()[:-1]),
-            r"expected 61460 bytes, got 61459; delete .* and run",
-        ),
+        (lambda file: file.write_bytes(file.read_bytes()[:-1]), "61460 bytes, got 61459; delete .* and run"),
         (lambda file: file.write_bytes(b""), "expected 61460 bytes, got 0"),
         (lambda file: file.write_bytes(b"\x0a" + file.read_bytes()[1:]), "expected labels 0 to 9, got 10"),
         (lambda file: file.unlink(), "got no such file"),
@@ -155,17 +152,11 @@ def test_damaged_files_are_refused(cifar, damage, message):
 @pytest.mark.parametrize(
     "load, name, more, message",
     [
-        (
-            cifar10.load_cifar10,
-            "Train",
-            {},
-            "split must be one of train, test; got 'Train'; did you mean 'train'",
-        ),
+        (cifar10.load_cifar10, "Train", {}, "split must be one of train, test; .* did you mean 'train'"),
         (cifar10.load_cifar10, "val", {}, "got 'val'$"),
         (dataset.load_dataset, "cifar-10", {}, "did you mean 'cifar10'"),
         (dataset.load_dataset, "cifar10", {"split": "test", "n": 21}, "expected n from 1 to 20 .* got 21"),
         (dataset.load_dataset, "cifar10", {"split": "test", "n": 0}, "got 0"),
-        (dataset.load_dataset, "drawn10", {"split": "test", "n": 2001}, "expected n from 1 to 2000"),
     ],
 )
 def test_wrong_names_and_counts_are_refused(cifar, load, name, more, message):
@@ -392,7 +383,7 @@ def test_load_folder_refuses_a_students_mistakes(tmp_path):
     (tmp_path / "cat" / "1.jpg").write_bytes(b"\xff\xd8 cut off")
     with pytest.raises(ValueError, match="1.jpg is damaged"):
         photos.load_folder(tmp_path)
-    with pytest.raises(ValueError, match="got None"):
+    with pytest.raises(ValueError, match="img_size must be a positive integer or .*got None; try 224"):
         photos.load_folder(tmp_path, None)
 
 

@@ -513,10 +513,7 @@ def test_flip_is_exact():
         (lambda x, g: vl.random_crop(x[:, :, :8], 8, g), r"padding must be in \[0, 8\), got 8"),
         (lambda x, g: vl.random_crop(x.long(), 2, g), "got torch.int64; convert"),
         (lambda x, g: vl.random_flip(x.long(), g), "got torch.int64; convert"),
-        (
-            lambda x, g: soft_targets(torch.zeros(2).long(), 3, 1.0),
-            r"smoothing must be a number in \[0, 1\), got",
-        ),
+        (lambda x, g: soft_targets(torch.zeros(2).long(), 3, 1.0), r"smoothing must be .* in \[0, 1\), got"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, message):
