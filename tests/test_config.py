@@ -81,6 +81,8 @@ def test_presets_are_table_1(name):
         (dict(mlp_ratio=0), "mlp_ratio must be a number above 0, got 0; 4.0 is usual"),
         (dict(mlp_ratio=1e-3), "mlp_ratio must be a number that gives the MLP hidden units, got 0.001"),
         (dict(patch_drop_rate=1.0), r"patch_drop_rate must be a number in \[0, 1\), got 1.0; 0.5 is usual"),
+        (dict(layer_scale="small"), "layer_scale must be a number, or None, got 'small'"),
+        (dict(mask_token=1), "mask_token must be True or False, got 1"),
         (dict(init_std=-1), "init_std must be a number of 0 or more, got -1; 0.02 is usual"),
         (dict(embed_dim=200), "embed_dim 200 is not a multiple of num_heads 3; try embed_dim 201"),
         *(

@@ -75,15 +75,6 @@ def test_it_is_torchs_multihead_attention():
     torch.testing.assert_close(ours.attention_weights(x), weights, **CLOSE)
 
 
-def test_it_is_timms_attention(timm):
-    from timm.layers import Attention
-
-    ours, theirs = random_attention(), Attention(12, num_heads=3, qkv_bias=True).eval()
-    theirs.load_state_dict(ours.state_dict())
-    x = torch.randn(2, 5, 12)
-    torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
-
-
 def test_dropout_acts_in_training_alone():
     layer = random_attention(attn_drop_rate=0.5)
     x = torch.randn(2, 6, 12)
