@@ -150,6 +150,15 @@ def test_damaged_weights(tmp_path, damage, known):
         vl.load_pretrained("tiny", tmp_path)
 
 
+@pytest.mark.errors
+def test_weights_of_another_run_are_told_by_their_sum(tmp_path):
+    saved(tmp_path)
+    path = tmp_path / "tiny.safetensors"
+    path.write_bytes(save({key: value + 1 for key, value in load(path.read_bytes()).items()}))
+    with pytest.raises(ValueError, match="the weights are not those that its card knows by their sha256"):
+        vl.load_pretrained("tiny", tmp_path)
+
+
 BROKEN = [
     *(None, "", '{"config": {', "[]", "{}"),
     *({"config": config} for config in ({"depth": 0}, {"colour": 1}, 3, {"img_size": "x"}, {"depth": 3})),
