@@ -368,6 +368,7 @@ def drawn_model(**changes):
         (lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
         (lambda: viz.plot_lines({"a": []}, "x", "y"), "series 'a'"),
         (lambda: viz.plot_lines({"a": [0, 1]}, "x", "y", logy=True), "y > 0, got 0"),
+        (lambda: viz.plot_lines({"a": [1]}, "x", "y", labels="box"), "labels must be one of direct, .*'box'"),
         (lambda: viz.curve_panels({}, "x", "y"), "got 0"),
         (lambda: viz.curve_panels({"A": {"a": ([1, 2], [1])}}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
         (lambda: viz.learning_curves({}), "got 0"),
