@@ -15,7 +15,7 @@ import signal
 
 import pytest
 from browsing import address, browser, visited  # noqa: F401 - fixtures
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A shell that runs the tests in the background ignores Ctrl-C, and so would they and the processes that they interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,7 +29,13 @@ if TYPECHECK:
 
 # The same examples in every run, and no deadline: a shared machine is slow now and then.
 settings.register_profile("book", deadline=None, derandomize=True, max_examples=50)
-settings.load_profile("book")
+settings.register_profile(
+    "campaign", settings.get_profile("book"), max_examples=5000, suppress_health_check=list(HealthCheck)
+)
+
+
+def pytest_configure(config):
+    settings.load_profile("campaign" if "campaign" in config.option.markexpr else "book")
 
 
 def pytest_collection_modifyitems(config, items):

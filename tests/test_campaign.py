@@ -1,8 +1,8 @@
 """Thousands of examples, kills and damaged files. Only by `pytest -m campaign` (`make campaign`): it takes minutes.
 
-What hypothesis tries: 5,000 examples a property. What is broken on purpose: 50 runs by kill -9 at any moment, on a
-slow disk; 100 runs whose disk is full, 40 whose disk can no longer be written; 500 files cut off and 500 with one bit
-turned, of each kind. A damaged file is refused in words, or gives what was in it.
+What hypothesis tries: 5,000 examples a property (see `conftest.py`). What is broken on purpose: 50 runs by kill -9 at
+any moment, on a slow disk; 100 runs whose disk is full, 40 whose disk can no longer be written; 500 files cut off and
+500 with one bit turned, of each kind. A damaged file is refused in words, or gives what was in it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,14 @@ import time
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from test_augment_pins import test_augmented_images_stay_images_and_targets_whole  # noqa: F401 - properties that
 from test_checks import CALLS, function_of, public
+from test_corrupt import test_each_image_has_exactly_as_many_corrupted_patches  # noqa: F401 - other files have, too,
 from test_data import BATCH, FILES, FOLDER, pack, records
+from test_patches import test_patchify_is_its_definition_and_unpatchify_its_inverse  # noqa: F401 - here with more
+from test_posembed import test_resampling_keeps_prefix_dtype_and_constants  # noqa: F401 - examples
 
 import vitlib as vl
 from vitlib.data import cifar10
@@ -35,9 +39,7 @@ from vitworkshop.studies.runner import read_rows
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
 
-MANY = settings(max_examples=5000, suppress_health_check=list(HealthCheck), database=None)
 COUNT = 500
-sides = st.integers(1, 6)
 JUNK = st.one_of(
     *(st.none(), st.booleans(), st.integers(-9, 40), st.floats(width=32), st.text(max_size=3), st.just([])),
     st.lists(st.integers(-2, 9), max_size=4).map(tuple),
@@ -49,28 +51,6 @@ JUNK = st.one_of(
 # ---------------------------------------------------------------------------------------------------- properties
 
 
-@MANY
-@given(B=st.integers(0, 3), C=sides, rows=sides, cols=sides, P=sides, seed=st.integers(0, 99))
-def test_patches_are_put_back(B, C, rows, cols, P, seed):
-    images = torch.rand(B, C, rows * P, cols * P, generator=torch.Generator().manual_seed(seed))
-    patches = vl.patchify(images, P)
-    assert patches.shape == (B, rows * cols, P * P * C)
-    assert torch.equal(vl.unpatchify(patches, P, (rows * P, cols * P)), images)
-
-
-@MANY
-@given(old=st.tuples(sides, sides), new=st.tuples(sides, sides), D=sides, prefix=st.integers(0, 2))
-def test_positions_are_resampled_and_the_prefix_stays(old, new, D, prefix):
-    table = torch.rand(1, prefix + old[0] * old[1], D, generator=torch.Generator().manual_seed(0))
-    found = vl.resample_pos_embed(table, new, old, prefix)
-    assert found.shape == (1, prefix + new[0] * new[1], D)
-    assert torch.equal(found[:, :prefix], table[:, :prefix])
-    assert old != new or torch.equal(found, table)
-    flat = vl.resample_pos_embed(torch.ones_like(table), new, old, prefix)
-    torch.testing.assert_close(flat, torch.ones_like(flat))
-
-
-@MANY
 @given(
     total=st.integers(1, 300),
     share=st.floats(0, 0.99),
@@ -87,50 +67,10 @@ def test_rates_go_up_to_the_peak_and_then_towards_the_end(total, share, peak, en
     assert math.isclose(max(rates), peak) and math.isclose(rates[-1], last, abs_tol=1e-12)
 
 
-@MANY
-@given(
-    n=st.integers(1, 6),
-    H=st.integers(5, 12),
-    W=st.integers(5, 12),
-    seed=st.integers(0, 10**6),
-    crop=st.integers(0, 4),
-    flip=st.booleans(),
-    ops=st.integers(0, 3),
-    magnitude=st.floats(0, 10),
-    erasing=st.floats(0, 1),
-    mixup=st.sampled_from([0.0, 0.1, 0.8, 4.0]),
-    cutmix=st.sampled_from([0.0, 0.1, 1.0, 4.0]),
-    smoothing=st.floats(0, 0.9),
-)
-def test_augmented_images_stay_images_and_targets_whole(n, H, W, seed, smoothing, ops, **fields):
-    g = torch.Generator().manual_seed(seed)
-    images = torch.randint(0, 256, (n, 3, H, W), dtype=torch.uint8, generator=g)
-    labels = torch.randint(0, 7, (n,), generator=g)
-    recipe = vl.Recipe(label_smoothing=smoothing, randaugment=ops, **fields)
-    x, y = vl.augment_batch(images, labels, recipe, 7, g)
-    assert x.shape == images.shape and x.dtype == torch.float32 and 0 <= x.min() and x.max() <= 1
-    assert y.min() >= 0 and torch.allclose(y.sum(1), torch.ones(n), atol=1e-5)
-
-
-@MANY
-@given(n=st.integers(1, 5), N=st.integers(2, 70), ratio=st.floats(0.01, 0.99), seed=st.integers(0, 10**6))
-def test_as_many_patches_are_corrupted_as_asked(n, N, ratio, seed):
-    count = round(ratio * N)
-    if not 0 < count < N:
-        with pytest.raises(ValueError, match="corrupts"):
-            vl.corrupt_patches(n, N, ratio, torch.Generator())
-        return
-    mask, source, corrupted = vl.corrupt_patches(n, N, ratio, torch.Generator().manual_seed(seed))
-    assert corrupted.shape == (n, count) and all(len(set(row)) == count for row in corrupted.tolist())
-    touched = mask | (source != torch.arange(N))
-    assert not touched.scatter(1, corrupted, False).any()  # nothing else is changed
-
-
 @pytest.mark.parametrize("kind", [vl.Recipe, vl.ViTConfig, vl.ResNetConfig])
 def test_fields_are_refused_in_words_or_go_through_json(kind):
     names = [field.name for field in dataclasses.fields(kind) if field.name != "model"]
 
-    @MANY
     @given(st.dictionaries(st.sampled_from(names), JUNK, min_size=1, max_size=2))
     def try_them(fields):
         try:
@@ -149,7 +89,6 @@ def test_fields_are_refused_in_words_or_go_through_json(kind):
 def test_no_junk_ends_in_an_error_of_somebody_else():
     quick = sorted(CALLS.keys() - {"train_model", "ViTConfig", "ResNetConfig", "Recipe", "sample_image"})
 
-    @MANY
     @given(st.sampled_from(quick), st.data())
     def try_it(name, data):
         typed = sorted(CALLS[name].keys() & function_of(name).__annotations__.keys())

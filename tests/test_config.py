@@ -71,54 +71,19 @@ def test_presets_are_table_1(name):
     assert cfg.embed_dim // cfg.num_heads in (64, 80)  # 80 for H alone
 
 
-def test_preset_overrides():
-    assert vl.ViTConfig.preset("vit-b/16", img_size=384, num_classes=10).num_patches == 576
-
-
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (
-            dict(img_size=225, patch_size=16),
-            "img_size 225 is not a multiple of patch_size 16; try 224 or 240",
-        ),
+        (dict(img_size=225, patch_size=16), "img_size 225 is not a .* patch_size 16; try 224 or 240"),
         (dict(img_size=(32, 30)), "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
         (dict(img_size=3), "img_size 3 is not a multiple of patch_size 4; try 4"),
-        (dict(img_size=0), r"img_size must be a positive integer or \(height, width\), got 0"),
-        (dict(img_size=32.0), r"img_size must be a positive integer or \(height, width\), got 32.0"),
-        (dict(img_size=(32, 32, 3)), r"got \(32, 32, 3\)"),
-        (dict(img_size=()), r"img_size must be a positive integer or \(height, width\), got \(\)"),
-        (dict(patch_size=0), "patch_size must be a positive integer, got 0"),
-        (dict(in_chans=-1), "in_chans must be a positive integer, got -1"),
-        (dict(embed_dim=1.5), "embed_dim must be a positive integer, got 1.5"),
-        (dict(depth=True), "depth must be a positive integer, got True"),
-        (dict(num_heads="3"), "num_heads must be a positive integer, got '3'"),
-        (dict(num_classes=-1), r"num_classes must be 0 \(no head\) or more, got -1"),
-        (dict(num_classes=2.0), r"num_classes must be 0 \(no head\) or more, got 2.0"),
         (dict(mlp_ratio=0), "mlp_ratio must be a number above 0, got 0; 4.0 is usual"),
         (dict(mlp_ratio=1e-3), "mlp_ratio must be a number that gives the MLP hidden units, got 0.001"),
-        (dict(mlp_ratio="4"), "mlp_ratio must be a number above 0, got '4'; 4.0 is usual"),
-        (dict(mlp_ratio=float("inf")), "mlp_ratio must be a number above 0, got inf"),
-        (dict(drop_rate="none"), r"drop_rate must be a number in \[0, 1\), got 'none'"),
-        (dict(drop_rate=1.0), r"drop_rate must be a number in \[0, 1\), got 1.0"),
-        (dict(attn_drop_rate=-0.1), r"attn_drop_rate must be a number in \[0, 1\), got -0.1"),
-        (dict(drop_path_rate=2), r"drop_path_rate must be a number in \[0, 1\), got 2"),
         (dict(patch_drop_rate=1.0), r"patch_drop_rate must be a number in \[0, 1\), got 1.0; 0.5 is usual"),
         (dict(layer_scale="small"), "layer_scale must be a number, or None, got 'small'"),
-        (dict(init_std=-1), "init_std must be a number of 0 or more, got -1; 0.02 is usual"),
         (dict(mask_token=1), "mask_token must be True or False, got 1"),
-        (dict(global_pool="cls"), "global_pool must be one of token, avg; got 'cls'"),
-        (
-            dict(patch_embed="mlp"),
-            "patch_embed must be one of conv, linear, overlap, stem, hybrid; got 'mlp'",
-        ),
-        (dict(pos_embed="rope"), "must be one of none, learned, learned2d, sincos2d, relative; got 'rope'"),
-        (dict(norm_order="both"), "norm_order must be one of pre, post; got 'both'"),
-        (dict(head="conv"), "head must be one of linear, mlp; got 'conv'"),
-        (dict(act="gelu_tan"), "act must be .* got 'gelu_tan'; did you mean 'gelu_tanh'"),
-        (dict(attention="axis"), "attention must be one of full, axial; got 'axis'; did you mean 'axial'"),
-        (dict(pos_at="each"), "pos_at must be one of stem, every, shared; got 'each'"),
+        (dict(init_std=-1), "init_std must be a number of 0 or more, got -1; 0.02 is usual"),
         (dict(embed_dim=200), "embed_dim 200 is not a multiple of num_heads 3; try embed_dim 201"),
         *(
             (dict(embed_dim=90, pos_embed=kind), f"pos_embed '{kind}' splits embed_dim in four; 90 is not")
@@ -167,10 +132,6 @@ def test_the_resnets_defaults_and_what_follows_from_them():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (dict(img_size=0), r"img_size must be a positive integer or \(height, width\), got 0"),
-        (dict(in_chans=0), "in_chans must be a positive integer, got 0"),
-        (dict(num_classes=-1), r"num_classes must be 0 \(no head\) or more, got -1"),
-        (dict(num_groups=0), "num_groups must be a positive integer, got 0"),
         (dict(widths=()), r"one of each for a stage, got \(\) and \(1, 1, 3\)"),
         (dict(widths=(64, 128)), r"one of each for a stage, got \(64, 128\) and \(1, 1, 3\)"),
         (dict(depths=(1, 0, 1)), r"must be positive integers, .* and \(1, 0, 1\)"),

@@ -1,7 +1,8 @@
 """vitlib: the package of Patch by Patch, a book on Vision Transformers (arXiv 2010.11929).
 
-All public names are here, as in `import vitlib as vl`. `vl.viz`, which needs matplotlib, and what the workshop has
-(`vl.doctor`, `vl.explore`, `vl.export_web`) are loaded when they are first used.
+All public names are here, as in `import vitlib as vl`; their homes are the files of the rooms, as in
+`vitlib.model.vit.VisionTransformer`. `vl.viz`, which needs matplotlib, and what the workshop has (`vl.doctor`,
+`vl.explore`, `vl.export_web`) are loaded when they are first used.
 """
 
 from __future__ import annotations

@@ -42,12 +42,6 @@ def check_classes(name: str, number: object) -> None:
         raise ValueError(f"{name} must be 0 (no head) or more, got {number!r}")
 
 
-def check_seed(name: str, seed: object) -> None:
-    """Refuse a `seed` that NumPy does not take."""
-    if not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise ValueError(f"{name} must be an integer in [0, 2**32), got {seed!r}")
-
-
 def check_below(name: str, value: Any, below: int | float = 1) -> None:
     """Refuse, under this `name`, a `value` that is no number from 0 to `below` (itself left out)."""
     if not is_number(value) or not 0 <= value < below:
@@ -182,8 +176,10 @@ def check_unit(images: Tensor) -> None:
     if images.device.type == "cpu" and images.numel() and images.is_floating_point():
         low, high = (value.item() for value in images.aminmax())
         if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
-            span = f"{low:.3g} to {high:.3g}; divide 0-255 by 255, and do not normalise twice"
-            raise ValueError(f"expected float images in [0, 1], got values from {span}")
+            fix = "divide 0-255 by 255, and do not normalise twice (vl.denormalize takes it back)"
+            raise ValueError(
+                f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; {fix}"
+            )
 
 
 def check_normalised(images: Tensor, weights: Tensor) -> None:
@@ -236,7 +232,7 @@ class Usual:
 Count = Annotated[int, Gt(0)]
 Natural = Annotated[int, Ge(0)]
 Seed = Annotated[Natural, Usual(0)]
-SmallSeed = Annotated[int, check_seed]  # of 32 bits, as NumPy takes
+SmallSeed = Annotated[Seed, Lt(2**32)]  # of 32 bits, as NumPy takes
 Classes = Annotated[int, check_classes]  # a function refuses in words of its own
 Size = Annotated[int | tuple[int, int] | list[int], as_pair]  # one side, or (height, width)
 Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
@@ -298,8 +294,9 @@ def _check(rules: Mapping[str, tuple[list, list]], values: Mapping[str, Any]) ->
     sizes: dict[str, int] = {}
     for name, value in values.items():
         kinds, marks = rules.get(name, ([Any], []))
-        for look in (mark for mark in marks if callable(mark) and value is not None):
-            look(name, value)
+        if value is not None or NoneType not in kinds:
+            for look in filter(callable, marks):
+                look(name, value)
         kind = next((kind for kind in kinds if _fits(value, kind)), None)
         if kind is None or (is_number(value) and not all(_holds(mark, value) for mark in marks)):
             _refuse(name, value, kinds, marks)

@@ -148,9 +148,6 @@ class ViTConfig:
             name: One of `PRESETS`: size (ti, s, b, l, h), a slash, the patch side.
             **overrides: Any field of the config.
 
-        Raises:
-            ValueError: If the name is unknown.
-
         Source: Table 1; Ti and S from DeiT (arXiv 2012.12877).
 
         >>> ViTConfig.preset("vit-b/16", img_size=384).num_patches

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -52,7 +52,6 @@ def test_rollout_multiplies_later_layers_on_the_left():
     assert not torch.allclose(vl.attention_rollout(maps), first @ second)
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(1, 7))
 def test_rollout_rows_sum_to_one_and_tokens_may_be_renamed(L, B, h, T):
     maps, order = random_maps(L, B, h, T), torch.randperm(T)
@@ -262,10 +261,8 @@ def test_entropy_lies_between_one_token_and_all():
 @pytest.mark.parametrize(
     "maps, message",
     [
-        (torch.zeros(2, 2, 5, 5), r"\(L, B, h, T, T\), got"),
         (torch.zeros(1, 1, 1, 5, 4), r"\(L, B, h, T, T\), got"),
         (torch.zeros(0, 1, 1, 5, 5), r"maps of one image or more, got"),
-        (torch.ones(1, 1, 1, 1, 1).long(), "int64"),
         (random_maps().log(), "sum to 1"),
         (random_maps()[..., 1:, 1:], "sum to 1"),
         (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1"),

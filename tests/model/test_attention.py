@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -18,7 +18,6 @@ def random_attention(embed_dim=12, num_heads=3, **options) -> vl.Attention:
     return vl.Attention(embed_dim, num_heads, **options).eval()
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.booleans()
 )
@@ -76,15 +75,6 @@ def test_it_is_torchs_multihead_attention():
     torch.testing.assert_close(ours.attention_weights(x), weights, **CLOSE)
 
 
-def test_it_is_timms_attention(timm):
-    from timm.layers import Attention
-
-    ours, theirs = random_attention(), Attention(12, num_heads=3, qkv_bias=True).eval()
-    theirs.load_state_dict(ours.state_dict())
-    x = torch.randn(2, 5, 12)
-    torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
-
-
 def test_dropout_acts_in_training_alone():
     layer = random_attention(attn_drop_rate=0.5)
     x = torch.randn(2, 6, 12)
@@ -123,7 +113,6 @@ def readable(grid: tuple[int, int], axis: str) -> torch.Tensor:
     )  # True where both are in one line, or one of them is CLS
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     st.integers(1, 4),
     st.integers(1, 4),
@@ -182,17 +171,9 @@ def test_axial_dropout_acts_in_training_alone():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (dict(axis="rows"), "axis must be one of row, column; got 'rows'; did you mean 'row'"),
-        (dict(grid=4), r"grid must be \(rows, columns\), got 4"),
-        (dict(grid=(0, 4)), r"grid must be \(rows, columns\), got \(0, 4\)"),
-    ],
-)
-def test_axial_attention_needs_a_grid_and_an_axis(options, message):
-    with pytest.raises(ValueError, match=message):
-        axial(**options)
+def test_axial_attention_needs_an_axis():
+    with pytest.raises(ValueError, match="axis must be one of row, column; got 'rows'; did you mean 'row'"):
+        axial(axis="rows")
 
 
 @pytest.mark.errors

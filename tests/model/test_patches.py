@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from torch import nn
@@ -45,7 +45,6 @@ def test_patchify_golden():
     assert patches[0, 1, 0] == 2 and patches[0, 2, 0] == 8  # reading order: to the right first, then down
 
 
-@settings(deadline=None, max_examples=40)
 @given(shapes, st.sampled_from(DTYPES))
 def test_patchify_is_its_definition_and_unpatchify_its_inverse(shape, dtype):
     B, C, P, rows, cols = shape
@@ -56,7 +55,6 @@ def test_patchify_is_its_definition_and_unpatchify_its_inverse(shape, dtype):
     assert torch.equal(vl.unpatchify(patches, P, (rows * P, cols * P)), images)
 
 
-@settings(deadline=None, max_examples=25)
 @given(shapes, st.integers(1, 9))
 def test_convolution_is_the_linear_embedding(shape, width):
     B, C, P, rows, cols = shape
@@ -186,12 +184,8 @@ def test_an_images_tokens_do_not_depend_on_the_batch(kind):
 @pytest.mark.parametrize(
     ("shape", "P", "message"),
     [
-        ((3, 32, 32), 4, r"expected images of shape \(B, C, H, W\), got \(3, 32, 32\); add the batch axis"),
         ((1, 3, 225, 224), 16, "image height 225 is not a multiple of patch_size 16; try 224 or 240"),
         ((1, 3, 224, 225), 16, "image width 225 is not a multiple of patch_size 16; try 224 or 240"),
-        ((1, 3, 4, 4), 0, "patch_size must be a positive integer, got 0"),
-        ((1, 3, 4, 4), -2, "patch_size must be a positive integer, got -2"),
-        ((1, 3, 4, 4), 2.0, "patch_size must be a positive integer, got 2.0"),
     ],
 )
 def test_patchify_refuses(shape, P, message):
@@ -203,9 +197,7 @@ def test_patchify_refuses(shape, P, message):
 @pytest.mark.parametrize(
     ("shape", "P", "size", "message"),
     [
-        ((4, 48), 4, 8, r"expected patches of shape \(B, N, PPC\), got \(4, 48\)"),
         ((1, 4, 47), 4, 8, r"with P = 4, got \(1, 4, 47\)"),
-        ((1, 4, 48), 0, 8, "patch_size must be a positive integer, got 0"),
         ((1, 4, 48), 4, 9, "image height 9 is not a multiple of patch_size 4; try 8 or 12"),
         ((1, 4, 48), 4, (8, 10), "image width 10 is not a multiple of patch_size 4; try 8 or 12"),
         ((1, 4, 48), 4, (8, 12), "an image of 8 x 12 has 6 patches of side 4, got 4"),
@@ -214,12 +206,6 @@ def test_patchify_refuses(shape, P, message):
 def test_unpatchify_refuses(shape, P, size, message):
     with pytest.raises(ValueError, match=message):
         vl.unpatchify(torch.zeros(shape), P, size)
-
-
-@pytest.mark.errors
-def test_conv_to_linear_refuses():
-    with pytest.raises(ValueError, match=r"expected weight of shape \(D, C, P, P\), got \(8, 48\)"):
-        vl.conv_to_linear(torch.zeros(8, 48))
 
 
 @pytest.mark.errors
@@ -264,10 +250,3 @@ def test_patch_drop_is_the_identity_otherwise(layer):
 def test_one_patch_always_stays_and_is_counted_by_rounding():
     assert vl.PatchDrop(0.99)(torch.zeros(2, 5, 3)).shape == (2, 2, 3)
     assert vl.PatchDrop(0.4)(torch.zeros(2, 65, 3)).shape == (2, 39, 3)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("rate", [-0.1, 1.0, "0"])
-def test_patch_drop_refuses(rate):
-    with pytest.raises(ValueError, match=r"rate must be a number in \[0, 1\)"):
-        vl.PatchDrop(rate)

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import vitlib as vl
@@ -111,14 +111,12 @@ def test_relative_bias_resamples_offsets():
 # --- on another grid ----------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=20)
 @given(GRIDS, st.integers(0, 2))
 def test_resampling_to_the_same_grid_is_the_identity(grid, prefix):
     table = torch.randn(1, prefix + grid[0] * grid[1], 6)
     assert torch.equal(vl.resample_pos_embed(table, grid, grid, prefix), table)
 
 
-@settings(deadline=None, max_examples=30)
 @given(GRIDS, GRIDS, st.integers(0, 2), st.sampled_from([torch.float32, torch.float16, torch.bfloat16]))
 def test_resampling_keeps_prefix_dtype_and_constants(old, new, prefix, dtype):
     torch.manual_seed(0)
@@ -135,7 +133,6 @@ def test_resampling_keeps_prefix_dtype_and_constants(old, new, prefix, dtype):
 def test_resampling_is_timms(timm):
     from timm.layers import resample_abs_pos_embed
 
-    @settings(deadline=None, max_examples=40)
     @given(GRIDS, GRIDS.filter(lambda new: new[1] > 1), st.integers(0, 2))  # one column: see the test below
     def check(old, new, prefix):
         table = torch.randn(1, prefix + old[0] * old[1], 5)
@@ -159,7 +156,6 @@ def test_resampling_keeps_a_smooth_ramp():
     torch.testing.assert_close(up[4:-4, 0], (positions / 15 * 2 - 1)[4:-4], rtol=0, atol=1e-4)
 
 
-@settings(deadline=None, max_examples=40)
 @given(GRIDS, GRIDS)
 def test_resampling_is_separable(old, new):
     """Rows and columns may be resampled one after the other. PyTorch's own antialiased kernel breaks this where the
@@ -176,14 +172,11 @@ def test_resampling_is_separable(old, new):
 @pytest.mark.parametrize(
     ("shape", "options", "message"),
     [
-        ((17, 4), {}, r"expected pos_embed of shape \(1, T, D\), got \(17, 4\)"),
         ((2, 17, 4), {}, r"expected pos_embed of shape \(1, T, D\), got \(2, 17, 4\)"),
         ((1, 17, 4), dict(num_prefix_tokens=17), r"num_prefix_tokens must be in \[0, 17\), got 17"),
         ((1, 17, 4), dict(num_prefix_tokens=-1), r"num_prefix_tokens must be in \[0, 17\), got -1"),
         ((1, 16, 4), {}, r"15 patch positions are not a square grid; give old_grid=\(rows, columns\)"),
         ((1, 17, 4), dict(old_grid=(3, 5)), r"old_grid \(3, 5\) has 15 places, but pos_embed has 16"),
-        ((1, 17, 4), dict(new_grid=8), r"new_grid must be \(rows, columns\), got 8"),
-        ((1, 17, 4), dict(old_grid=[4, 4, 4]), r"old_grid must be \(rows, columns\), got \[4, 4, 4\]"),
     ],
 )
 def test_resample_refuses(shape, options, message):

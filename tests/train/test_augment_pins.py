@@ -10,11 +10,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from scipy.ndimage import map_coordinates
 
 import vitlib as vl
-from vitlib.train.augment import GEOMETRIC, PHOTOMETRIC, augment_images
+from vitlib.train.augment import GEOMETRIC, PHOTOMETRIC, augment_images, soft_targets
 
 Image = pytest.importorskip("PIL.Image")
 ImageEnhance = pytest.importorskip("PIL.ImageEnhance")
@@ -458,3 +460,62 @@ def test_floats_are_taken_as_they_are_and_left_alone(part):
     out, theirs = part(floats, seeded(1)), part(images, seeded(1))
     assert torch.equal(floats, images / 255)
     torch.testing.assert_close(out, theirs / 255 if theirs.dtype == torch.uint8 else theirs)
+
+
+@given(
+    n=st.integers(1, 6),
+    H=st.integers(5, 12),
+    W=st.integers(5, 12),
+    seed=st.integers(0, 10**6),
+    crop=st.integers(0, 4),
+    flip=st.booleans(),
+    ops=st.integers(0, 3),
+    magnitude=st.floats(0, 10),
+    erasing=st.floats(0, 1),
+    mixup=st.sampled_from([0.0, 0.1, 0.8, 4.0]),
+    cutmix=st.sampled_from([0.0, 0.1, 1.0, 4.0]),
+    smoothing=st.floats(0, 0.9),
+)
+def test_augmented_images_stay_images_and_targets_whole(n, H, W, seed, smoothing, ops, **fields):
+    g = seeded(seed)
+    images = torch.randint(0, 256, (n, 3, H, W), dtype=torch.uint8, generator=g)
+    labels = torch.randint(0, 7, (n,), generator=g)
+    recipe = vl.Recipe(label_smoothing=smoothing, randaugment=ops, **fields)
+    x, y = vl.augment_batch(images, labels, recipe, 7, g)
+    assert x.shape == images.shape and x.dtype == torch.float32 and 0 <= x.min() and x.max() <= 1
+    assert y.min() >= 0 and torch.allclose(y.sum(1), torch.ones(n), atol=1e-5)
+
+
+def test_one_seed_one_result_and_the_input_and_the_global_random_state_stay():
+    images, labels, recipe = smooth_pictures(16), torch.arange(16) % 10, SimpleNamespace(**FULL)
+    kept, state = images.clone(), torch.get_rng_state()
+    x, y = vl.augment_batch(images, labels, recipe, 10, seeded(3))
+    again = vl.augment_batch(images, labels, recipe, 10, seeded(3))
+    other = vl.augment_batch(images, labels, recipe, 10, seeded(4))
+    assert torch.equal(x, again[0]) and torch.equal(y, again[1]) and not torch.equal(x, other[0])
+    assert torch.equal(images, kept) and torch.equal(state, torch.get_rng_state())
+
+
+def test_flip_is_exact():
+    images = smooth_pictures(64)
+    out = vl.random_flip(images, seeded())
+    flipped = (out == images.flip(-1)).flatten(1).all(1)
+    assert out.dtype == torch.uint8 and (flipped | (out == images).flatten(1).all(1)).all()
+    assert torch.equal(vl.random_flip(images, seeded(), p=1.0), images.flip(-1))
+    assert torch.equal(vl.random_flip(images, seeded(), p=0.0), images)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, g: vl.random_crop(x, 16, g), r"padding must be in \[0, 16\), got 16"),
+        (lambda x, g: vl.random_crop(x[:, :, :8], 8, g), r"padding must be in \[0, 8\), got 8"),
+        (lambda x, g: vl.random_crop(x.long(), 2, g), "got torch.int64; convert"),
+        (lambda x, g: vl.random_flip(x.long(), g), "got torch.int64; convert"),
+        (lambda x, g: soft_targets(torch.zeros(2).long(), 3, 1.0), r"smoothing must be .* in \[0, 1\), got"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(smooth_pictures(2), seeded())

@@ -137,16 +137,6 @@ def test_the_loss_reaches_corrupted_patches_only(task):
     assert model.encoder.mask_token.grad.abs().sum() > 0
 
 
-def test_what_is_hidden_cannot_be_read():
-    """Other pixels below the mask token change nothing; other pixels of a patch that is shown do."""
-    _, model, (images, mask, _, corrupted), _ = drawn("masked-mean")
-    own = torch.arange(16).expand(6, 16)
-    patches = vl.patchify(images, 2)
-    for where, same in ((mask, True), (~mask, False)):
-        other = vl.unpatchify(torch.where(where[:, :, None], -patches, patches), 2, 8)
-        assert torch.equal(model(images, mask, own, corrupted), model(other, mask, own, corrupted)) == same
-
-
 # ------------------------------------------------------------------------------------------------- training
 
 
@@ -294,19 +284,14 @@ def test_a_recipe_names_what_there_is():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            dict(objective="masked-men"),
-            "objective must be one of classification, .* did you mean 'masked-mean'",
-        ),
         (dict(model=None), "model must be a ViTConfig or a ResNetConfig, got None"),
-        (dict(mask_ratio=1.0), r"mask_ratio must be a number in \(0, 1\), got 1.0"),
         (dict(mask_ratio=0.02), r"corrupts 1 to 15 of 16 patches, got 0.02, which corrupts 0"),
         (dict(mixup=0.8), "expected mixup 0 with objective 'masked-mean', got 0.8; no label is read"),
         (dict(cutmix=1.0), "expected cutmix 0"),
         (dict(label_smoothing=0.1), "expected label_smoothing 0"),
         (
-            dict(model=replace(BASE.model, patch_drop_rate=0.5)),
-            "expected model.patch_drop_rate 0 .*, got 0.5; .* every patch may be asked for",
+            dict(model=replace(TINY, patch_drop_rate=0.5)),
+            "expected model.patch_drop_rate 0 .*, got 0.5; .* every",
         ),
     ],
 )

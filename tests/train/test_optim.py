@@ -135,30 +135,17 @@ def test_ema_copies_buffers_and_keeps_its_state():
     assert other.updates == 1 and torch.equal(other.model.weight, ema.model.weight)
 
 
+LION = SimpleNamespace(optimizer="lion", lr=1, weight_decay=0)
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: vl.parameter_groups(nn.Linear(2, 2), -0.1),
-            "weight_decay must be a number of 0 or more, got -0.1",
-        ),
-        (
-            lambda: vl.parameter_groups(nn.Linear(2, 2).requires_grad_(False), 0.1),
-            "trainable parameters, got none",
-        ),
-        (
-            lambda: vl.build_optimizer(
-                nn.Linear(2, 2), SimpleNamespace(optimizer="lion", lr=1, weight_decay=0)
-            ),
-            "optimizer must be one of adamw, adam, sgd, muon; got 'lion'",
-        ),
-        (
-            lambda: vl.lr_at(0, 10, 1.0, schedule="step"),
-            "schedule must be one of cosine, linear, constant; got 'step'",
-        ),
+        (lambda: vl.parameter_groups(nn.ReLU(), 0.1), "trainable parameters, got none"),
+        (lambda: vl.build_optimizer(nn.ReLU(), LION), "optimizer must be one of adamw, adam, .*; got 'lion'"),
+        (lambda: vl.lr_at(0, 10, 1.0, schedule="step"), "schedule must be one of cosine, .*; got 'step'"),
         (lambda: vl.lr_at(0, 10, 1.0, warmup=10), "got 10 of 10 steps"),
-        (lambda: vl.EMA(nn.Linear(2, 2), 1.0), r"decay must be a number in \[0, 1\), got 1.0"),
     ],
 )
 def test_errors(call, message):

@@ -93,60 +93,29 @@ def test_progress_prints_the_precision_picked_and_a_line_per_epoch(capsys, tmp_p
 # ----------------------------------------------------------------------------------------- stopping and going on
 
 KILLED = """
-import os, random, sys, time
-from pathlib import Path
+import sys
+sys.path[:0] = sys.argv[1:3]
 import torch
-from vitlib.train import loop
+from killed import killed_at
+from test_train import loop, run
 torch.set_num_threads(1)
-loop.CHECKPOINT_SECONDS = 0.0
-sys.path.insert(0, sys.argv[1])
-from test_train import RANDOM, toy
-import vitlib as vl
-
-def child(out, work):
-    pid = os.fork()  # torch is imported once
-    if pid == 0:
-        work()
-        images, labels = toy()
-        vl.train_model(RANDOM, (images, labels), out=out, progress=False)
-        os._exit(0)
-    return pid
-
-def die_in_write(count):
-    write, left = Path.write_bytes, [count]
-    def half(path, data):
-        left[0] -= 1
-        if left[0] == 0:
-            write(path, data[: len(data) // 2])
-            os.kill(os.getpid(), 9)
-        return write(path, data)
-    Path.write_bytes = half
-
-random.seed(int(sys.argv[3]))
-deaths = 0
-for attempt in range(5):
-    pid = child(sys.argv[2], lambda: die_in_write(random.randint(2, 5)) if attempt % 2 == 0 else None)
-    if attempt % 2:
-        time.sleep(random.uniform(0.05, 0.5))
-        os.kill(pid, 9)
-    deaths += os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -9
-assert os.waitpid(child(sys.argv[2], lambda: None), 0)[1] == 0
-print(deaths)
+loop.CHECKPOINT_SECONDS = 0.0  # a checkpoint, then its log, after each step
+for number in (2, 5, 7, 10):  # a fork may not train once its parent has, so all this is a process of its own
+    killed_at("replace", number, lambda: run(out=sys.argv[3]))
 """
 
 
 @pytest.mark.skipif(
     not hasattr(signal, "SIGKILL") or sys.platform == "darwin", reason="needs fork and kill -9"
 )
-def test_kill_9_at_random_moments_changes_no_bit(tmp_path):
-    script = tmp_path / "killed.py"
-    script.write_text(KILLED)
-    folder = tmp_path / "run"
-    command = [sys.executable, script, Path(__file__).parent, folder, "7"]
+def test_kill_9_changes_no_bit(tmp_path):
+    """Four times, before a checkpoint or its log is put in its place; then the same call goes on to the end."""
+    here, folder = Path(__file__).parent, tmp_path / "run"
+    command = [sys.executable, "-c", KILLED, here.parent, here, folder]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 2  # the deaths in the middle of a write, at least
-    survived, undisturbed = run(out=folder), run()  # the first only reads the finished checkpoint
+    assert read_json(folder / "log.json", "")["finished"] is False
+    survived, undisturbed = run(out=folder), run()
     assert_equal_weights(weights(survived), weights(undisturbed))
     assert curves(survived) == curves(undisturbed)
 
@@ -306,16 +275,6 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, message):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"not a checkpoint"])
-def test_a_damaged_checkpoint_is_refused_in_words(tmp_path, damage):
-    run(out=tmp_path)
-    path = tmp_path / "checkpoint.pt"
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match="is not a whole checkpoint .*--no-resume"):
-        run(out=tmp_path)
-
-
-@pytest.mark.errors
 def test_no_space_left_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     run(out=tmp_path, budget_minutes=0.0)
     kept = (tmp_path / "checkpoint.pt").read_bytes()
@@ -368,12 +327,9 @@ def test_data_that_do_not_fit_are_refused(images, labels, message):
     ("fields", "message"),
     [
         (dict(lr=0.0), "lr must be a number above 0, got 0.0; 1e-3 is usual"),
-        (dict(label_smoothing=1.0), r"label_smoothing must be a number in \[0, 1\), got 1.0"),
         (dict(crop=32), r"crop must be in \[0, 32\), got 32"),
         (dict(precision="fp16"), "precision must be one of auto, fp32, bf16; got 'fp16'"),
         (dict(data="mnist"), "data must be one of auto, cifar10, .*; got 'mnist'"),
-        (dict(schedule="step"), "schedule must be one of cosine, linear, constant; got 'step'"),
-        (dict(optimizer="lion"), "optimizer must be one of adamw, adam, sgd, muon; got 'lion'"),
     ],
 )
 def test_recipes_refuse_what_cannot_be(fields, message):

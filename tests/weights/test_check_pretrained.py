@@ -210,14 +210,6 @@ def refused(capsys, name="vit-xs/4", *words) -> str:
     ("changes", "message"),
     [
         ({"depth": 3}, "weights (timm) do not fit the model: depth 3, the model has 2; make the model with"),
-        (
-            {"embed_dim": 48},
-            "model: embed_dim 48, the model has 24; make the model with the sizes of the weights\n",
-        ),
-        (
-            {"patch_size": 5},
-            "model: patch_size 5, the model has 4; make the model with the sizes of the weights\n",
-        ),
         ({"mlp_ratio": 2.0}, "model: of another shape: blocks.0.mlp.fc1"),
     ],
 )
@@ -233,9 +225,8 @@ def test_a_file_of_another_size_is_refused(changes, message, capsys):
         (
             "reg_token",
             torch.zeros(1, 4, 24),
-            "expected learned positions and a CLS token that the head reads, ",
+            "the head reads, got reg_token; take weights of a model without reg",
         ),
-        ("reg_token", torch.zeros(1, 4, 24), "got reg_token; take weights of a model without registers"),
         ("register_tokens", torch.zeros(1, 4, 24), "got register_tokens; take"),
         ("dist_token", torch.zeros(1, 1, 24), "got dist_token; take"),
         ("distillation_token", torch.zeros(1, 1, 24), "got distillation_token; take"),
@@ -265,10 +256,7 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
         (["swin_tiny_patch4"], "got 'swin_tiny_patch4'"),
         (["vit-xs/4", "--image", "nothing.jpg"], "no file nothing.jpg"),
         (["vit-xs/4", "--image", "names.txt"], "names.txt is damaged or no image"),
-        (
-            ["vit-xs/4", "--classes", "names.txt"],
-            "expected 7 names in names.txt, got 2; write one a line",
-        ),
+        (["vit-xs/4", "--classes", "names.txt"], "expected 7 names in names.txt, got 2; write one a"),
         (["vit-xs/4", "--classes", "nothing.txt"], "No such file or directory: nothing.txt"),
         (["vit-xs/4", "--out", "names.txt"], "--out must be a folder, got the file names.txt"),
     ],

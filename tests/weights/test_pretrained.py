@@ -91,13 +91,6 @@ def test_a_failed_save_leaves_the_old_model(tmp_path, monkeypatch, error):
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
-def test_a_folder_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError):
-        saved(tmp_path / "file")
-    assert os.listdir(tmp_path) == ["file"]
-
-
 @pytest.mark.errors
 def test_an_unknown_name_lists_the_known(tmp_path):
     with pytest.raises(ValueError, match="no model called 'vit'; there are: none yet"):
@@ -143,6 +136,7 @@ def without(state, key):
         lambda raw: save(without(load(raw), "pos_embed")),
         lambda raw: save(load(raw) | {"extra": torch.zeros(1)}),
         lambda raw: save(load(raw) | {"head.weight": torch.zeros(3, 3)}),
+        lambda raw: save(load(raw) | {"head.bias": torch.full((10,), float("nan"))}),
     ],
 )
 @pytest.mark.parametrize("known", [True, False], ids=["by its sha256", "by what is in it"])
@@ -153,6 +147,15 @@ def test_damaged_weights(tmp_path, damage, known):
     if not known:
         forget_the_sum(tmp_path)
     with pytest.raises(ValueError, match=DAMAGED):
+        vl.load_pretrained("tiny", tmp_path)
+
+
+@pytest.mark.errors
+def test_weights_of_another_run_are_told_by_their_sum(tmp_path):
+    saved(tmp_path)
+    path = tmp_path / "tiny.safetensors"
+    path.write_bytes(save({key: value + 1 for key, value in load(path.read_bytes()).items()}))
+    with pytest.raises(ValueError, match="the weights are not those that its card knows by their sha256"):
         vl.load_pretrained("tiny", tmp_path)
 
 
@@ -260,14 +263,3 @@ def test_a_name_that_leaves_the_folder(tmp_path, name):
 def test_a_model_of_another_kind_is_not_saved(tmp_path, model):
     with pytest.raises(ValueError, match="expected a VisionTransformer or ResNet, got "):
         vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_on_disk_that_are_no_numbers(tmp_path, value):
-    saved(tmp_path)
-    path = tmp_path / "tiny.safetensors"
-    path.write_bytes(save(load(path.read_bytes()) | {"head.bias": torch.full((10,), value)}))
-    forget_the_sum(tmp_path)
-    with pytest.raises(ValueError, match=r"damaged or incomplete \(head.bias holds numbers beyond float32"):
-        vl.load_pretrained("tiny", tmp_path)

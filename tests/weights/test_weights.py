@@ -238,21 +238,6 @@ def test_another_number_of_classes_keeps_the_models_head_when_told(library, make
     assert torch.equal(ours.forward_features(x), theirs.forward_features(x))
 
 
-def test_the_papers_hidden_layer_before_the_head():
-    theirs, ours = lively(replace(FOREIGN, head="mlp")), lively(replace(FOREIGN, head="mlp"), seed=1)
-    body = {key: value for key, value in theirs.state_dict().items() if not key.startswith("head.")}
-    hidden, last = theirs.head[0], theirs.head[2]
-    state = body | {
-        "pre_logits.fc.weight": hidden.weight,
-        "pre_logits.fc.bias": hidden.bias,
-        "head.weight": last.weight,
-        "head.bias": last.bias,
-    }
-    vl.load_weights(ours, state)
-    x = torch.randn(2, 3, 16, 16)
-    assert torch.equal(ours(x), theirs(x))
-
-
 def test_positions_are_resampled_to_the_models_grid():
     theirs, ours = lively(), lively(replace(FOREIGN, img_size=(24, 32)), seed=1)
     vl.load_weights(ours, torchvisions(theirs))
@@ -299,7 +284,7 @@ HEADS = "to keep the model's own head"
         (
             without("norm.bias"),
             {},
-            r"the weights \(timm\) do not fit the model: missing: norm.bias; make the model",
+            r"weights \(timm\) do not fit the model: missing: norm.bias; make the model",
         ),
         (plus(dist_token=torch.zeros(1, 1, 24)), {}, "left over: dist_token; .* weights, rename what"),
         (plus(**{f"fc_norm{i}": torch.zeros(1) for i in range(6)}), {}, "left over: fc_norm0, .* and 2 more"),
@@ -307,31 +292,15 @@ HEADS = "to keep the model's own head"
         (plus(), {"num_classes": 7}, "num_classes 5, the model has 7; .*, or pass load_head=False"),
         (plus(), {"num_classes": 0}, "left over: head.bias, head.weight; .*, or pass load_head=False"),
         (plus(), {"depth": 3}, "depth 2, the model has 3; make the model with the sizes of the weights$"),
-        (
-            plus(),
-            {"embed_dim": 48, "patch_size": 8},
-            "embed_dim 24, the model has 48; patch_size 4, the model has 8",
-        ),
-        (
-            plus(),
-            {"mlp_ratio": 4.0},
-            r"of another shape: blocks.0.mlp.fc1.bias \(48,\), the model's is \(96,\)",
-        ),
+        (plus(), {"embed_dim": 48, "patch_size": 8}, "embed_dim 24, .* 48; patch_size 4, the model has 8"),
+        (plus(), {"mlp_ratio": 4.0}, r"another shape: blocks.0.mlp.fc1.bias \(48,\), the model's is \(96,\)"),
         (plus(pos_embed=torch.zeros(1, 16)), {}, r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)"),
         (plus(pos_embed=torch.zeros(1, 12, 24)), {}, "11 patch positions are not a square grid"),
         (plus(**{"module.norm.bias": torch.zeros(24)}), {}, "one norm.bias, got two under different names"),
         (plus(epoch=3), {}, "expected numbers only, got epoch beside them; leave that out"),
-        (
-            lambda s: {},
-            {},
-            "expected weights, or a checkpoint that holds them under teacher, .*; got nothing",
-        ),
+        (lambda s: {}, {}, "expected weights, or a checkpoint .* under teacher, .*; got nothing"),
         (lambda s: {"weights": s}, {}, "expected weights, or a checkpoint .*; got weights"),
-        (
-            lambda s: {"x": torch.zeros(1)},
-            {},
-            "the names of torchvision, .* got x; rename them, then use model.load",
-        ),
+        (lambda s: {"x": torch.zeros(1)}, {}, "the names of torchvision, .* got x; rename them"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message):
@@ -410,22 +379,11 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
     assert refused > 50
 
 
-SPOILT = {
-    "NaN": lambda w: w * float("nan"),
-    "infinite": lambda w: w / 0,
-    "too large": lambda w: w.double() * 1e300,
-    "complex": lambda w: w.to(torch.complex64),
-    "whole": lambda w: w.long(),
-    "meta": lambda w: w.to("meta"),
-}
-
-
 @pytest.mark.errors
-@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_weights_that_are_no_numbers_change_nothing(spoil):
+def test_weights_that_are_no_numbers_change_nothing():
     model, state = lively(), lively(seed=1).state_dict()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    state["blocks.1.mlp.fc2.weight"] = spoil(state["blocks.1.mlp.fc2.weight"])
+    state["blocks.1.mlp.fc2.weight"] = state["blocks.1.mlp.fc2.weight"] * float("nan")
     with pytest.raises(ValueError, match="1.mlp.fc2.weight holds numbers beyond float32's .*as floats"):
         vl.load_weights(model, state)
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())

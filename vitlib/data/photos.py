@@ -103,8 +103,6 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
         raise ValueError(f"expected a folder with one folder of images for each class, got the file {path}")
     if not path.is_dir():
         raise FileNotFoundError(f"no folder {path}; the current folder is {Path.cwd()}")
-    if img_size is None:
-        raise ValueError("expected an img_size, got None; the images of a data set share a size, try 32")
     folders = sorted(p for p in path.glob("[!.]*") if p.is_dir())
     if not folders:
         raise ValueError(f"expected one folder for each class in {path}, got none; try cat/1.jpg")

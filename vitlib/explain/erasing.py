@@ -11,7 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.checks import check_choice, check_images, check_labels, check_normalised, checked, is_whole
+from vitlib.checks import check_choice, check_labels, checked, is_whole
 from vitlib.explain.gradients import Target, pick_targets
 from vitlib.model.vit import VisionTransformer
 
@@ -133,8 +133,6 @@ def intervene(
     True
     """
     cfg, N = model.cfg, model.cfg.num_patches
-    check_images(images, f"B {cfg.in_chans} {cfg.image_shape[0]} {cfg.image_shape[1]}")
-    check_normalised(images, model.cls_token)
     if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
         raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
     for name, places, wanted in (
@@ -149,7 +147,7 @@ def intervene(
         whole = wanted == "places" or len(places) == N
         if not whole or not all(is_whole(n) and 0 <= n < N for n in places):
             raise ValueError(f"expected {name} to be {wanted} from 0 to {N - 1}, got {list(places)[:8]} ...")
-    patches, table = model.patch_embed(images), model.pos_embed.table()  # (B, N, D), (1, 1+N, D)
+    patches, table = model.embed_patches(images), model.pos_embed.table()  # (B, N, D), (1, 1+N, D)
     if order is not None:
         patches = patches[:, list(order)]
     cls_pos, pos = table[:, :1], table[:, 1:]

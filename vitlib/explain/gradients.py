@@ -16,9 +16,8 @@ from vitlib.model.vit import VisionTransformer
 
 __all__ = ["attention_relevance", "grad_cam", "integrated_gradients"]
 
-Target = (
-    int | Sequence[int] | Int[Tensor, " B"] | None
-)  # the class to explain: of all, of each, or the predicted one
+# the class to explain: of all, of each, or the predicted one
+Target = int | Sequence[int] | Int[Tensor, " B"] | None
 
 
 @checked

@@ -101,9 +101,6 @@ def patch_scores(
     Returns:
         (B, N), patches row after row.
 
-    Raises:
-        ValueError: If the name is not known, or as the explanation does.
-
     Source: chapter 14.
     """
     check_choice("explanation", name, EXPLANATIONS)

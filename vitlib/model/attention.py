@@ -16,6 +16,7 @@ from vitlib.checks import Count, DropRate, Grid, check_choice, check_heads, chec
 
 __all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
 
+Bias = Float[Tensor, "#B h T T"] | None  # added to the scores before the softmax; see `RelativePosEmbed`
 GRID = "b h (r c) d"
 LINES = {"row": "b (h r) c d", "column": "b (h c) r d"}
 
@@ -38,13 +39,10 @@ class Attention(nn.Module):
 
     Args:
         embed_dim: Width D.
-        num_heads: Heads h; each is d = D / h wide.
+        num_heads: Heads h, a divisor of D; each is d = D / h wide.
         qkv_bias: Whether the joint projection has a bias.
         attn_drop_rate: Dropout on the attention weights.
         drop_rate: Dropout on the output.
-
-    Raises:
-        ValueError: If h does not divide D; in use, if the tokens are not (B, T, D).
 
     Source: Appendix A; chapter 05.
     """
@@ -80,15 +78,8 @@ class Attention(nn.Module):
         parts = self.qkv(x).chunk(3, dim=-1)  # (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)
         return tuple(part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts)
 
-    def forward(
-        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
-    ) -> Float[Tensor, "B T D"]:
-        """Mix the tokens (Equations 6-8): (B, T, D) -> (B, T, D).
-
-        Args:
-            x: (B, T, D).
-            bias: (1, h, T, T), added to the scores before the softmax; see `RelativePosEmbed`.
-        """
+    def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
+        """Mix the tokens `x` (Equations 6-8), their scores raised by a `bias`: (B, T, D) -> (B, T, D)."""
         q, k, v = self.project(x)
         mixed = self._mix(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)  # (B, h, T, d)
         return self.drop(self.proj(mixed.transpose(1, 2).flatten(2)))  # (B, T, h, d) -> (B, T, D)
@@ -97,9 +88,7 @@ class Attention(nn.Module):
         """What every query takes from the values, (B, h, T, d) each."""
         return _fused_attention(q, k, v, bias, dropout)
 
-    def attention_weights(
-        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
-    ) -> Float[Tensor, "B h T T"]:
+    def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
         """The softmax weights (Equation 6) that `forward` uses without forming them; arguments as there, no dropout.
 
         Returns:
@@ -121,9 +110,6 @@ class AxialAttention(Attention):
 
     First arguments as for `Attention`; `grid` is rows and columns of the patches, so that T is 1 + rows x columns,
     CLS first; `axis` is "row", which mixes the patches of one row, or "column".
-
-    Raises:
-        ValueError: If h does not divide D or the axis is unknown; in use, if the tokens are not (B, T, D).
 
     Source: Appendix D.6, after Ho et al. 2019 (arXiv 1912.12180); chapter 18.
     """
@@ -153,9 +139,7 @@ class AxialAttention(Attention):
             )
         return super().project(x)
 
-    def attention_weights(
-        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
-    ) -> Float[Tensor, "B h T T"]:
+    def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
         T = 1 + math.prod(self.grid)
         queries, keys = self._places(x.device)
         mask = x.new_full((T, T), -torch.inf)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from vitlib.checks import Count, DropRate, check_choice, checked
-from vitlib.model.attention import Attention
+from vitlib.model.attention import Attention, Bias
 
 __all__ = ["ACTIVATIONS", "BLOCKS", "Block", "DropPath", "LayerScale", "Mlp", "PostNormBlock"]
 
@@ -137,15 +137,11 @@ class Block(nn.Module):
         self.ls2 = nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
         self.drop_path = DropPath(drop_path)
 
-    def forward(
-        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
-    ) -> Float[Tensor, "B T D"]:
+    def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
         x = x + self.drop_path(self.ls1(self.attn(self.norm1(x), bias)))
         return x + self.drop_path(self.ls2(self.mlp(self.norm2(x))))
 
-    def attention_weights(
-        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
-    ) -> Float[Tensor, "B h T T"]:
+    def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
         """The weights this block's attention would use on `x`, given `bias`: (B, T, D) -> (B, h, T, T)."""
         return self.attn.attention_weights(self.norm1(x), bias)
 
@@ -156,15 +152,11 @@ class PostNormBlock(Block):
     Source: Vaswani et al. 2017 (arXiv 1706.03762). The paper's Section 3.1 chose pre-norm instead; chapter 06.
     """
 
-    def forward(
-        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
-    ) -> Float[Tensor, "B T D"]:
+    def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
         x = self.norm1(x + self.drop_path(self.ls1(self.attn(x, bias))))
         return self.norm2(x + self.drop_path(self.ls2(self.mlp(x))))
 
-    def attention_weights(
-        self, x: Float[Tensor, "B T D"], bias: Float[Tensor, "#B h T T"] | None = None
-    ) -> Float[Tensor, "B h T T"]:
+    def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
         """The weights this block's attention would use on `x`, given `bias`: (B, T, D) -> (B, h, T, T)."""
         return self.attn.attention_weights(x, bias)
 

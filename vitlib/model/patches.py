@@ -46,9 +46,6 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: Count) -> Shaped[Ten
         (B, N, P*P*C): N = HW / P^2 patches in reading order (row by row), each flattened as
         "(p1 p2 c)", the channels of one pixel side by side.
 
-    Raises:
-        ValueError: If P does not divide H and W.
-
     Source: Section 3.1; chapter 01.
 
     >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
@@ -173,11 +170,8 @@ class OverlapPatchEmbed(ConvPatchEmbed):
 class ConvStem(nn.Module):
     """log2(P) small convolutions of stride 2, not one of stride P; arguments as for `LinearPatchEmbed`.
 
-    Group normalisation stands in for the source's batch normalisation, so that an image's tokens do not depend on the
-    other images of its batch.
-
-    Raises:
-        ValueError: If `patch_size` is not a power of two, 2 or more.
+    P is 2, 4, 8, ... Group normalisation stands in for the source's batch normalisation, so that an image's tokens do
+    not depend on the other images of its batch.
 
     Source: Xiao et al. 2021, "Early convolutions help transformers see better" (arXiv 2106.14881); chapter 02.
     """
@@ -204,10 +198,8 @@ class ConvStem(nn.Module):
 class HybridPatchEmbed(nn.Module):
     """A ResNet's feature map as patches of one place each: the hybrid; arguments as for `LinearPatchEmbed`.
 
-    Its stem and each of its stages but the first halve the image, one block a stage, the last as wide as the tokens.
-
-    Raises:
-        ValueError: If `patch_size` is not a power of two, 2 or more.
+    P is 2, 4, 8, ... The stem and each stage but the first halve the image, one block a stage, the last as wide as the
+    tokens.
 
     Source: Section 3.1, "Hybrid Architecture" (1x1 patches), there on an R50; chapter 11.
     """

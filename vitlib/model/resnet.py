@@ -100,9 +100,6 @@ class ResNet(nn.Module):
 
     Shape: normalised images (B, C, H, W), of any size, -> logits (B, K).
 
-    Raises:
-        ValueError: In use, if the images do not have the channels or the dtype the model was made for.
-
     Source: Section 4.1, "ResNet (BiT)"; Kolesnikov et al. 2020 (arXiv 1912.11370); chapter 11.
 
     >>> import torch

@@ -32,9 +32,6 @@ class VisionTransformer(nn.Module):
 
     Shape: normalised images (B, C, H, W) -> logits (B, K).
 
-    Raises:
-        ValueError: In use, if the images do not have the shape or the dtype the model was made for.
-
     Source: Equations 1-4; chapter 08.
 
     >>> model = VisionTransformer(ViTConfig(depth=1))

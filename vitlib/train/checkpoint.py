@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import pickle
 import signal
-import struct
 import sys
 import threading
 import zipfile
@@ -21,11 +19,6 @@ from torch import Tensor
 from vitlib.data.dataset import Dataset
 from vitlib.evidence import write_atomic, write_json
 
-# what reading a damaged file was seen to raise
-_DAMAGE = (
-    *(RuntimeError, OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
-    *(pickle.UnpicklingError, struct.error, zipfile.BadZipFile),
-)
 _PARTS = {"step": int, "log": dict, "model": dict, "optimizer": dict, "ema": (dict, NoneType), "sums": Tensor}
 
 
@@ -57,7 +50,7 @@ def load_checkpoint(path: Path, identity: dict, device: torch.device, defaults: 
                 raise ValueError(broken)
         state = torch.load(path, map_location=device, weights_only=True)
         theirs = dict(state["identity"])
-    except _DAMAGE as error:
+    except Exception as error:  # a damaged file makes its readers raise anything
         raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
     if differs := list(differences(theirs, identity, defaults)):
         raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")

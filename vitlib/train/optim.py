@@ -77,15 +77,12 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
     divided by its running size like everything else, so a weight decay of 0.05 means something quite different there.
 
     Args:
-        model: The module to train.
+        model: The module to train; Muon needs one with blocks of matrices, as a ViT has.
         recipe: Anything with `optimizer` ("adamw", "adam", "sgd" or "muon"), `lr`, `weight_decay` and, for Muon,
             `muon_lr`.
 
     Returns:
         A torch optimiser; SGD has momentum 0.9. Set "lr" in all its groups alike, also for `Muon`.
-
-    Raises:
-        ValueError: If it is Muon, and the model has no blocks of matrices.
 
     Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019);
         chapter 09.

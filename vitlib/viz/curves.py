@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib import rc_context, ticker
@@ -28,7 +28,7 @@ def plot_lines(
     title: str = "",
     logx: bool = False,
     logy: bool = False,
-    labels: str = "direct",
+    labels: Literal["direct", "legend", "none"] = "direct",
     height: Positive = 3.8,
 ) -> Figure:
     """Labelled curves that differ in colour, marker and line style.
@@ -43,14 +43,9 @@ def plot_lines(
         labels: "direct" writes each name at the end of its curve, "legend" in a box, "none" nowhere.
         height: Height in inches.
 
-    Raises:
-        ValueError: If `labels` is unknown.
-
     Source: chapter 01.
     """
     curves = _curves(series, logx, logy)
-    if labels not in ("direct", "legend", "none"):
-        raise ValueError(f'labels must be "direct", "legend" or "none", got {labels!r}')
     fig = Card(height)
     ax = fig.add_subplot(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     ax.set_title(title, loc="left", weight="bold", pad=26)
@@ -113,7 +108,7 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
                     drawn.add(label)
                     x, y = [row["epoch"] for row in rows], [scale * row[f"{split}_{key}"] for row in rows]
                     _draw_curve(ax, i, x, y, **line)
-    looks = [(run, {"color": PALETTE[i], "marker": MARKERS[i]}) for i, run in enumerate(results)]
+    looks = [(run, _look(i)) for i, run in enumerate(results)]
     looks += [(label, {"color": INK} | line) for _, label, line in splits if label in drawn]
     _legend(fig, [Line2D([], [], label=label, **look) for label, look in looks])
     return fig
@@ -149,11 +144,9 @@ def curve_panels(
     fig.axes[0].xaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
     fig.axes[0].yaxis.set_major_locator(ticker.MaxNLocator(4))
     fig.supxlabel(xlabel, size=SMALL)
-    handles = []
-    for i, name in enumerate(names):
-        look: dict[str, Any] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": LINESTYLES[i]}
-        handles.append(Line2D([], [], label=name, **look))
-    _legend(fig, handles)
+    _legend(
+        fig, [Line2D([], [], label=name, linestyle=LINESTYLES[i], **_look(i)) for i, name in enumerate(names)]
+    )
     fig.legends[0].set_title(ylabel)
     fig.legends[0].set_alignment("left")
     return fig
@@ -174,10 +167,15 @@ def _name_axes(ax: Axes, xlabel: str, ylabel: str) -> None:
     ax.annotate(ylabel, (0, 1), xytext=(0, 7), xycoords="axes fraction", textcoords="offset points")
 
 
+def _look(i: int) -> dict[str, Any]:
+    """What the i-th curve of a figure has in the legend, too."""
+    return {"color": PALETTE[i], "marker": MARKERS[i]}
+
+
 def _draw_curve(ax: Axes, i: int, x: Sequence | np.ndarray, y: Sequence | np.ndarray, **line) -> None:
     """The i-th curve of a figure, with at most 9 markers."""
-    look = {"color": PALETTE[i], "marker": MARKERS[i], "markeredgecolor": CARD, "markeredgewidth": 0.6}
-    ax.plot(x, y, markevery=max(1, len(x) // 8), **look, **line)
+    edge = {"markeredgecolor": CARD, "markeredgewidth": 0.6}
+    ax.plot(x, y, markevery=max(1, len(x) // 8), **_look(i), **edge, **line)
 
 
 def _legend(fig: Card, handles: Sequence[Line2D]) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitlib.checks import as_labels
+from vitlib.checks import as_labels, check_images
+from vitlib.data.dataset import to_float
 
 
 def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndarray]:
@@ -16,26 +17,11 @@ def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndar
     if isinstance(images, (list, tuple)):
         return [array for item in images for array in image_arrays(item)]
     array = images.detach().cpu() if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
+    check_images(array, "... C H W")
     array = array[None] if array.ndim == 3 else array
-    shape = tuple(array.shape)
-    if array.ndim != 4 or shape[1] not in (1, 3) or not array.numel():
-        fix = "move the channels before height and width" if shape[-1:] == (3,) else "check the axes"
-        raise ValueError(
-            f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(np.shape(images))}; {fix}"
-        )
-    if array.dtype == torch.uint8:
-        array = array.float() / 255
-    elif not array.is_floating_point():
-        raise ValueError(
-            f"expected images of dtype uint8, or float in [0, 1], got {array.dtype}; "
-            "use images.to(torch.uint8)"
-        )
-    low, high = array.min().item(), array.max().item()
-    if not (low >= -1e-3 and high <= 1 + 1e-3):
-        normalised = low < 0 or high < 20
-        fix = "are they normalised? Use vl.denormalize(images)" if normalised else "divide by 255"
-        raise ValueError(f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; {fix}")
-    array = array.float().clamp(0, 1).permute(0, 2, 3, 1)  # (n, C, H, W) -> (n, H, W, C)
+    if array.ndim != 4 or array.shape[1] not in (1, 3) or not array.numel():
+        raise ValueError(f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(np.shape(images))}")
+    array = to_float(array).clamp(0, 1).permute(0, 2, 3, 1)  # (n, C, H, W) -> (n, H, W, C)
     return list(array.expand(-1, -1, -1, 3).numpy())
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from vitlib.checks import Count, checked
+from vitlib.checks import Count, check_divides, checked
 from vitlib.model.patches import unpatchify
 from vitlib.viz.card import draw_pixels, image_panels, panels, small_text
 from vitlib.viz.inputs import checked_titles, class_array, image_array, image_arrays
@@ -177,10 +177,5 @@ def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
             )
         image = unpatchify(image[None], patch_size, side * patch_size)
     array = image_array(image)
-    height, width, _ = array.shape
-    if height % patch_size or width % patch_size:
-        raise ValueError(
-            f"image of {height} x {width} is not a multiple of patch_size {patch_size}; try "
-            f"{height // patch_size * patch_size} x {width // patch_size * patch_size}"
-        )
+    check_divides(patch_size, *array.shape[:2])
     return rearrange(array, "(rows p1) (cols p2) c -> rows cols p1 p2 c", p1=patch_size, p2=patch_size)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["table"]
 
-NUMBER = re.compile(
-    r"([-+−~±]?[\d.].{0,24}|[–-]?)$"
-)  # begins so and is short, or is empty: "0.86 (epoch 12)"
+# begins so and is short, or is empty: "0.86 (epoch 12)"
+NUMBER = re.compile(r"([-+−~±]?[\d.].{0,24}|[–-]?)$")
 
 
 class Table(str):
