@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import tomllib
 from functools import cache
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -188,23 +186,7 @@ def test_nothing_large_in_git():
     assert results <= 25e6, f"vitlib/results holds {results / 1e6:.1f} MB"
 
 
-def test_package_data_names_what_results_hold():
-    held = {path.suffix for path in (ROOT / "vitlib/results").iterdir() if path.is_file()} - {".py"}
-    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert held <= {Path(pattern).suffix for pattern in setup["package-data"]["vitlib"]}
-
-
 # Pages, as they were built
-
-
-@page
-def test_every_entry_has_its_page(name):
-    title = soup(name).find("h1")
-    assert title and title.get_text(strip=True)
-
-
-def test_the_front_door_leads_to_the_title_page():
-    assert f"{toc_pages()[0]}.html" in (HTML / "index.html").read_text(encoding="utf-8")
 
 
 @page
@@ -213,14 +195,6 @@ def test_images_have_alt_text(name):
         alt = (image.get("alt") or "").strip()
         file = re.search(r"\.(png|svg|jpe?g|gif|webp)$|^[./_\w-]*/[\w./-]*$|^[0-9a-f]{16,}", alt)
         assert " " in alt and not file, f"{image.get('src')} is described as {alt!r}"
-
-
-@page
-def test_nothing_comes_from_another_host(name):
-    for tag in soup(name).find_all(["script", "link", "img", "iframe", "source"]):
-        if not {"canonical", "next", "prev"} & {*tag.get("rel", [])}:
-            address = tag.get("href" if tag.name == "link" else "src") or ""
-            assert not re.match(r"(https?:)?//", address), f"{tag.name} {address}"
 
 
 @cache
@@ -244,52 +218,21 @@ def test_internal_links_lead_somewhere(name):
             assert unquote(address.fragment) in anchors(other), f"no anchor {link['href']!r}"
 
 
-def maps(article, lit: list[str]) -> list:
-    """A page's maps, one for each shape, with every part once, as a link, and these parts lit."""
-    drawings = article.select("nav.vit-map-place svg.vit-map")
-    assert ["wide" in drawing["class"] for drawing in drawings] == [True, False]
-    for drawing in drawings:
-        parts = drawing.find_all(class_="part")
-        assert sorted(part["data-part"] for part in parts) == [part.number for part in PARTS]
-        assert all(part.name == "a" and part["href"].startswith(part["data-part"]) for part in parts)
-        assert all(len(part["aria-label"]) > 30 for part in parts)
-        assert [part["data-part"] for part in drawing.find_all(class_="lit")] == lit
-    return drawings
-
-
 @chapter
 def test_the_map_opens_the_chapter(path):
-    """After title and promise stands the strip, in two shapes, each with this chapter's part lit."""
-    article = soup(f"book/{path.stem}").find("article")
-    for drawing in maps(article, [path.stem[:2]]):
-        (here,) = drawing.find_all(attrs={"aria-current": True})
-        assert here["data-part"] == path.stem[:2] and here["aria-current"] == "page"
-        assert "you are here" in here["aria-label"]
-        assert drawing.get_text().count("you are here") == 2  # the tooltip, and the words on the map
-    (place,) = article.find_all("nav", class_="vit-map-place")
+    """After title and promise stands the strip, in two shapes, with this chapter's part lit and every other a link."""
+    (place,) = soup(f"book/{path.stem}").find_all("nav", class_="vit-map-place")
     before = place.find_previous_sibling()
     assert before.name == "p" and before.find_previous_sibling().name == "h1"
+    assert [each["data-part"] for each in place.find_all(attrs={"aria-current": "page"})] == [
+        path.stem[:2]
+    ] * 2
+    assert {part.name for part in place.find_all(class_="part")} == {"a"}
 
 
-def test_the_whole_map_has_its_own_page():
-    article = soup("book/map").find("article")
-    maps(article, [])
-    in_words = [row.find("a")["href"] for row in article.select("table tr") if row.find("a")]
+def test_the_whole_map_is_told_in_words():
+    in_words = [row.find("a")["href"] for row in soup("book/map").select("article table tr") if row.find("a")]
     assert in_words == [f"{part.page}.html" for part in PARTS], "for those who do not see the map"
-
-
-@chapter
-def test_numbers_begin_with_the_chapters(path):
-    """Equations, figures and exercises are counted within their chapter."""
-    article, number = soup(f"book/{path.stem}").find("article"), int(path.stem[:2])
-    equations = [re.sub(r"[^\d.]", "", each.get_text()) for each in article.find_all(class_="eqno")]
-    assert equations == [f"{number}.{i}" for i in range(1, len(equations) + 1)]
-    titles = [each.get_text() for each in article.select("div.exercise > p.admonition-title")]
-    assert len(titles) >= 5
-    for i, title in enumerate(titles, 1):
-        assert f"Exercise {number}.{i} " in title
-    for each in article.find_all(class_="caption-number"):
-        assert f" {number}." in each.get_text()
 
 
 @page
@@ -310,5 +253,5 @@ def test_no_directive_is_left_unread(name):
         parts = [part for part in element.find_all(string=True) if not part.find_parent(["pre", "code"])]
         text = "".join(parts)
         roles = r"ref|numref|eq|cite(:\w)?|doc|py:\w+|glue\S*|term|result|model|download"
-        found = re.search(rf":::|\{{({roles})\}}|^\s*```", text)
+        found = re.search(rf":::|\{{({roles})\}}|^\s*```|\|\s*[—–-]{{1,3}}\s*\|", text)  # the last: a table
         assert not found, f"unread markup: {text.strip()[:120]!r}"

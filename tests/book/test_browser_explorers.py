@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from browsing import built, needs_browser, opened, show, unscripted
@@ -138,22 +137,13 @@ def test_explorers_load_when_they_come_into_view_and_weigh_little(browser, addre
     with opened(browser, f"{address}/{built(page)}") as (tab, wrong):
         if page not in ("book/intro", LAB):
             tab.wait_for_load_state("networkidle")
-            early = [name for _, name in tab.evaluate(FILES)]
-            assert "boot.js" in early and "explorer.js" not in early and "vit.js" not in early
+            early = [name for _, name in tab.evaluate(FILES) if (HTML / "_static/vit" / name).is_file()]
+            assert early == ["boot.js"] and (HTML / "_static/vit/boot.js").stat().st_size < 4000
         wake(tab)
         files = tab.evaluate(FILES)
         assert sum(size for size, _ in files) <= 3e6, sorted(files, reverse=True)[:9]
         assert any(name == "explorer.js" for _, name in files)
         assert wrong == []
-
-
-def test_other_pages_load_only_the_small_script(browser, address):
-    with opened(browser, f"{address}/{built('book/02-patch-embedding')}") as (tab, _):
-        tab.evaluate("scrollTo(0, document.body.scrollHeight)")
-        tab.wait_for_load_state("networkidle")
-        ours = [name for _, name in tab.evaluate(FILES) if (HTML / "_static" / "vit" / name).is_file()]
-        assert ours == ["boot.js"]
-        assert (Path(HTML) / "_static" / "vit" / "boot.js").stat().st_size < 4000
 
 
 def test_the_contract_of_every_page(browser, address):

@@ -7,7 +7,7 @@ import io
 import re
 
 import pytest
-from browsing import CONTRAST, PAGES, built, needs_browser, opened, show, unscripted
+from browsing import CONTRAST, PAGES, built, needs_browser, opened, show
 from fontTools.ttLib import TTFont
 from pages import CHAPTERS
 
@@ -124,19 +124,6 @@ def test_equations_icons_and_drawings_have_their_fonts(phone):
     ours = {"Patch by Patch Math", "Font Awesome 6 Free", "Patch by Patch Sans"}
     assert {family.strip('"') for family in loaded} == ours
     assert not weights(phone, r"^http.*\.(woff2?|ttf|otf)$")
-
-
-@pytest.mark.parametrize("name", SAMPLE)
-def test_equations_are_drawn_without_scripts(browser, address, name):
-    """Each that is shown has a size; test_browser.py sees to all pages with scripts."""
-    with unscripted(browser, f"{address}/{built(name)}") as tab:
-        assert "MathJax" not in tab.content() and "fontawesome.js" not in tab.content()
-        assert tab.locator("article math").count() == tab.locator("article .math").count() > 10
-        sizes = tab.evaluate(
-            """() => [...document.querySelectorAll('article math')].filter(one => one.checkVisibility())
-                .map(one => one.getBoundingClientRect()).map(box => Math.min(box.width, box.height))"""
-        )
-        assert len(sizes) > 10 and min(sizes) > 2
 
 
 def test_a_printed_drawing_is_whole_and_light(browser, address):

@@ -74,16 +74,6 @@ def test_pages_without_minutes_have_no_bar(browser, address):
         assert tab.locator(".reading-place").count() == 0 and not wrong
 
 
-def test_pages_bear_their_names(browser, address):
-    """The chapter's number stands in the heading, in the tab's title and beside; each page describes itself."""
-    with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
-        assert tab.title().startswith("05 Attention")
-        assert tab.locator("article h1").text_content().startswith("05 Attention")
-        assert tab.locator(".prev-next-title").all_text_contents() == ["04 Resolution", "06 Encoder"]
-        (described,) = tab.locator("meta[name=description]").all()
-        assert described.get_attribute("content").startswith("Build self-attention")
-
-
 # Search and cards
 
 

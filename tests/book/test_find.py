@@ -140,14 +140,6 @@ def test_links_code_headings_and_tables_stay_as_they_are():
 # Names of pages
 
 
-@pytest.mark.parametrize(
-    ("docname", "number"),
-    [("book/05-attention", "05"), ("book/intro", ""), ("intro/05-x", ""), ("book/5-x", "")],
-)
-def test_only_chapters_have_numbers(docname, number):
-    assert chapters.number_of(docname) == number
-
-
 def test_a_description_is_cut_between_words():
     assert chapters.shorten("x" * 160) == "x" * 160
     assert chapters.shorten("one two, " * 40, 16) == "one two, one…"

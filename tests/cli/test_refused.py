@@ -132,10 +132,11 @@ def test_a_wrong_word_is_told_in_one_line_before_any_work(line, place, monkeypat
     before, threads = everything_in(place), torch.get_num_threads()
     words = [word.strip("'") for word in line.split(" ") if word]
     try:
-        code = main(words)
+        code, parsed = main(words), True
     except SystemExit as stop:
-        code = stop.code
+        code, parsed = stop.code, False
     said = capsys.readouterr()
+    assert parsed or "--help tells more" in said.err
     assert code == 2 and said.out == "" and everything_in(place) == before
     assert said.err.startswith("error: ") and said.err.count("\n") == 1
     assert torch.get_num_threads() == threads
