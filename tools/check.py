@@ -3,9 +3,9 @@
     python -m tools.check           (or: make test)
 
 The checks are ruff, on style and on layout; the types; the package's tests, with every annotated shape enforced; those
-of error messages and the slow ones, without; the build of the book, which runs each chapter; nbval, which compares the
-printed text of that run where it is tagged `nbval-check-output`; and the tests of the built book, in a headless browser
-where there is one. All of them run, whichever fails; what each printed is in `_build/checks/`.
+of error messages and the slow ones, without; the build of the book, which runs each chapter; and the tests of the built
+book, in a headless browser where there is one. All of them run, whichever fails; what each printed is in
+`_build/checks/`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ OF_THE_BOOK = [
     *(f"tests/book/{path.name}" for path in sorted((ROOT / "tests/book").glob("test_browser*.py"))),
 ]
 PACKAGE = ["tests", *(f"--ignore={path}" for path in OF_THE_BOOK)]
-NBVAL = ["-p", "tools.recorded", "--nbval-lax"]
-CHAPTERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb"))
 CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with these variables set
     "ruff": (["ruff", "check", "."], {}),
     "layout": (["ruff", "format", "--check", "."], {}),
@@ -36,7 +34,6 @@ CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with t
     "package": ([*PYTEST, *PACKAGE, "-m", "not errors and not slow"], {"VITLIB_TYPECHECK": "1"}),
     "errors": ([*PYTEST, *PACKAGE, "-m", "errors or slow"], {}),
     "build": (["tools.build"], {}),
-    "notebooks": ([*PYTEST, *NBVAL, *CHAPTERS], {}),
     "book": ([*PYTEST, *OF_THE_BOOK], {}),
 }
 

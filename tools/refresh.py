@@ -2,7 +2,7 @@
 
     python -m tools.refresh         (or: make refresh)
 
-Small text outputs and execution counts are stored, for nbval to compare with; images, progress bars and large
+Small text outputs and execution counts are stored, for tests to compare with; images, progress bars and large
 outputs are not.
 """
 
@@ -13,6 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
+from jupyter_cache import get_cache
+
 from page.address import chapters
 from tools.build import CACHE
 
@@ -20,13 +23,15 @@ from tools.build import CACHE
 STRIP = ["--max-size", "2k", "--keep-count", "--keep-id", "--extra-keys", "cell.metadata.execution"]
 
 
+def run_of(path: Path) -> nbformat.NotebookNode:
+    """A notebook with the outputs that the pages show; KeyError if the build has not run it as it is now."""
+    return get_cache(str(CACHE)).merge_match_into_notebook(nbformat.read(path, 4))[1]
+
+
 def refresh(path: Path) -> bool:
     """Copies outputs from the cache into one notebook; False if the cache does not hold it as it is now."""
-    import nbformat
-    from jupyter_cache import get_cache
-
     try:
-        _, run = get_cache(str(CACHE)).merge_match_into_notebook(nbformat.read(path, 4))
+        run = run_of(path)
     except KeyError:
         return False
     notebook = json.loads(path.read_text(encoding="utf-8"))

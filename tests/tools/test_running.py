@@ -1,16 +1,17 @@
-"""What a chapter depends on, when it runs again, and nbval on what the build saw."""
+"""What a chapter depends on, when it runs again, and what is stored of its run."""
 
 from __future__ import annotations
 
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import nbformat
 import pytest
 from jupyter_cache import get_cache
+from nbformat import v4
 
-from tools import build, recorded, refresh
+from tools import build, refresh
 from tools.depends import depends_on
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,17 +44,10 @@ ALWAYS = {
 }
 
 
-def notebook(*codes: str, output: str | None = None, tags: tuple[str, ...] = ()) -> str:
-    """A notebook of these code cells, which printed `output`; or did not run."""
-    printed = [] if output is None else [{"output_type": "stream", "name": "stdout", "text": output}]
-    ran = {
-        "execution_count": None if output is None else 1,
-        "outputs": printed,
-        "metadata": {"tags": [*tags]},
-    }
-    cells = [{"cell_type": "code", "id": f"c{i}", "source": code, **ran} for i, code in enumerate(codes)]
+def notebook(*codes: str) -> str:
+    """A notebook of these code cells, which did not run."""
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
+    return nbformat.writes(v4.new_notebook(cells=[*map(v4.new_code_cell, codes)], metadata=kernel))
 
 
 @pytest.fixture
@@ -158,36 +152,3 @@ def test_notebooks_run_once_and_are_refreshed_and_a_failing_cell_is_named(book, 
     assert [output["text"] for output in cell["outputs"]] == ["42\n"]
     good.write_text(notebook("print(7)"))
     assert not refresh.refresh(good), "a notebook that changed since it ran is not refreshed"
-
-
-class Reports:
-    """What a pytest run inside this one says."""
-
-    def pytest_runtest_logreport(self, report):
-        if report.when == "call" or report.failed:
-            self.said = f"{report.outcome} {report.longreprtext}"
-
-
-def test_nbval_judges_what_the_build_saw(book, monkeypatch):
-    """It fails where the stored text is not what the run printed, and where the build has not run what there is."""
-    monkeypatch.setattr(recorded, "CACHE", build.CACHE)
-    monkeypatch.setattr(recorded.IPyNbFile, "setup", recorded.IPyNbFile.setup)  # put back afterwards
-    path, checked = book / "01.ipynb", ("nbval-check-output",)
-
-    def judged(*arguments, **options) -> str:
-        path.write_text(notebook(*arguments, **options))
-        words = ["-q", "-c", os.devnull, "-p", "no:cacheprovider", "--nbval-lax", str(path)]
-        pytest.main(words, plugins=[recorded, reports := Reports()])
-        return reports.said
-
-    path.write_text(notebook("print(6 * 7)", output="42\n", tags=checked))
-    cache_as_run(str(path))
-    assert judged("print(6 * 7)", output="42\n", tags=checked).startswith("passed")
-    said = judged("print(6 * 7)", output="43\n", tags=checked)
-    assert said.startswith("failed") and "Cell outputs differ" in said
-    unseen = "the build has not run 01.ipynb as it is now"
-    assert unseen in judged("print(6 * 7)  # changed", output="42\n", tags=checked)
-    assert unseen in judged("print(6 * 7)", output="43\n")  # the cache knows a notebook by its tags, too
-    path.write_text(notebook("print(6 * 7)", output="42\n"))
-    cache_as_run(str(path))
-    assert judged("print(6 * 7)", output="43\n").startswith("passed")  # no cell asks to be compared

@@ -108,16 +108,16 @@
     }
 
     /* The encoder's input (Equation 1): (C, H, W) -> (1 + N, D).
-       order[n]: the patch whose content stands in place n; positions: "none", or for place n whose position it gets. */
-    embed(pixels, { order, positions } = {}) {
+       positions: "none", or for place n whose position it gets. */
+    embed(pixels, positions) {
       const { embed_dim: D, in_chans: C, patch_size: P } = this.config, { N } = this;
       const patches = linear(this.patchify(pixels), N, ...this.layer("patch_embed.proj"), C * P * P, D);
       const { cls_token: cls, pos_embed: pos } = this.weights, x = new Float32Array((1 + N) * D);
       for (let i = 0; i < D; i++) x[i] = cls[i] + pos[i];
       for (let n = 0; n < N; n++) {
-        const from = (order ? order[n] : n) * D, place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D;
-        const scale = positions === "none" ? 0 : 1, to = (1 + n) * D;
-        for (let i = 0; i < D; i++) x[to + i] = patches[from + i] + scale * pos[place + i];
+        const place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D, to = (1 + n) * D;
+        const scale = positions === "none" ? 0 : 1;
+        for (let i = 0; i < D; i++) x[to + i] = patches[n * D + i] + scale * pos[place + i];
       }
       return x;
     }
@@ -159,17 +159,16 @@
        tokens ((L + 1) * T * D): before the first block and after each }.
 
        Interventions, all of them at once if wanted, in places counted from 0 row after row:
-         order      for each place the patch whose content stands there
          positions  "none", or for each place the place whose position embedding it gets
          remove     places whose tokens are left out, as if the picture had no such patches; their attention is 0
          heads      [layer, head] pairs whose output is 0 */
-    run(pixels, { order, positions, remove = [], heads = [] } = {}) {
+    run(pixels, { positions, remove = [], heads = [] } = {}) {
       const { embed_dim: D, num_heads: h, depth: L, num_classes: K, mlp_ratio: ratio } = this.config;
       const T = 1 + this.N, absent = new Uint8Array(T), hidden = Math.trunc(D * ratio);
-      this.check(pixels, order, positions, remove, heads);
+      this.check(pixels, positions, remove, heads);
       for (const n of remove) absent[1 + n] = 1;
       const attention = new Float32Array(L * h * T * T), tokens = new Float32Array((L + 1) * T * D);
-      let x = this.embed(pixels, { order, positions });
+      let x = this.embed(pixels, positions);
       tokens.set(x);
       for (let l = 0; l < L; l++) {
         const name = `blocks.${l}`, maps = attention.subarray(l * h * T * T, (l + 1) * h * T * T);
@@ -198,12 +197,11 @@
       return mean.map((sum) => (n ? sum / n : 0));
     }
 
-    check(pixels, order, positions, remove, heads) {
+    check(pixels, positions, remove, heads) {
       const { in_chans: C, img_size: H, num_heads: h, depth: L } = this.config, { N } = this;
       const places = (list) => [...list].every((n) => Number.isInteger(n) && n >= 0 && n < N);
       const expect = (right, wanted) => { if (!right) throw new RangeError(`expected ${wanted}`); };
       expect(pixels.length === C * H * H, `${C * H * H} pixels, channels first; got ${pixels.length}`);
-      expect(!order || (order.length === N && places(order)), `an order of ${N} places from 0 to ${N - 1}`);
       const given = Array.isArray(positions);
       expect(!positions || positions === "none" || (given && positions.length === N && places(positions)),
         `positions "none" or ${N} places from 0 to ${N - 1}`);
