@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import get_type_hints
 
 import vitlib
-from page.address import chapters, title_of
+from page.address import chapters, title_of, write_if_changed
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "api.md"
 # rooms and their files, in the order of the arrows
@@ -182,6 +182,4 @@ def setup(app) -> None:
 
 
 if __name__ == "__main__":
-    changed = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page()
-    PAGE.write_text(page(), encoding="utf-8", newline="\n")
-    print(f"{PAGE.name}: {'written' if changed else 'as it was'}")
+    print(f"{PAGE.name}: {'written' if write_if_changed(PAGE, page()) else 'as it was'}")

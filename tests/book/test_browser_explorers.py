@@ -146,28 +146,6 @@ def test_explorers_load_when_they_come_into_view_and_weigh_little(browser, addre
         assert wrong == []
 
 
-def test_the_contract_of_every_page(browser, address):
-    """`window.vit` is there at once; models come when they are asked for, and answer in the documented shapes."""
-    with opened(browser, f"{address}/{built('book/02-patch-embedding')}") as (tab, _):
-        models = tab.evaluate(
-            """async () => Promise.all(window.vit.models().map(async name => {
-                const {config, classes, card, run} = await window.vit.load(name);
-                const sizes = Object.entries(run(new Float32Array(3 * 32 * 32))).map(([key, all]) => [key, all.length]);
-                return [config, classes.length, card.parameters, Object.fromEntries(sizes)];
-            }))"""
-        )
-        assert len(models) >= 2
-        for config, classes, parameters, sizes in models:
-            T, L, h = (
-                1 + (config["img_size"] // config["patch_size"]) ** 2,
-                config["depth"],
-                config["num_heads"],
-            )
-            assert classes == config["num_classes"] == 10 and parameters <= 480_000
-            tokens = (L + 1) * T * config["embed_dim"]
-            assert sizes == {"logits": 10, "probs": 10, "attention": L * h * T * T, "tokens": tokens}
-
-
 def test_the_tour_goes_from_its_first_step_to_its_last(browser, address):
     """By keyboard alone: each step says something with a number of the results, and does something to the picture."""
     measured = json.loads((ROOT / "vitlib/results/lab.json").read_text())["models"]["cifar10-modern"]

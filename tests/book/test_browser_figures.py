@@ -23,7 +23,9 @@ SHIFT = """new Promise(done => new PerformanceObserver(list => {
 }).observe({type: 'layout-shift', buffered: true}) || setTimeout(() => done(0), 500))"""
 
 
-@pytest.fixture(scope="module", params=["book/intro", *(f"book/{path.stem}" for path in CHAPTERS)])
+@pytest.fixture(
+    scope="module", params=["book/intro", "book/map", *(f"book/{path.stem}" for path in CHAPTERS)]
+)
 def page(request, browser, address):
     """One page of the book, as it comes to a phone, and its address."""
     with opened(browser, f"{address}/{built(request.param)}", width=390) as (tab, _):
@@ -69,7 +71,7 @@ def test_drawings_are_described_and_images_have_their_size(page):
         """() => [...document.querySelectorAll('.drawing > svg')].map(svg =>
             ['role', 'aria-label', 'width', 'height', 'viewBox'].map(key => svg.getAttribute(key)))"""
     )
-    assert drawings or name == "book/intro"
+    assert drawings or name in ("book/intro", "book/map")
     for role, label, *sizes in drawings:
         assert role == "img" and len(label) >= 20 and " " in label and all(sizes)
     assert not tab.locator("article img:is(:not([width]), :not([height])), article .cell_output img").count()
@@ -117,6 +119,21 @@ def test_wide_equations_stay_inside_themselves(phone, width):
         formulas = phone.locator(f"article {kind}.math")
         found = formulas.evaluate_all("all => [...new Set(all.map(one => getComputedStyle(one).overflowX))]")
         assert found == [overflow]
+
+
+def test_letters_of_drawings_and_maps_are_those_that_were_measured(page):
+    """Whatever fonts a machine has: the browser says which family each letter is really drawn in."""
+    tab, _ = page
+    devtools = tab.context.new_cdp_session(tab)
+    for domain in ("DOM", "CSS"):
+        devtools.send(f"{domain}.enable")
+    whole = devtools.send("DOM.getDocument")["root"]["nodeId"]
+    texts = {"nodeId": whole, "selector": ".drawing text, svg.vit-map text"}
+    nodes = devtools.send("DOM.querySelectorAll", texts)["nodeIds"]
+    fonts = [devtools.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"] for node in nodes]
+    devtools.detach()
+    assert {font["familyName"] for each in fonts for font in each} <= {"Patch by Patch Sans"}
+    assert any(fonts) or not nodes
 
 
 def test_equations_icons_and_drawings_have_their_fonts(phone):

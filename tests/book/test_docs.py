@@ -25,10 +25,9 @@ def code_of(text: str) -> str:
     return "\n".join([*blocks, *inline])
 
 
-def said(pattern: str, texts=None) -> pytest.MarkDecorator:
-    """Every match of a pattern in the pages' code, or in other texts, with its page."""
-    texts = texts or {name: code_of(text) for name, text in TEXT.items()}
-    found = {(name, words) for name, text in texts.items() for words in re.findall(pattern, text, re.M)}
+def said(pattern: str) -> pytest.MarkDecorator:
+    """Every match of a pattern in the pages' code, with its page."""
+    found = {(name, words) for name in TEXT for words in re.findall(pattern, code_of(TEXT[name]), re.M)}
     return pytest.mark.parametrize(("page", "words"), sorted(found))
 
 
@@ -143,21 +142,6 @@ def test_every_work_in_the_bibliography_can_be_found():
 
 
 # Numbers that pages take from vitlib
-
-
-@said(
-    r"\{((?:result|model)\}`[^`]+)`",
-    {name: TEXT[name] for name in TEXT.keys() - {path.name for path in AROUND}},
-)
-def test_computed_numbers_can_be_had(numbers, page, words):
-    role, words = words.split("}`")
-    assert re.search(r"\w", getattr(numbers, role)(words))
-
-
-@said(r"\{computed\} (.+)", TEXT)
-def test_computed_tables_are_tables(numbers, page, words):
-    lines = numbers.make_table(words).splitlines()
-    assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1
 
 
 def test_computed_sizes_are_the_known_ones(numbers):
