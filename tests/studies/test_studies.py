@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 import torch
 
+import vitlib as vl
 from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.evidence import RESULTS, load_results, read_json
-from vitlib.train.recipe import recipe
-from vitworkshop.studies import mirroring, norm_order, position_start, residuals
+from vitlib.train.objective import OBJECTIVES
+from vitworkshop.studies import families, mirroring, norm_order, position_start, residuals
+from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
 from vitworkshop.studies.runner import run_study
-from vitworkshop.studies.study import QUICK, Claim, Job, changes_of, draw_images, train_variant
+from vitworkshop.studies.study import Claim, Job, changes_of, draw_images
 
+TRAINED = [name for name, study in STUDIES.items() if study.base and name != "position-start"]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
 TINY = {"epochs": 1, "batch_size": 8, "model.embed_dim": 12, "model.depth": 1, "model.patch_size": 8}
 
@@ -147,17 +150,32 @@ def test_a_study_says_what_it_asks_and_what_it_cost(name):
         assert f" {len(result['runs'])} runs took {result['seconds'] / 60:.0f} minutes" in said
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", TRAINED)
 @pytest.mark.parametrize("scale", ["quick", "full"])
-def test_every_variant_is_a_model_that_can_be_built(data, name, scale):
-    study = STUDIES[name]
-    assert study.question.endswith("?") and len(study.variants) > 1
-    if getattr(study.run, "func", study.run) is train_variant:
-        shared = study.full if scale == "full" else {}
-        job = Job(data, None, Path(), scale, shared, "cpu", None, False)
-        own = [changes_of(study, variant, job) for variant in study.variants]
-        built = [recipe(study.base or QUICK, **{**shared, **changes}) for changes in own]
-        assert len({str(one) for one in built}) == len(built)
+def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatch, tmp_path):
+    """As the study's own code asks for it, up to its first training; or its pictures are its own."""
+    study, asked = STUDIES[name], []
+
+    def train(job, name, one, data, *args):
+        asked.append((one, data.label, str(data.images[0, 0, :2])))
+        return {"finished": False}
+
+    monkeypatch.setattr(Job, "train", train)
+    for module in (studies, families):
+        monkeypatch.setattr(module, "draw_images", lambda data, n, seed: replace(data, label=str(n)))
+    job = Job(data, data, tmp_path, scale, study.full if scale == "full" else {}, "cpu", None, False)
+    trained = [one for one in study.variants if not one.startswith("pixels") and "training" not in one]
+    trained = [variant for variant in trained if not variant.endswith("untrained")]
+    assert not any(study.run(study, variant, 0, job) for variant in trained)
+    assert len(trained) == len(asked) == len(set(map(str, asked))) > 1
+    recipes = [one for one, *_ in asked]
+    with torch.device("meta"):
+        kinds = {type(OBJECTIVES[one.objective](one).build()) for one in recipes}
+    if name in ("data-size", "compute", "inductive-bias"):
+        assert kinds == {vl.VisionTransformer, vl.ResNet}
+    if name in ("data-size", "inductive-bias"):
+        sides = {getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0)) for one in recipes}
+        assert sides == ({4, 1} if scale == "full" else {8, 2})
 
 
 def test_epochs_are_multiplied_at_every_scale(data):
