@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from toys import DATA, VARIANTS, calls, only, row, run_toy, toy
 
 from vitlib.data.dataset import load_dataset
@@ -153,31 +153,6 @@ def test_going_on_from_a_folder_of_results(tmp_path, one, capsys):
     assert calls(tmp_path / "ours") == [("a", 2), ("b", 2)] and len(result["runs"]) == 6
     assert "4 of 4 runs in" in capsys.readouterr().out
     assert len(run(tmp_path / "ours", seeds=(1,))["runs"]) == 6  # they stay
-
-
-HOLD = """
-import sys, time
-from filelock import FileLock
-
-with FileLock(sys.argv[1]):
-    print("held", flush=True)
-    time.sleep(600)
-"""
-
-
-@POSIX
-def test_a_folder_is_held_until_its_process_is_killed(tmp_path):
-    process = start(HOLD, tmp_path / ".lock")
-    assert process.stdout.readline() == "held\n"
-    with pytest.raises(Timeout), lock(tmp_path):
-        pass
-    with lock(tmp_path / "other"):  # each has its own
-        threading.Timer(0.5, process.kill).start()
-    with pytest.raises(RuntimeError), lock(tmp_path, timeout=-1):  # who waits gets it
-        assert process.wait() < 0
-        raise RuntimeError
-    with lock(tmp_path):  # also after an error
-        pass
 
 
 @pytest.mark.errors
