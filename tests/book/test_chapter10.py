@@ -27,16 +27,7 @@ def cells() -> dict[str, str]:
 def gallery() -> dict:
     """What the cells of the gallery define, without its runs."""
     space: dict = {"__name__": "chapter10"}
-    names = (
-        "imports",
-        "bugs-data",
-        "bugs-norms",
-        "bugs-healthy",
-        "bugs-train",
-        "bugs",
-        "bugs-doctor",
-    )
-    for name in names:
+    for name in ("imports", "bugs-data", "bugs-norms", "bugs-healthy", "bugs-train", "bugs", "bugs-doctor"):
         exec(compile(cells()[name], name, "exec"), space)
     return space
 
