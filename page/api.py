@@ -143,9 +143,8 @@ def page() -> str:
 def drop_ranges(app, obj, bound_method) -> None:
     """Shows `float` for `Annotated[float, Gt(0)]`: a docstring says ranges in words."""
     function = getattr(obj, "__func__", obj)
-    with suppress(
-        AttributeError, NameError, TypeError
-    ):  # no function, or names that only a type checker knows
+    # no function, or names that only a type checker knows
+    with suppress(AttributeError, NameError, TypeError):
         function.__annotations__ = get_type_hints(function)
 
 

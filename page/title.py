@@ -130,22 +130,12 @@ class Drawing:
         """The image cut up: each patch its own pixels, numbered in reading order."""
         n = self.scene.grid
         cell = (side - gap * (n - 1)) / n
-        edge = {
-            "fill": "#fff",
-            "stroke": "#000",
-            "stroke_opacity": 0.6,
-            "stroke_width": 2,
-            "paint_order": "stroke",
-        }
+        edge = dict(fill="#fff", stroke="#000", stroke_opacity=0.6, stroke_width=2, paint_order="stroke")
         for i, uri in enumerate(self.scene.patches):
             px, py = x + i % n * (cell + gap), y + i // n * (cell + gap)
             self.image(px, py, cell, cell, uri)
             if every or i in (0, 1, n - 1, n, n * n - 1):
-                at = {
-                    "x": px + cell / 2,
-                    "y": py + cell * 0.66,
-                    "font_size": cell * (0.42 if every else 0.56),
-                }
+                at = dict(x=px + cell / 2, y=py + cell * 0.66, font_size=cell * (0.42 if every else 0.56))
                 self.add("text", str(i + 1), **at, **edge, text_anchor="middle", font_weight=600)
 
     def tokens(self, x, y, width, gap, height) -> None:

@@ -253,9 +253,8 @@ def test_learning_by_heart_is_a_study_like_the_others(run, tmp_path, monkeypatch
     few(monkeypatch, "norm-order", *list(norm_order.STUDY.variants)[:2])
     monkeypatch.setattr(norm_order, "SHAPE", replace(norm_order.SHAPE, depth=1, embed_dim=16))
     result = run("norm-order")
-    assert (
-        result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 60
-    )  # of 64, if there were as many
+    # of 64, if there were as many
+    assert result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 60
     assert "| post lr=0.002 init=xavier |" in report("norm-order", tmp_path)
 
 
@@ -281,9 +280,8 @@ def test_mirror_images_are_compared_and_learning_them_is_a_study(run):
     assert abs(mirroring.likeness(mirrored.flatten(0, 1), grid)["upside_down"]) < 0.5
     upside = mirrored.permute(1, 0, 2)  # columns for rows
     assert mirroring.likeness(upside.flatten(0, 1), grid[::-1])["upside_down"] == 1
-    slow = [
-        torch.cosine_similarity(table[r, c], table[r, 3 - c], dim=0) for r in range(4) for c in (0, 3)
-    ]  # 0 and 3 are three apart, 1 and 2 are neighbours
+    # columns 0 and 3 are three apart, 1 and 2 are neighbours
+    slow = [torch.cosine_similarity(table[r, c], table[r, 3 - c], dim=0) for r in range(4) for c in (0, 3)]
     found = mirroring.likeness(table.flatten(0, 1), (4, 4))
     assert found["left_right"] == pytest.approx(sum(slow).item() / 8, abs=1e-4)
     result = run("mirroring", **TINY)
