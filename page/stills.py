@@ -11,10 +11,10 @@ import io
 
 from PIL import Image
 
+from page.explorers import STILLS
 from tools.browser import chromium, launched
-from tools.build import HTML, ROOT
+from tools.build import HTML
 
-FOLDER = ROOT / "book" / "_static" / "figures" / "explorers"
 PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
     "lab-brief": ("intro", "vit-lab"),
     "lab": ("lab", "vit-lab >> nth=0"),
@@ -32,7 +32,7 @@ def main() -> None:
     """Writes one picture an explorer."""
     if chromium() is None or not (HTML / "book" / "lab.html").exists():
         raise SystemExit("expected Chromium and the built book; install it and run make book")
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    STILLS.mkdir(parents=True, exist_ok=True)
     look = {"color_scheme": "light", "reduced_motion": "reduce"}
     with launched() as browser:
         tab = browser.new_page(viewport={"width": 1280, "height": 2400}, **look)
@@ -43,7 +43,7 @@ def main() -> None:
             tab.wait_for_function("one => one.dataset.ready === 'yes'", arg=shown.element_handle())
             tab.wait_for_timeout(500)  # bars grow
             picture = Image.open(io.BytesIO(shown.screenshot()))
-            picture.save(FOLDER / f"{name}.webp", quality=65, method=6)
+            picture.save(STILLS / f"{name}.webp", quality=65, method=6)
 
 
 if __name__ == "__main__":
