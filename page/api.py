@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import get_type_hints
 
 import vitlib
-from page.address import chapters, title_of
+from page.address import chapters, title_of, write_if_changed
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "api.md"
 # rooms and their files, in the order of the arrows
@@ -143,9 +143,8 @@ def page() -> str:
 def drop_ranges(app, obj, bound_method) -> None:
     """Shows `float` for `Annotated[float, Gt(0)]`: a docstring says ranges in words."""
     function = getattr(obj, "__func__", obj)
-    with suppress(
-        AttributeError, NameError, TypeError
-    ):  # no function, or names that only a type checker knows
+    # no function, or names that only a type checker knows
+    with suppress(AttributeError, NameError, TypeError):
         function.__annotations__ = get_type_hints(function)
 
 
@@ -182,6 +181,4 @@ def setup(app) -> None:
 
 
 if __name__ == "__main__":
-    changed = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page()
-    PAGE.write_text(page(), encoding="utf-8", newline="\n")
-    print(f"{PAGE.name}: {'written' if changed else 'as it was'}")
+    print(f"{PAGE.name}: {'written' if write_if_changed(PAGE, page()) else 'as it was'}")

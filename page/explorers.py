@@ -22,44 +22,31 @@ from pathlib import Path
 
 from PIL import Image
 
+from vitlib.evidence import load_results
+from vitlib.weights.pretrained import load_pretrained
+from vitworkshop.web import export
+
 STILLS = Path(__file__).resolve().parents[1] / "book" / "_static" / "figures" / "explorers"
 MODELS = ("cifar10-modern", "cifar10-plain", "drawn10-token")
 FOLDER = "vit"
-
-
-def scripts() -> list[Path]:
-    """The JavaScript of the package."""
-    from vitworkshop.web.export import SCRIPTS
-
-    return sorted(SCRIPTS.glob("*.js"))
 
 
 def write_scripts(app, error) -> None:
     """Puts scripts, models and sample pictures beside the pages."""
     if error or app.builder.name != "html":
         return
-    from vitlib.evidence import load_results
-    from vitlib.weights.pretrained import load_pretrained
-    from vitworkshop.web.export import (
-        export_web,
-        photos_script,
-        sample_pictures,
-        samples_script,
-        scores_script,
-    )
-
     folder = Path(app.outdir) / "_static" / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    for script in scripts():
+    for script in export.SCRIPTS.glob("*.js"):
         shutil.copy(script, folder)
-    pictures = sample_pictures()
+    pictures = export.sample_pictures()
     for name in MODELS:
         model, card = load_pretrained(name)
-        export_web(model, card, folder / f"{name}.js")
-        scores = scores_script(name, model, pictures)
+        export.export_web(model, card, folder / f"{name}.js")
+        scores = export.scores_script(name, model, pictures)
         (folder / f"scores-{name}.js").write_text(scores, encoding="utf-8")
-    (folder / "samples.js").write_text(samples_script(pictures), encoding="utf-8")
-    (folder / "photos.js").write_text(photos_script(), encoding="utf-8")
+    (folder / "samples.js").write_text(export.samples_script(pictures), encoding="utf-8")
+    (folder / "photos.js").write_text(export.photos_script(), encoding="utf-8")
     lab = json.dumps({"models": load_results("lab")["models"]})
     (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")
 
@@ -77,11 +64,10 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
         context["body"] = re.sub(rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"])
 
 
-def setup(app):
+def setup(app) -> None:
     """Registers the scripts with Sphinx."""
-    names = " ".join(script.stem for script in scripts() if script.stem.startswith("vit-"))
+    names = " ".join(sorted(script.stem for script in export.SCRIPTS.glob("vit-*.js")))
     known = {"data-models": " ".join(MODELS), "data-explorers": names}
     app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
     app.connect("html-page-context", size_stills)
     app.connect("build-finished", write_scripts)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

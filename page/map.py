@@ -93,9 +93,8 @@ def drawing(kind: str, shape: str, address: Address = lambda part: None, lit: st
     defs.extend(needed[1:])
     svg.insert(0, defs)
     text = ElementTree.tostring(svg, "unicode")
-    return re.sub(
-        r'( id="|href="#|url\(#)', rf"\g<1>{kind}-{shape}-", text
-    )  # a page may hold several drawings
+    # a page may hold several drawings
+    return re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{kind}-{shape}-", text)
 
 
 def enliven(element: ElementTree.Element, address: Address, lit: str) -> None:

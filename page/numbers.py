@@ -27,6 +27,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import vitlib as vl
+from page.address import write_if_changed
 from page.typography import SPACE
 from vitlib.config import PRESETS
 from vitlib.evidence import RESULTS, load_results
@@ -270,10 +271,8 @@ def main() -> None:
     """Fills both pages."""
     runs = finished_runs()
     for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        filled = fill(text, runs)
-        page.write_text(filled, encoding="utf-8", newline="\n")
-        print(f"{page.name}: {len(runs)} results, {'as they were' if filled == text else 'written'}")
+        new = write_if_changed(page, fill(page.read_text(encoding="utf-8"), runs))
+        print(f"{page.name}: {len(runs)} results, {'written' if new else 'as they were'}")
 
 
 # Sphinx

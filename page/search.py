@@ -53,9 +53,8 @@ def text_of(node: nodes.Node, skip: tuple[type, ...] = ()) -> str:
         elif isinstance(each, nodes.math):
             yield plain_math(each.astext()) if shown else ""
         elif not (isinstance(each, (nodes.literal_block, *skip)) or is_silent(each)):
-            shown = (
-                isinstance(each, nodes.caption) or shown and not is_output(each)
-            )  # of output only captions
+            # of output only captions
+            shown = isinstance(each, nodes.caption) or shown and not is_output(each)
             for child in each.children:
                 yield from walk(child, shown)
             yield "" if isinstance(each, nodes.Inline) else " "

@@ -10,12 +10,11 @@ from __future__ import annotations
 import io
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
-from tools.build import HTML, ROOT
-from tools.pdf import chromium
+from page.explorers import STILLS
+from tools.browser import chromium, launched
+from tools.build import HTML
 
-FOLDER = ROOT / "book" / "_static" / "figures" / "explorers"
 PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
     "lab-brief": ("intro", "vit-lab"),
     "lab": ("lab", "vit-lab >> nth=0"),
@@ -31,15 +30,12 @@ PAGES = {  # the explorer's picture: its page, and which of the page's explorers
 
 def main() -> None:
     """Writes one picture an explorer."""
-    chrome = chromium()
-    if chrome is None or not (HTML / "book" / "lab.html").exists():
+    if chromium() is None or not (HTML / "book" / "lab.html").exists():
         raise SystemExit("expected Chromium and the built book; install it and run make book")
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as run:
-        browser = run.chromium.launch(executable_path=chrome, args=["--no-sandbox", "--disable-gpu"])
-        tab = browser.new_page(
-            viewport={"width": 1280, "height": 2400}, color_scheme="light", reduced_motion="reduce"
-        )
+    STILLS.mkdir(parents=True, exist_ok=True)
+    look = {"color_scheme": "light", "reduced_motion": "reduce"}
+    with launched() as browser:
+        tab = browser.new_page(viewport={"width": 1280, "height": 2400}, **look)
         for name, (page, explorer) in PAGES.items():
             tab.goto((HTML / "book" / f"{page}.html").as_uri())
             shown = tab.locator(explorer)
@@ -47,8 +43,7 @@ def main() -> None:
             tab.wait_for_function("one => one.dataset.ready === 'yes'", arg=shown.element_handle())
             tab.wait_for_timeout(500)  # bars grow
             picture = Image.open(io.BytesIO(shown.screenshot()))
-            picture.save(FOLDER / f"{name}.webp", quality=65, method=6)
-        browser.close()
+            picture.save(STILLS / f"{name}.webp", quality=65, method=6)
 
 
 if __name__ == "__main__":

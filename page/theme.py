@@ -100,11 +100,7 @@ def write_auto(app, error) -> None:
         return
     own = [each if isinstance(each, str) else each[0] for each in app.config.html_css_files]
     theme = ["styles/pydata-sphinx-theme.css", "pygments.css", "styles/sphinx-book-theme.css"]
-    files = [
-        *(static / name for name in theme),
-        *sorted(static.glob("mystnb.*.css")),
-        *map(static.joinpath, own),
-    ]
+    files = [*map(static.joinpath, theme), *sorted(static.glob("mystnb.*.css")), *map(static.joinpath, own)]
     css = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
     rules = tinycss2.parse_component_value_list(css, skip_comments=True)
     text = f"@media print, (prefers-color-scheme: light) {{\n{for_auto(rules, 'light')}}}\n"

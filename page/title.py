@@ -1,6 +1,6 @@
 """Draws the title page's picture from a trained model: book/_static/figures/title-*.svg, book/_static/cover.png.
 
-    python -m page.title [name of a pretrained model]
+    python -m page.title
 
 A photograph, its patches, the tokens the model makes of them, how much of each patch reaches the vector that the head
 reads (attention rollout), and what the model says. Every pixel, colour cell and line is a value of that model; nothing
@@ -11,7 +11,6 @@ previews, is a screenshot of the wide light one and is made where Chrome or Chro
 from __future__ import annotations
 
 import base64
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,12 +18,13 @@ import cv2
 import numpy as np
 import torch
 from einops import rearrange
-from playwright.sync_api import sync_playwright
+from torch import Tensor
 
 import vitlib as vl
-from tools.pdf import chromium
+from tools.browser import chromium, launched
 
 STATIC = Path(__file__).resolve().parents[1] / "book" / "_static"
+MODEL = "cifar10-modern"
 ROWS = 10  # of a token's numbers are drawn
 SIDE, TOP, LEFT = 272, 28, 89  # the square cut from the photograph, so that the cat's face fills it
 FINE = (256, 256)  # pixels of the photograph as it is shown
@@ -39,9 +39,9 @@ THEMES = {
 LIT = "lit: the patches that arrive most"
 
 
-def observe(name: str) -> SimpleNamespace:
-    """What a pretrained model makes of the photograph: its tokens (T, D), and how much of each patch (N,) is read."""
-    model, card = vl.load_pretrained(name)
+def observe() -> SimpleNamespace:
+    """What the model makes of the photograph: its tokens (T, D), and how much of each patch (N,) is read."""
+    model, _ = vl.load_pretrained(MODEL)
     cfg, cut = model.cfg, np.s_[TOP : TOP + SIDE, LEFT : LEFT + SIDE]
     photo = vl.sample_image("cat").permute(1, 2, 0).numpy()[cut]  # (SIDE, SIDE, 3)
     small = cv2.resize(photo, cfg.image_shape, interpolation=cv2.INTER_AREA)
@@ -50,12 +50,10 @@ def observe(name: str) -> SimpleNamespace:
         tokens = model.embed(images)[0]  # (T, D)
         rollout = vl.attention_rollout(model.attention_maps(images))[0]  # (T, T)
         probs = model(images).softmax(-1)[0]  # (K,)
-    by_token = cfg.global_pool == "token"
-    reach = (rollout[0] if by_token else rollout[1:].mean(0))[1:]  # (N,)
+    reach = rollout[1:].mean(0)[1:]  # (N,): the head reads the mean of the patches
     reach = (reach / reach.sum()).numpy()
     photo = cv2.resize(photo, FINE, interpolation=cv2.INTER_AREA)
     patches = rearrange(small, "(h p) (w q) c -> (h w) p q c", p=cfg.patch_size, q=cfg.patch_size)
-    classes = vl.DRAWN10_CLASSES if card["dataset"] == "Drawn-10" else vl.CIFAR10_CLASSES
     best = probs.topk(3)
     return SimpleNamespace(
         photo=data_uri(photo, "jpeg"),
@@ -65,9 +63,8 @@ def observe(name: str) -> SimpleNamespace:
         grid=cfg.grid[0],
         tokens=tokens.numpy(),
         reach=reach,
-        answers=[(classes[i], p) for p, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)],
+        answers=[(vl.CIFAR10_CLASSES[i], p) for p, i in zip(*map(Tensor.tolist, best), strict=True)],
         depth=cfg.depth,
-        reader="CLS" if by_token else "the mean",
     )
 
 
@@ -133,22 +130,12 @@ class Drawing:
         """The image cut up: each patch its own pixels, numbered in reading order."""
         n = self.scene.grid
         cell = (side - gap * (n - 1)) / n
-        edge = {
-            "fill": "#fff",
-            "stroke": "#000",
-            "stroke_opacity": 0.6,
-            "stroke_width": 2,
-            "paint_order": "stroke",
-        }
+        edge = dict(fill="#fff", stroke="#000", stroke_opacity=0.6, stroke_width=2, paint_order="stroke")
         for i, uri in enumerate(self.scene.patches):
             px, py = x + i % n * (cell + gap), y + i // n * (cell + gap)
             self.image(px, py, cell, cell, uri)
             if every or i in (0, 1, n - 1, n, n * n - 1):
-                at = {
-                    "x": px + cell / 2,
-                    "y": py + cell * 0.66,
-                    "font_size": cell * (0.42 if every else 0.56),
-                }
+                at = dict(x=px + cell / 2, y=py + cell * 0.66, font_size=cell * (0.42 if every else 0.56))
                 self.add("text", str(i + 1), **at, **edge, text_anchor="middle", font_weight=600)
 
     def tokens(self, x, y, width, gap, height) -> None:
@@ -163,17 +150,10 @@ class Drawing:
             self.image(x + n * step, top, thumb, cells, data_uri(table[:, n : n + 1]))
         y = top + cells + gap
         share = (scene.reach - scene.reach.min()) / np.ptp(scene.reach)
+        start, bend, back = x + width / 2, y + height * 0.7, y + height * 0.3  # gathered in one point
         for n in np.argsort(scene.reach):
             end, s = x + (n + 1.43) * step, share[n] ** 1.5
-            if scene.reader == "CLS":  # hanging from the first token
-                start = x + step * 0.43
-                deep = y + height * (0.25 + 0.75 * (end - start) / width)
-                curve = f"M{start:.1f} {y:g}C{start:.1f} {deep:.1f} {end:.1f} {deep:.1f} {end:.1f} {y:g}"
-            else:  # gathered in one point
-                start, bend, back = x + width / 2, y + height * 0.7, y + height * 0.3
-                curve = (
-                    f"M{end:.1f} {y:g}C{end:.1f} {bend:.1f} {start:.1f} {back:.1f} {start:.1f} {y + height:g}"
-                )
+            curve = f"M{end:.1f} {y:g}C{end:.1f} {bend:.1f} {start:.1f} {back:.1f} {start:.1f} {y + height:g}"
             wide, opaque = f"{0.4 + self.size * 0.16 * s:.2f}", f"{0.12 + 0.78 * s:.2f}"
             look = {"stroke": theme["line"], "stroke_width": wide, "stroke_opacity": opaque}
             self.add("path", d=curve, fill="none", **look, stroke_linecap="round")
@@ -193,7 +173,7 @@ def title(scene: SimpleNamespace) -> str:
     """The picture in a sentence."""
     return (
         f"A photograph is cut into {len(scene.reach)} patches, which become tokens; attention carries them to "
-        f"{scene.reader}; the most of the lit part arrives, and the model says {scene.answers[0][0]}."
+        f"the mean; the most of the lit part arrives, and the model says {scene.answers[0][0]}."
     )
 
 
@@ -210,9 +190,7 @@ def wide(scene: SimpleNamespace, theme: dict[str, str]) -> str:
     d.step(34, 446, 3, "Tokens")
     d.text(34, 477, f"CLS, then one for each patch: {count} columns of {width} numbers, {ROWS} drawn")
     d.tokens(34, 491, 670, 3, 70)
-    d.text(
-        34, 655, f"{scene.depth} blocks later: the thicker, the more of a patch has reached {scene.reader}"
-    )
+    d.text(34, 655, f"{scene.depth} blocks later: the thicker, the more of a patch has reached the mean")
     d.step(786, 46, 4, "Attention")
     d.image(786, 66, 300, 300, scene.lit)
     d.text(786, 392, LIT)
@@ -235,7 +213,7 @@ def tall(scene: SimpleNamespace, theme: dict[str, str]) -> str:
     d.step(14, 258, 3, "Tokens")
     d.text(14, 281, f"{count} columns of {width} numbers, {ROWS} drawn", 0.9)
     d.tokens(14, 292, 362, 2, 62)
-    d.text(14, 447, f"thicker: more of a patch reaches {scene.reader}", 0.9)
+    d.text(14, 447, "thicker: more of a patch reaches the mean", 0.9)
     d.step(14, 494, 4, "Attention")
     d.image(14, 508, 170, 170, scene.lit)
     d.step(206, 494, 5, "Answer")
@@ -244,29 +222,20 @@ def tall(scene: SimpleNamespace, theme: dict[str, str]) -> str:
     return "\n".join([*d.parts, "</svg>", ""])
 
 
-def screenshot(svg: Path, png: Path) -> None:
-    """The cover, 1200 by 720 pixels, if there is a browser to make it."""
-    if browser := chromium():
-        with sync_playwright() as playwright:
-            window = playwright.chromium.launch(
-                executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
-            )
-            tab = window.new_page(viewport={"width": 1200, "height": 720})
-            tab.goto(svg.as_uri())
-            tab.screenshot(path=png)
-            window.close()
-
-
-def main(name: str = "cifar10-modern") -> None:
-    """Draws all of it."""
-    scene, folder = observe(name), STATIC / "figures"
+def main() -> None:
+    """Draws all of it; the cover, 1200 by 720 pixels, if there is a browser to make it."""
+    scene, folder = observe(), STATIC / "figures"
     for mode, theme in THEMES.items():
         for draw in (wide, tall):
             path = folder / f"title-{draw.__name__}-{mode}.svg"
             path.write_text(draw(scene, theme), encoding="utf-8", newline="\n")
-    screenshot(folder / "title-wide-light.svg", STATIC / "cover.png")
+    if chromium():
+        with launched() as browser:
+            tab = browser.new_page(viewport={"width": 1200, "height": 720})
+            tab.goto((folder / "title-wide-light.svg").as_uri())
+            tab.screenshot(path=STATIC / "cover.png")
     print(f"{title(scene)}\n" + "; ".join(f"{name} {p:.1%}" for name, p in scene.answers))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -7,17 +7,13 @@ A test file takes `needs_browser` for its `pytestmark`: without Chrome or Chromi
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 
 import pytest
 
+from tools.browser import chromium, launched, served
 from tools.build import HTML, toc_pages
-from tools.pdf import chromium
-from tools.serve import served
 
-FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-    --disable-component-update --disable-sync""".split()
 CHROMIUM = chromium()
 ELSEWHERE = re.compile(r"^(?!https?://127\.0\.0\.1[:/]|(?:about|blob|data|file):)")
 PAGES = [*toc_pages(), "search", "genindex"]
@@ -37,20 +33,11 @@ def address():
         yield place
 
 
-def launch(chromium, **variables: str):
-    """Starts a browser, with these environment variables; `chromium` is playwright's."""
-    return chromium.launch(executable_path=CHROMIUM, args=FLAGS, env=os.environ | variables, headless=True)
-
-
 @pytest.fixture(scope="session")
 def browser():
     """One browser for all tests of a process; each test has its own context in it."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = launch(playwright.chromium)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 # WCAG's ratio of contrast of two colours, as lists of bytes

@@ -32,6 +32,7 @@ from tqdm.auto import tqdm
 
 from tools import bench_web
 from tools.libraries import LIBRARIES, timm
+from vitlib import viz
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset, normalize
 from vitlib.device import pick_device
@@ -184,23 +185,24 @@ def bench_models(args: argparse.Namespace, device: torch.device, clock: Clock) -
 def models_table(result: dict) -> str:
     """Medians over the rounds, and ratios taken round by round."""
     cfg, rows, batch, base = (result[key] for key in ("config", "rows", "batch_size", "base"))
-    lines = [
-        f"{cfg['embed_dim']} wide, {cfg['depth']} deep, {cfg['num_heads']} heads, MLP x {cfg['mlp_ratio']:g}, "
-        f"patch {cfg['patch_size']}, {cfg['img_size']} px, batch {batch}, AdamW",
-        f"{result['hardware']}, torch {result['torch_version']}, {result['clock']} time",
-        "",
-        f"{'':<18}{'train':>16}{'ratio':>7}{'inference':>16}{'ratio':>7}{'peak memory':>13}{'parameters':>12}",
-    ]
+    cells = []
     for name, row in rows.items():
-        line = f"{name:<18}"
-        for kind in ("train", "inference"):
-            speed, ratio = batch / statistics.median(row[kind]), median_ratio(rows[base][kind], row[kind])
-            line += f"{speed:>7,.0f} images/s{ratio:>7.2f}"
         memory = f"{row['peak_memory'] / 1e6:,.0f} MB" if row["peak_memory"] else "-"
-        lines.append(f"{line}{memory:>13}{row['parameters']:>12,}")
-    rounds = f"median of {len(rows[base]['train'])} rounds"
-    lines += ["", f"ratio: speed over {base}'s in the same round, {rounds}"]
-    return "\n".join(lines + [f"left out: {library}: {why}" for library, why in result["skipped"].items()])
+        cells.append([name, memory, f"{row['parameters']:,}"])
+        for kind in ("inference", "train"):
+            speed, ratio = batch / statistics.median(row[kind]), median_ratio(rows[base][kind], row[kind])
+            cells[-1][1:1] = [f"{speed:,.0f} images/s", f"{ratio:.2f}"]
+    heads = ["", "train", "ratio", "inference", "ratio", "peak memory", "parameters"]
+    return "\n".join(
+        [
+            f"{cfg['embed_dim']} wide, {cfg['depth']} deep, {cfg['num_heads']} heads, MLP x {cfg['mlp_ratio']:g}, "
+            f"patch {cfg['patch_size']}, {cfg['img_size']} px, batch {batch}, AdamW",
+            f"{result['hardware']}, torch {result['torch_version']}, {result['clock']} time\n",
+            *viz.table(heads, cells).splitlines(),
+            f"\nratio: speed over {base}'s in the same round, median of {len(rows[base]['train'])} rounds",
+            *(f"left out: {library}: {why}" for library, why in result["skipped"].items()),
+        ]
+    )
 
 
 # The runner of studies
@@ -245,15 +247,6 @@ def study_speeds(n: int, rounds: int, device: str, clock: Clock, changes: dict) 
 def bench_study(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
     """What the runner costs: a tiny study, and the part of its time that the bare loop takes."""
     return "fp32", {"images_per_s": study_speeds(args.images, args.rounds, args.device, clock, TINY)}
-
-
-def study_table(result: dict) -> str:
-    """Medians over the rounds, and the ratio taken round by round."""
-    speeds = result["images_per_s"]
-    lines = [f"the study {STUDY!r} made tiny, {len(STUDIES[STUDY].variants)} runs"]
-    lines += [f"{name:<8}{statistics.median(found):>8,.0f} images/s" for name, found in speeds.items()]
-    ratio, rounds = median_ratio(speeds["study"], speeds["loop"]), len(speeds["loop"])
-    return "\n".join([*lines, f"ratio   {ratio:>8.3f}, median of {rounds} rounds"])
 
 
 # The paths of training
@@ -320,23 +313,24 @@ def bench_paths(args: argparse.Namespace, device: torch.device, clock: Clock) ->
     return base.precision, {"images_per_s": speeds}
 
 
-def paths_table(result: dict) -> str:
-    """Medians over the rounds, and each path's ratio to the first, taken round by round."""
-    speeds, lines = result["images_per_s"], [f"{'':<18}{'MMACs':>8}{'train':>16}{'ratio':>8}"]
-    for name, found in speeds.items():
-        macs = count_macs(recipe(BASE, **PATHS.get(name, {})).model) / 1e6
-        speed, ratio = statistics.median(found), median_ratio(found, speeds["ViT"])
-        lines.append(f"{name:<18}{macs:>8.1f}{speed:>9,.0f} images/s{ratio:>6.2f}")
-    rounds = len(speeds["ViT"])
-    return "\n".join([*lines, f"ratio: speed over the ViT's in the same round, median of {rounds} rounds"])
+def speeds_table(result: dict) -> str:
+    """Of a study or of paths: medians over the rounds, and ratios to the bare loop or the ViT, taken round by round."""
+    speeds = result["images_per_s"]
+    base = "loop" if "loop" in speeds else "ViT"
+    rows = [
+        [name, f"{statistics.median(found):,.0f} images/s", f"{median_ratio(found, speeds[base]):.3f}"]
+        for name, found in speeds.items()
+    ]
+    last = f"ratio: speed over that of {base} in the same round, median of {len(speeds[base])} rounds"
+    return f"{viz.table(['', 'train', 'ratio'], rows)}\n\n{last}"
 
 
 # The command line
 
 MODES = {
     "models": (bench_models, models_table),
-    "study": (bench_study, study_table),
-    "paths": (bench_paths, paths_table),
+    "study": (bench_study, speeds_table),
+    "paths": (bench_paths, speeds_table),
     "web": (bench_web.measure, bench_web.table),
 }
 

@@ -14,9 +14,9 @@ from functools import partial
 import torch
 from tqdm.auto import tqdm
 
+from tools.browser import chromium, launched, served
 from tools.build import HTML
-from tools.pdf import chromium
-from tools.serve import served
+from vitlib import viz
 from vitlib.explain.erasing import intervene
 from vitlib.weights.pretrained import load_pretrained
 
@@ -47,13 +47,10 @@ PAGES = ("intro", "lab", "02-patch-embedding", "05-attention", "09-training")
 
 def measure(args: argparse.Namespace, device: torch.device, clock: Callable[[], float]) -> tuple[str, dict]:
     """Milliseconds of each part; ValueError if the book is not built or there is no browser."""
-    from playwright.sync_api import sync_playwright
-
     if chromium() is None or not (HTML / "book" / "lab.html").exists():
         raise ValueError("expected Chrome or Chromium and the built book; install one and run make book")
     found: dict[str, list[float]] = {}
-    with served() as address, sync_playwright() as run:
-        browser = run.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
+    with served() as address, launched() as browser:
         tab = browser.new_page()
         for page in tqdm(PAGES, desc="pages"):
             times = found[f"page {page}"] = []
@@ -71,15 +68,14 @@ def measure(args: argparse.Namespace, device: torch.device, clock: Callable[[], 
             ours = partial(intervene, load_pretrained(name)[0], images)
             seconds = timeit.repeat(ours, timer=clock, number=1, repeat=9 + times)[9:]
             found[f"forward {name}, PyTorch"] = [1000 * each for each in seconds]
-        browser.close()
     return "fp32", {"milliseconds": found}
 
 
 def table(result: dict) -> str:
     """Median and ninth decile of each, and what the book allows."""
-    lines = [f"{'':<32}{'median':>10}{'of ten, 9':>12}{'allowed':>10}"]
+    rows = []
     for name, times in result["milliseconds"].items():
+        found = (statistics.median(times), statistics.quantiles(times, n=10)[-1])
         limit = "" if "PyTorch" in name else f"{LIMITS[name.split()[0]]} ms"
-        ninth = statistics.quantiles(times, n=10)[-1]
-        lines.append(f"{name:<32}{statistics.median(times):>7.1f} ms{ninth:>9.1f} ms{limit:>10}")
-    return "\n".join(lines)
+        rows.append([name, *(f"{each:.1f} ms" for each in found), limit])
+    return viz.table(["", "median", "of ten, 9", "allowed"], rows)

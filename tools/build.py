@@ -173,7 +173,7 @@ def run_notebooks() -> bool:
         return True
     workers = min(os.cpu_count() or 1, len(todo))
     print(f"Notebooks: running {len(todo)} of {len(paths)} on {workers} cores ...", flush=True)
-    environment = kernel_environment(workers) | {"TQDM_DISABLE": "1"}  # pages show no bar, nbval wants none
+    environment = kernel_environment(workers) | {"TQDM_DISABLE": "1"}  # neither pages nor git show bars
     profile = BUILD / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")

@@ -38,10 +38,8 @@ def read(code: str) -> tuple[set[str], set[str], set[str]]:
             case ast.Import():
                 imports |= {alias.name for alias in node.names}
             case ast.ImportFrom(module=str(module)):
-                imports |= {
-                    module,
-                    *(f"{module}.{alias.name}" for alias in node.names),
-                }  # a name may be a module
+                # a name may be a module
+                imports |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
             case ast.Constant(value=str(text)):
                 strings.add(text)
             case ast.JoinedStr(values=[ast.Constant(value=str(start)), _, *_]) if len(start) > 4:

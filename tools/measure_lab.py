@@ -112,11 +112,6 @@ def main() -> None:
             print(f"{name}: CIFAR-10 is not here; what was measured before stays")
             continue
         models[name] = measure(name)
-        for what, row in models[name]["interventions"].items():
-            print(
-                f"{name}  {what:32} changed {row['changed']['mean']:.1%}  accuracy {row['accuracy']['mean']:.1%}"
-            )
-        print(name, "lens", [f"{share:.0%}" for share in models[name]["lens"]])
     datasets = " and ".join(dict.fromkeys(entry["dataset"] for entry in models.values()))
     header = provenance(datasets, torch.device("cpu"), "fp32")
     record = {"name": "lab", **header, "command": "python -m tools.measure_lab", "models": models}

@@ -10,7 +10,6 @@ Where there is neither, that is said, nothing is written, and the exit status is
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from html import escape
 from pathlib import Path
@@ -18,15 +17,10 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 
 import vitlib
+from tools.browser import chromium, launched
 from tools.build import BUILD, HTML, missing_pages, toc_pages
 
 PDF = BUILD / "patch-by-patch.pdf"
-BROWSERS = [
-    *"chromium chromium-browser google-chrome google-chrome-stable chrome msedge".split(),
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "C:/Program Files/Google/Chrome/Application/chrome.exe",
-]
 LEAVE_OUT = ".headerlink, nav.vit-map-place.strip svg.tall, .only-dark, script, noscript, button"
 EVERYWHERE = {"Summary", "Key terms", "Exercises", "References"}  # sections of every chapter
 STYLE = """
@@ -49,11 +43,6 @@ WHOLE = """<!DOCTYPE html>
 {parts}
 </body></html>
 """
-
-
-def chromium() -> str | None:
-    """Where Chrome or Chromium is, None if there is neither."""
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def place(page: str, name: str = "") -> str:
@@ -168,16 +157,11 @@ def main() -> int:
     if gone := missing_pages():
         print(f"The book is not built yet (no page for {gone[0]}): run `make book` first.")
         return 1
-    program = chromium()
-    if program is None:
+    if chromium() is None:
         print("No PDF was written: it takes Chrome or Chromium to print the pages, and neither was found.")
         return 1
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        window = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+    with launched() as window:
         write(toc_pages(), PDF, window)
-        window.close()
     print(f"Wrote {PDF}, {PDF.stat().st_size / 1e6:.1f} MB.")
     return 0
 

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from browsing import CHROMIUM, built, check_letters, check_map, launch, needs_browser, opened, show
+from browsing import CHROMIUM, built, check_letters, check_map, needs_browser, opened, show
 from pages import CHAPTERS
 
+from tools.browser import launch
 from tools.build import HTML
 
 pytestmark = [

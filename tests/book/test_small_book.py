@@ -103,6 +103,9 @@ PAGES = {
     "book/api": """
         API
         ===
+        .. math:: e = f
+           :label: eq-else
+
         Names
         -----
         .. py:function:: vitlib.split(x: int) -> int
@@ -251,6 +254,7 @@ def test_equations_and_exercises_are_numbered_in_their_chapter(read):
     page = read("book/05-attention")
     assert re.findall(r'<span class="eqno">(.*?)</span>', page) == ["(5.1)", "(5.2)"]
     assert '<span class="eqno">(4.1)</span>' in read("book/04-before")
+    assert '<span class="eqno">(1)</span>' in read("book/api"), "on a page that is no chapter"
     assert 'href="#equation-eq-second">(5.2)</a>' in page
     assert '<span class="caption-number">Exercise 5.1 </span>' in page
 

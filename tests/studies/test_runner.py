@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from toys import DATA, VARIANTS, calls, only, row, run_toy, toy
 
 from vitlib.data.dataset import load_dataset
@@ -153,31 +153,6 @@ def test_going_on_from_a_folder_of_results(tmp_path, one, capsys):
     assert calls(tmp_path / "ours") == [("a", 2), ("b", 2)] and len(result["runs"]) == 6
     assert "4 of 4 runs in" in capsys.readouterr().out
     assert len(run(tmp_path / "ours", seeds=(1,))["runs"]) == 6  # they stay
-
-
-HOLD = """
-import sys, time
-from filelock import FileLock
-
-with FileLock(sys.argv[1]):
-    print("held", flush=True)
-    time.sleep(600)
-"""
-
-
-@POSIX
-def test_a_folder_is_held_until_its_process_is_killed(tmp_path):
-    process = start(HOLD, tmp_path / ".lock")
-    assert process.stdout.readline() == "held\n"
-    with pytest.raises(Timeout), lock(tmp_path):
-        pass
-    with lock(tmp_path / "other"):  # each has its own
-        threading.Timer(0.5, process.kill).start()
-    with pytest.raises(RuntimeError), lock(tmp_path, timeout=-1):  # who waits gets it
-        assert process.wait() < 0
-        raise RuntimeError
-    with lock(tmp_path):  # also after an error
-        pass
 
 
 @pytest.mark.errors
@@ -392,40 +367,23 @@ def test_a_killed_process_of_the_pool_is_told(tmp_path, one, monkeypatch):
             "budget_minutes must be above 0, got nan; leave it out to run to the end",
         ),
         ({"seeds": ()}, "one or more different numbers"),
+        ({"seeds": (2, 2)}, r"one or more different numbers, got \(2, 2\)"),
         ({"scale": "half"}, "quick or full, got 'half'"),
+        ({"start_from": "nowhere"}, "there is no folder nowhere to start from; 'results' takes"),
+        ({"changes": {"epochs": 3}}, "follows no recipe"),
     ],
 )
-def test_refusals_of_what_the_command_line_cannot_say(tmp_path, one, more, message):
+def test_what_cannot_be_run_is_refused(tmp_path, one, more, message):
     with pytest.raises(ValueError, match=message):
         run(tmp_path, **more)
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["stem"], "unknown study 'stem'; choose one of"),
-        ([], "name one study, or give --all"),
-        (["stems", "--all"], "name one study, or give --all"),
-        (["stems", "--jobs", "0"], "expected jobs from 1 to 64, got 0"),
-        (["stems", "--budget-minutes", "0"], "budget_minutes must be above 0, got 0.0"),
-        (["stems", "--budget-minutes", "-3"], "--budget-minutes must be in [0, inf), got -3.0"),
-        (["stems", "--seeds", "-1"], "expected seeds from 0"),
-        (["stems", "--seeds", "2", "2"], "seeds must be one or more different numbers, got (2, 2)"),
-        (["stems", "--from", "nowhere"], "there is no folder nowhere to start from; 'results' takes"),
-        (["stems", "--set", "epochs=3"], "follows no recipe"),
-        (["positions"], "holds the study 'stems'; give 'positions' a folder of its own with --out"),
-        (["stems", "--limit", "10"], "was made otherwise (data_checksum was"),
-    ],
-)
-def test_the_command_line_refuses_in_one_line(tmp_path, one, capsys, words, message):
-    usual = ["--out", str(tmp_path), "--data", "drawn10"]
-    assert main(["study", "run", "stems", *usual, "--limit", "20", "--seeds", "0"]) == 0
+def test_a_folder_of_another_study_is_refused_and_stays(tmp_path, one):
+    run(tmp_path, seeds=(0,))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
-    capsys.readouterr()
-    assert main(["study", "run", *words, *usual, *([] if "--limit" in words else ["--limit", "20"])]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+    with pytest.raises(ValueError, match="holds the study 'stems'; give 'positions' a folder of its own"):
+        run_study("positions", DATA, tmp_path, n_val=2)
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
 
 

@@ -11,15 +11,18 @@ import pytest
 import torch
 from scipy.stats import t as student_t
 
+import vitlib as vl
 from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.evidence import RESULTS, load_results, read_json
-from vitlib.train.recipe import recipe
-from vitworkshop.studies import mirroring, norm_order, position_start, residuals
+from vitlib.train.objective import OBJECTIVES
+from vitworkshop.studies import families, mirroring, norm_order, position_start, residuals
+from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
 from vitworkshop.studies.runner import run_study
-from vitworkshop.studies.study import QUICK, Claim, Job, changes_of, draw_images, train_variant
+from vitworkshop.studies.study import Claim, Job, changes_of, draw_images
 
+TRAINED = [name for name, study in STUDIES.items() if study.base and name != "position-start"]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
 TINY = {"epochs": 1, "batch_size": 8, "model.embed_dim": 12, "model.depth": 1, "model.patch_size": 8}
 
@@ -175,17 +178,32 @@ def test_a_study_says_what_it_asks_and_what_it_cost(name):
         assert f" {len(result['runs'])} runs took {result['seconds'] / 60:.0f} minutes" in said
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", TRAINED)
 @pytest.mark.parametrize("scale", ["quick", "full"])
-def test_every_variant_is_a_model_that_can_be_built(data, name, scale):
-    study = STUDIES[name]
-    assert study.question.endswith("?") and len(study.variants) > 1
-    if getattr(study.run, "func", study.run) is train_variant:
-        shared = study.full if scale == "full" else {}
-        job = Job(data, None, Path(), scale, shared, "cpu", None, False)
-        own = [changes_of(study, variant, job) for variant in study.variants]
-        built = [recipe(study.base or QUICK, **{**shared, **changes}) for changes in own]
-        assert len({str(one) for one in built}) == len(built)
+def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatch, tmp_path):
+    """As the study's own code asks for it, up to its first training; or its pictures are its own."""
+    study, asked = STUDIES[name], []
+
+    def train(job, name, one, data, *args):
+        asked.append((one, data.label, str(data.images[0, 0, :2])))
+        return {"finished": False}
+
+    monkeypatch.setattr(Job, "train", train)
+    for module in (studies, families):
+        monkeypatch.setattr(module, "draw_images", lambda data, n, seed: replace(data, label=str(n)))
+    job = Job(data, data, tmp_path, scale, study.full if scale == "full" else {}, "cpu", None, False)
+    trained = [one for one in study.variants if not one.startswith("pixels") and "training" not in one]
+    trained = [variant for variant in trained if not variant.endswith("untrained")]
+    assert not any(study.run(study, variant, 0, job) for variant in trained)
+    assert len(trained) == len(asked) == len(set(map(str, asked))) > 1
+    recipes = [one for one, *_ in asked]
+    with torch.device("meta"):
+        kinds = {type(OBJECTIVES[one.objective](one).build()) for one in recipes}
+    if name in ("data-size", "compute", "inductive-bias"):
+        assert kinds == {vl.VisionTransformer, vl.ResNet}
+    if name in ("data-size", "inductive-bias"):
+        sides = {getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0)) for one in recipes}
+        assert sides == ({4, 1} if scale == "full" else {8, 2})
 
 
 def test_epochs_are_multiplied_at_every_scale(data):
@@ -263,9 +281,8 @@ def test_learning_by_heart_is_a_study_like_the_others(run, tmp_path, monkeypatch
     few(monkeypatch, "norm-order", *list(norm_order.STUDY.variants)[:2])
     monkeypatch.setattr(norm_order, "SHAPE", replace(norm_order.SHAPE, depth=1, embed_dim=16))
     result = run("norm-order")
-    assert (
-        result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 60
-    )  # of 64, if there were as many
+    # of 64, if there were as many
+    assert result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 60
     assert "| post lr=0.002 init=xavier |" in report("norm-order", tmp_path)
 
 
@@ -291,9 +308,8 @@ def test_mirror_images_are_compared_and_learning_them_is_a_study(run):
     assert abs(mirroring.likeness(mirrored.flatten(0, 1), grid)["upside_down"]) < 0.5
     upside = mirrored.permute(1, 0, 2)  # columns for rows
     assert mirroring.likeness(upside.flatten(0, 1), grid[::-1])["upside_down"] == 1
-    slow = [
-        torch.cosine_similarity(table[r, c], table[r, 3 - c], dim=0) for r in range(4) for c in (0, 3)
-    ]  # 0 and 3 are three apart, 1 and 2 are neighbours
+    # columns 0 and 3 are three apart, 1 and 2 are neighbours
+    slow = [torch.cosine_similarity(table[r, c], table[r, 3 - c], dim=0) for r in range(4) for c in (0, 3)]
     found = mirroring.likeness(table.flatten(0, 1), (4, 4))
     assert found["left_right"] == pytest.approx(sum(slow).item() / 8, abs=1e-4)
     result = run("mirroring", **TINY)

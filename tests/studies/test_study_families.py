@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +12,7 @@ from torch import nn
 
 import vitlib as vl
 from vitlib.train.recipe import recipe
-from vitworkshop.studies import compute, data_size, families, inductive_bias
+from vitworkshop.studies import data_size, families
 from vitworkshop.studies.families import FAMILIES, Pixels, embed, ridge, run_family
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.study import Job
@@ -24,33 +23,6 @@ TINY = {
     "ResNet": {"model.widths": [32, 32], "model.depths": [1, 1]},
     "hybrid": {"model.embed_dim": 12, "model.depth": 1},
 }
-OURS = (data_size.STUDY, compute.STUDY, inductive_bias.STUDY)
-
-
-@pytest.mark.parametrize("study", OURS)
-@pytest.mark.parametrize("scale", ["quick", "full"])
-def test_every_variant_is_a_model_of_its_own(monkeypatch, study, scale, data):
-    """As the study's own code would train it."""
-    built = []
-
-    def train(study, variant, seed, job, look=None):
-        own = study.variants[variant]
-        built.append(recipe(study.base, **job.changes, **{k: v for k, v in own.items() if k != "n_train"}))
-
-    for module in (families, compute):
-        monkeypatch.setattr(module, "train_variant", train)
-    changes = study.full if scale == "full" else {}
-    job = Job(data, data, Path("runs"), scale, changes, "cpu", None, False)
-    trained = [name for name in study.variants if not name.startswith("pixels")]
-    for name in trained:
-        assert study.run(study, name, 0, job) is None
-    with torch.device("meta"):
-        kinds = {type(vl.build_model(one.model)) for one in built}
-    assert kinds == {vl.VisionTransformer, vl.ResNet} and len(built) == len(trained)
-    assert {one.model.patch_embed for one in built if hasattr(one.model, "patch_embed")} == {"conv", "hybrid"}
-    if study is not compute.STUDY:
-        sides = {getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0)) for one in built}
-        assert sides == ({4, 1} if scale == "full" else {8, 2})
 
 
 @pytest.mark.parametrize("finer", [False, True])

@@ -134,12 +134,3 @@ def test_a_stopped_run_goes_on_to_the_same_row(data, tmp_path):
     whole = replace(job, out=tmp_path / "b", deadline=None)
     assert rounds > 3 and len(rows) == 1
     assert rows[0]["final"] == masked.STUDY.run(masked.STUDY, "mean colour", 0, whole)[0]["final"]
-
-
-def test_scales_are_recipes_that_can_be_built():
-    for changes in ({}, masked.STUDY.full):
-        base = vl.recipe(masked.STUDY.base, **changes)
-        for own in masked.STUDY.variants.values():
-            one = vl.recipe(base, **own.get("before", {}))
-            assert masked.OBJECTIVES[one.objective](one).build() is not None
-        assert base.epochs % 2 == 0 and base.precision != "auto"

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import nbformat
@@ -65,6 +64,7 @@ def test_set_url_is_idempotent_and_can_be_undone(project):
     assert address.set_url(URL + "/", project) == []
     assert address.set_url(URL + ".git", project) == []
     address.set_url("", project)
+    assert address.pages_url("https://github.com/Org/org.github.io") == "https://org.github.io/"
     assert before == {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
 
 
@@ -84,17 +84,6 @@ def test_set_url_needs_the_colab_cell(project):
     path.write_text(json.dumps(without))
     with pytest.raises(ValueError, match="01-toy.ipynb has no cell tagged colab-setup"):
         address.set_url(URL, project)
-
-
-@pytest.mark.parametrize(
-    "url, pages",
-    [
-        (URL, "https://org.github.io/repo/"),
-        ("https://github.com/Org/org.github.io", "https://org.github.io/"),
-    ],
-)
-def test_pages_url(url, pages):
-    assert address.pages_url(url) == pages
 
 
 # The lock
@@ -394,19 +383,6 @@ def computed(tmp_path, monkeypatch):
 )
 def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
     assert computed.result(text).replace("\u00a0", " ") == wanted
-
-
-def test_equations_figures_and_exercises_are_counted_within_their_chapter():
-    module = pytest.importorskip("page.chapters")
-    first, second = {"eq-a": (7,), "eq-b": (8,)}, {"ex-a": (3,)}
-    env = SimpleNamespace(toc_fignumbers={"book/04-resolution": {"displaymath": first, "exercise": second}})
-    env.toc_fignumbers["book/notation"] = {"displaymath": {"eq-vit": (60,)}}
-    module.number_by_chapter(None, env)
-    assert env.toc_fignumbers["book/04-resolution"] == {
-        "displaymath": {"eq-a": (4, 1), "eq-b": (4, 2)},
-        "exercise": {"ex-a": (4, 1)},
-    }
-    assert env.toc_fignumbers["book/notation"] == {"displaymath": {"eq-vit": (1,)}}
 
 
 @pytest.mark.errors

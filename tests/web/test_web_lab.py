@@ -161,12 +161,18 @@ def test_grey_is_painted_into_the_picture(lab):
     assert shares(lab) == pytest.approx(wanted, abs=1e-4)
 
 
-def test_a_ranking_removes_its_first(lab):
+@pytest.mark.parametrize("name", ["centre", "occlusion"])
+def test_a_ranking_removes_its_first(lab, name):
+    """One that is at hand, and one that asks once for each patch."""
     lab.get_by_text("Rub out by a ranking").click()
-    lab.get_by_label("Ranked by").select_option("centre")
+    lab.get_by_label("Ranked by").select_option(name)
     lab.get_by_label("How many patches").fill("4")
-    lab.wait_for_function("document.querySelector('vit-lab').state.removed.length")
-    assert removed(lab) == [27, 28, 35, 36]
+    lab.wait_for_function("document.querySelector('vit-lab').state.removed.length === 4")
+    first = {
+        "centre": [27, 28, 35, 36],
+        "occlusion": vl.occlusion(MODEL, PICTURE)[0].topk(4).indices.tolist(),
+    }
+    assert removed(lab) == sorted(first[name])
     lab.get_by_label("Remove or keep").select_option("keep only the first")
     assert len(removed(lab)) == 60
 
@@ -190,14 +196,6 @@ def test_rankings_are_the_packages_explanations(browser, tmp_path, pool):
         press(tab, "Mirror")
         off = [option.text_content() for option in options.all() if option.is_disabled()]
         assert off == ["relevance", "grad-cam", "integrated gradients"], "they are of the untouched picture"
-
-
-def test_occlusion_follows_when_it_has_asked_for_each_patch(lab):
-    lab.get_by_text("Rub out by a ranking").click()
-    lab.get_by_label("Ranked by").select_option("occlusion")
-    lab.get_by_label("How many patches").fill("3")
-    lab.wait_for_function("document.querySelector('vit-lab').state.removed.length === 3")
-    assert removed(lab) == sorted(vl.occlusion(MODEL, PICTURE)[0].topk(3).indices.tolist())
 
 
 def test_the_lens_ends_with_the_answer(lab):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from browsing import needs_browser
-from web_pages import explorer, page, photos, run
+from web_pages import explorer, opened_once, page, photos, run
 
 import vitlib as vl
 from vitworkshop.web.export import PHOTOS
@@ -17,18 +17,8 @@ from vitworkshop.web.export import PHOTOS
 pytestmark = needs_browser
 NAME = "vit-patches"
 SIDES = [P for P in range(1, 225) if 224 % P == 0]
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    return page(tmp_path_factory.mktemp("patches"), f"<{NAME}><p>The figure</p></{NAME}>")
-
-
-@pytest.fixture(scope="module")
-def tab(browser, address):
-    """The explorer, opened once; each test says from where it starts."""
-    with explorer(browser, address, NAME) as tab:
-        yield tab
+BODY = f"<{NAME}><p>The figure</p></{NAME}>"
+tab = opened_once(BODY)  # each test says from where it starts
 
 
 def pixels(tab) -> torch.Tensor:
@@ -157,11 +147,11 @@ def sequence(tab) -> str:
     return run(tab, "e.tokens.canvas.toDataURL()")
 
 
-def test_patches_fly_and_land_where_they_stand_without_motion(browser, address, tab):
+def test_patches_fly_and_land_where_they_stand_without_motion(browser, tmp_path, tab):
     begin(tab, 32)
     assert run(tab, "e.flying.width") == 0  # no motion is wanted here
     landed = sequence(tab)
-    with explorer(browser, address, NAME, calm=False) as lively:
+    with explorer(browser, page(tmp_path, BODY), NAME, calm=False) as lively:
         run(lively, "(e.cut(32), null)")
         lively.wait_for_function(f"document.querySelector('{NAME}').flying.width > 0")
         assert sequence(lively) != landed

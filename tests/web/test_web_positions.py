@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from browsing import needs_browser
-from web_pages import explorer, page, run
+from web_pages import opened_once, run
 
 import vitlib as vl
 
@@ -22,16 +22,9 @@ METHODS = {
     "bilinear": {"mode": "bilinear"},
     "nearest": {"mode": "nearest-exact"},
 }
+BODY = '<vit-positions model="cifar10-plain" resample="6x10"><p>A figure</p></vit-positions>'
+positions = opened_once(BODY, lambda: map(vl.load_pretrained, MODELS))
 TRAPS = {"one line": "6.2", "(columns, rows), swapped": "6.1", "the first N, then again": "6.3"}  # chapter 04
-
-
-@pytest.fixture(scope="module")
-def positions(browser, tmp_path_factory):
-    body = '<vit-positions model="cifar10-plain" resample="6x10"><p>A figure</p></vit-positions>'
-    models = [vl.load_pretrained(name) for name in MODELS]
-    address = page(tmp_path_factory.mktemp("positions"), body, models)
-    with explorer(browser, address, "vit-positions") as tab:
-        yield tab
 
 
 def get(tab, what):

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 from browsing import needs_browser
-from web_pages import explorer, page, run
+from web_pages import opened_once, run
 
 import vitlib as vl
 
@@ -42,12 +42,7 @@ READ = """(() => {
 })()"""
 
 
-@pytest.fixture(scope="module")
-def shapes(browser, tmp_path_factory):
-    """The page, with the calculator at ViT-B/16."""
-    address = page(tmp_path_factory.mktemp("shapes"), "<vit-shapes><p>A figure</p></vit-shapes>")
-    with explorer(browser, address, "vit-shapes") as tab:
-        yield tab
+shapes = opened_once("<vit-shapes><p>A figure</p></vit-shapes>")  # at ViT-B/16
 
 
 def fill(tab, **config):

@@ -7,19 +7,13 @@ import math
 import pytest
 import torch
 from browsing import needs_browser
-from web_pages import explorer, page, run
+from web_pages import opened_once, run
 
 pytestmark = needs_browser
 NAME = "vit-triangle"
 KEYS = torch.tensor([[2.0, 1, 1, 0], [0, 1, 3, 0], [0, 0, 2, 0]])  # chapter 05's
+opened_tab = opened_once(f"<{NAME}><p>The figure</p></{NAME}>")
 VALUES = torch.tensor([[10.0, 0], [5, 10], [0, 0]])
-
-
-@pytest.fixture(scope="module")
-def opened_tab(browser, tmp_path_factory):
-    address = page(tmp_path_factory.mktemp("triangle"), f"<{NAME}><p>The figure</p></{NAME}>")
-    with explorer(browser, address, NAME) as tab:
-        yield tab
 
 
 @pytest.fixture

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
 import torch
 from browsing import opened
 
@@ -66,6 +68,18 @@ def explorer(browser, address: str, name: str, width: int = 760, calm: bool = Tr
         assert tab.get_attribute(name, "data-ready") == "yes", wrong
         yield tab
         assert wrong == []
+
+
+def opened_once(body: str, load_models=tuple):
+    """A fixture: the explorer of a page with this body and these models, for all tests of a file."""
+    name = re.match(r"<(vit-\w+)", body)[1]
+
+    @pytest.fixture(scope="module")
+    def tab(browser, tmp_path_factory):
+        with explorer(browser, page(tmp_path_factory.mktemp(name), body, load_models()), name) as tab:
+            yield tab
+
+    return tab
 
 
 def run(tab, code: str, *given):

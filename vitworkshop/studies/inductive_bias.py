@@ -105,6 +105,12 @@ def _shifted(says: str, first: str, second: str, metric: str, margin: float = 0.
     return Claim(says, "ours, after Section 3.1", one, other, margin, metric=metric)
 
 
+def _costs(part: str, family: str, what: str = "accuracy", kind: str = "ahead") -> Claim:
+    """A claim on what shuffled patches or pixels cost."""
+    says = f"shuffled {part} cost a {family} {what}"
+    return Claim(says, "Section 3.1", _both(family), _both(family, f"{part} shuffled"), kind=kind)
+
+
 _PIXELS = "pixels, as they are"
 _HELD = "the ResNet's features hold better than the ViT's when a picture moves by"
 
@@ -133,39 +139,18 @@ STUDY = Study(
         _shifted(
             "the ViT's features hold better than the pixels themselves at 4", "ViT", "pixels", "cosine_4"
         ),
-        Claim(
-            "shuffled patches cost a ViT nothing",
-            "Section 3.1",
-            _both("ViT"),
-            _both("ViT", "patches shuffled"),
-            kind="equal",
-        ),
+        _costs("patches", "ViT", "nothing", kind="equal"),
+        _costs("patches", "ResNet"),
+        _costs("patches", "hybrid"),
+        _costs("pixels", "ViT"),
         *(
             Claim(
-                f"shuffled patches cost a {family} accuracy",
-                "Section 3.1",
-                _both(family),
-                _both(family, "patches shuffled"),
+                f"on shuffled pixels a ViT is ahead of {what}", "ours", _both("ViT", "pixels shuffled"), side
             )
-            for family in ("ResNet", "hybrid")
-        ),
-        Claim(
-            "shuffled pixels cost a ViT accuracy",
-            "Section 3.1",
-            _both("ViT"),
-            _both("ViT", "pixels shuffled"),
-        ),
-        Claim(
-            "on shuffled pixels a ViT is ahead of a ResNet",
-            "ours",
-            _both("ViT", "pixels shuffled"),
-            _both("ResNet", "pixels shuffled"),
-        ),
-        Claim(
-            "on shuffled pixels a ViT is ahead of a ridge regression",
-            "ours",
-            _both("ViT", "pixels shuffled"),
-            _PIXELS,
+            for what, side in (
+                ("a ResNet", _both("ResNet", "pixels shuffled")),
+                ("a ridge regression", _PIXELS),
+            )
         ),
     ),
     base=replace(BASE, epochs=8, crop=0, flip=False),

@@ -58,39 +58,29 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     return rows_of(trainer.run(job.left, job.progress), variant, own, seed)
 
 
+def _ours(says: str, first: str, second: str, kind: str = "ahead") -> Claim:
+    return Claim(says, "ours", first, second, kind=kind)
+
+
 STUDY = Study(
     question="Is it what positions are made of, whether they are trained, or how large they start?",
     variants={
-        f"{kind}, {size}, {'trained' if trained else 'fixed'}": {
-            "kind": kind,
-            "size": size,
-            "trained": trained,
-        }
-        for kind, size, trained in (
-            *product(("noise", "waves"), ("quiet", "loud"), (True, False)),
-            ("waves", "as they are", False),
+        f"{kind}, {size}, {how}": {"kind": kind, "size": size, "trained": how == "trained"}
+        for kind, size, how in (
+            *product(("noise", "waves"), ("quiet", "loud"), ("trained", "fixed")),
+            ("waves", "as they are", "fixed"),
         )
     },
     claims=(
-        Claim(
+        _ours(
             "loud noise is ahead of quiet noise, both trained",
-            "ours",
             "noise, loud, trained",
             "noise, quiet, trained",
         ),
-        Claim(
-            "loud waves are ahead of loud noise, both trained",
-            "ours",
-            "waves, loud, trained",
-            "noise, loud, trained",
+        _ours(
+            "loud waves are ahead of loud noise, both trained", "waves, loud, trained", "noise, loud, trained"
         ),
-        Claim(
-            "training the waves brings nothing",
-            "ours",
-            "waves, loud, trained",
-            "waves, loud, fixed",
-            kind="equal",
-        ),
+        _ours("training the waves brings nothing", "waves, loud, trained", "waves, loud, fixed", "equal"),
     ),
     base=_BASE,
     seeds=(0, 1, 2, 3, 4),
