@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from functools import partial
 from pathlib import Path
 
+import torch
+
+from vitlib.checks import check_between
 from vitlib.data.dataset import load_dataset
+from vitlib.device import describe_hardware
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.studies.registry import STUDIES, find, folders
+from vitworkshop.studies.repeat import nudged, repeat
 from vitworkshop.studies.report import board, report
 from vitworkshop.studies.runner import run_studies
 
@@ -36,6 +42,13 @@ def configure(commands) -> None:
     p = actions.add_parser("board", help="every claim, and what we got")
     p.add_argument("--out", type=Path, help="the folder of all studies' runs (default: the book's own)")
     p.set_defaults(run=_board)
+    p = actions.add_parser("repeat", help="run one of the book's rows again, and show the difference")
+    p.add_argument("name", help="the study")
+    p.add_argument("--variant", help="which of its variants (default: the quickest)")
+    p.add_argument("--seed", type=int, default=0, metavar="N", help="which seed")
+    p.add_argument("--nudge", action="store_true", help="move the first weights by a ten-millionth")
+    p.add_argument("--threads", type=int, default=1, metavar="N", help="CPU threads; the book's had one")
+    p.set_defaults(run=_repeat)
     p = actions.add_parser(
         "run",
         help="run one study, or all",
@@ -70,6 +83,25 @@ def _report(args: argparse.Namespace) -> None:
 
 def _board(args: argparse.Namespace) -> None:
     print("\n".join(board(args.out)))
+
+
+def _repeat(args: argparse.Namespace) -> None:
+    check_between("--threads", args.threads, 1, 256)
+    torch.set_num_threads(args.threads)
+    variants = [args.variant] if args.variant else None
+    with nudged() if args.nudge else contextlib.nullcontext():
+        book, here = repeat(args.name, partial(load_dataset, split="train"), variants, args.seed)
+    print(
+        f"the book's: {load_results(args.name)['hardware']}; here: {describe_hardware(torch.device('cpu'))}"
+    )
+    for one, other in zip(book, here, strict=True):
+        print(
+            f"\n{one['variant']}, seed {args.seed}\n{'':24s} {'the book':>10s} {'here':>10s} {'difference':>10s}"
+        )
+        for metric, value in one["final"].items():
+            print(
+                f"{metric:24s} {value:10.4f} {other['final'][metric]:10.4f} {other['final'][metric] - value:+10.4f}"
+            )
 
 
 def _run(args: argparse.Namespace) -> None:

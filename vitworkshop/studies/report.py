@@ -14,6 +14,7 @@ from vitworkshop.studies.study import Claim
 
 VERDICTS = ("claim", "what we got", "seeds", "verdict")
 EDGE = "at the edge of the rates tried"  # the best rate of a side is the first or the last of its grid
+TURNS = "turned by a change of 1e-7 in one seed's first weights"
 
 
 class Outcome(NamedTuple):
@@ -24,7 +25,7 @@ class Outcome(NamedTuple):
     seeds: str  # from how many
     seeds_needed: str = ""  # about how many would decide an open one
     bounds: str = ""  # the interval and the margin
-    edge: str = ""  # that other learning rates might change it
+    doubt: str = ""  # that other learning rates might change it, or rounding does
 
 
 def show(value: float, metric: str) -> str:
@@ -93,7 +94,7 @@ def board(out: str | Path | None = None) -> list[str]:
             found = outcome_of(claim, result)
             got = f"{found.measured}; {found.bounds}" if found.bounds else found.measured
             beside = [f"about {found.seeds_needed} seeds would decide"] if found.seeds_needed else []
-            beside += [found.edge] if found.edge else []
+            beside += [found.doubt] if found.doubt else []
             verdict = found.verdict + (f" ({'; '.join(beside)})" if beside else "")
             cells = [claim.says, claim.source, got, verdict, found.seeds, f"{name}{' *' * changed}"]
             cells.append("" if result is None else f"{result['dataset']}, {result['scale']}")
@@ -111,8 +112,8 @@ def verdicts(name: str) -> list[tuple[str, ...]]:
 
 
 def bold(found: Outcome) -> str:
-    """A verdict as it stands in a table, with a word on the edge of the rates tried."""
-    return f"**{found.verdict}**, {found.edge}" if found.edge else f"**{found.verdict}**"
+    """A verdict as it stands in a table, with what makes it doubtful."""
+    return f"**{found.verdict}**, {found.doubt}" if found.doubt else f"**{found.verdict}**"
 
 
 def outcome_of(claim: Claim, result: dict | None) -> Outcome:
@@ -128,8 +129,17 @@ def outcome_of(claim: Claim, result: dict | None) -> Outcome:
     scale, digits = _unit(found, result["metric"])[:2]
     low, high = (f"{scale * bound:+.{digits}f}" for bound in found["interval"])
     bounds = f"[{low}, {high}], margin {scale * claim.margin:g}"
-    needed, edge = str(found.get("seeds", "")), EDGE if "at_edge" in found else ""
-    return Outcome(measured, found["verdict"], str(found["n"]), needed, bounds, edge)
+    doubts = [EDGE] * ("at_edge" in found) + [TURNS] * turns(claim, result)
+    needed = str(found.get("seeds", ""))
+    return Outcome(measured, found["verdict"], str(found["n"]), needed, bounds, "; ".join(doubts))
+
+
+def turns(claim: Claim, result: dict) -> bool:
+    """Whether a verdict is another one with the runs whose first weights were moved (tools/measure_rounding.py)."""
+    moved = load_results("rounding")["studies"].get(result["name"], [])
+    instead = {(run["variant"], run["seed"]) for run in moved}
+    others = [run for run in result["runs"] if (run["variant"], run["seed"]) not in instead]
+    return bool(moved) and claim.judge(others + moved)["verdict"] != claim.judge(result["runs"])["verdict"]
 
 
 def _unit(found: dict, metric: str) -> tuple[int, int, str]:

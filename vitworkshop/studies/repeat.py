@@ -1,0 +1,66 @@
+"""Does a row of the book repeat here, and does it stay as it is when the first weights move by a rounding error?"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+import torch
+
+from vitlib.data.dataset import Dataset
+from vitlib.evidence import load_results
+from vitlib.model.resnet import ResNet
+from vitlib.model.vit import VisionTransformer
+from vitworkshop.studies.registry import find
+from vitworkshop.studies.runner import make_plans
+
+NUDGE = 1e-7  # about what float32 rounds away
+
+
+@contextlib.contextmanager
+def nudged(size: float = NUDGE) -> Iterator[None]:
+    """Every model that is built meanwhile has each of its weights multiplied by 1 + size times a normal number."""
+
+    def moved(build: Callable) -> Callable:
+        def __init__(self, *arguments, **options) -> None:
+            build(self, *arguments, **options)
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                for weight in self.parameters():
+                    weight.mul_(1 + size * torch.randn_like(weight))
+
+        return __init__
+
+    with contextlib.ExitStack() as stack:
+        for kind in (VisionTransformer, ResNet):
+            stack.enter_context(patch.object(kind, "__init__", moved(kind.__init__)))
+        yield
+
+
+def repeat(
+    name: str, load: Callable[[str], Dataset], variants: list[str] | None = None, seed: int = 0
+) -> tuple[list[dict], list[dict]]:
+    """The book's rows of some of a study's trials (None: the quickest one), and the same trials' rows run here.
+
+    Raises ValueError for a study, a variant or a seed that the book has not run, and where the data are other ones.
+    """
+    find(name)
+    book = load_results(name)
+    rows = [row for row in book["runs"] if row["seed"] == seed]
+    known = {row.get("run", row["variant"]): row.get("seconds", 0.0) for row in rows}
+    if not known:
+        seeds = sorted({row["seed"] for row in book["runs"]})
+        raise ValueError(f"the book has no run of {name!r} with seed {seed}; choose one of {seeds}")
+    variants = variants or [min(known, key=lambda variant: known[variant])]
+    if missing := [variant for variant in variants if variant not in known]:
+        raise ValueError(f"the book has no run {missing[0]!r} of {name!r}; choose one of {', '.join(known)}")
+    with TemporaryDirectory() as folder:
+        (plan,) = make_plans({name: Path(folder)}, load, scale=book["scale"], seeds=(seed,))
+        if plan.header["dataset"] != book["dataset"]:
+            raise ValueError(
+                f"the book's runs were on {book['dataset']}; here there is {plan.header['dataset']}"
+            )
+        here = [row for variant in variants for row in plan.run((variant, seed)) or []]
+    return [row for row in rows if row.get("run", row["variant"]) in variants], here
