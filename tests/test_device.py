@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.device import derive_seed
+from vitlib import device
+from vitlib.device import derive_seed, describe_hardware
 
 
 def test_one_seed_decides_all_random_numbers():
@@ -48,3 +50,12 @@ def test_pick_device_names_the_choices(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="device 'cuda:1' is not available on this machine; use auto or cpu"):
         vl.pick_device("cuda:1")
+
+
+def test_the_processor_is_named_with_its_model(monkeypatch):
+    told = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel\t: 9\n"
+    monkeypatch.setattr(device, "cpuinfo", lambda: told)
+    assert describe_hardware(torch.device("cpu")).startswith("AMD EPYC (family 26, model 2), ")
+    monkeypatch.setattr(device, "cpuinfo", lambda: "")
+    name = describe_hardware(torch.device("cpu"))
+    assert "family" not in name and name.endswith(f" of {os.cpu_count()} cores")

@@ -59,11 +59,16 @@ def cpuinfo() -> str:
 
 
 def describe_hardware(device: torch.device) -> str:
-    """The GPU's name, or the processor's with the threads that PyTorch uses, as it stands in results."""
+    """The GPU's name, or the processor's with its model and the threads that PyTorch uses, as it stands in results."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    names = [line.split(":")[1].strip() for line in cpuinfo().splitlines() if line.startswith("model name")]
-    name = names[0] if names else platform.processor() or platform.machine()
+    first = cpuinfo().partition("\n\n")[0]
+    facts = {
+        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())
+    }
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" in facts:  # virtual machines' names often leave the model out
+        name += f" (family {facts['cpu family']}, model {facts['model']})"
     return f"{name}, {torch.get_num_threads()} of {os.cpu_count()} cores"
 
 
