@@ -69,7 +69,7 @@ def rule() -> str:
 
 def interval_picture(mean: float, reach: float) -> str:
     """A mean and its interval in units of the margin, with lines at 0 and at the margin on both sides, as SVG."""
-    x = {at: 90 + 25 * at for at in (-1, 0, 1, mean - reach, mean, mean + reach)}
+    x = {at: 60 + 20 * at for at in (-1, 0, 1, mean - reach, mean, mean + reach)}
     lines = "".join(
         f'<path d="M{x[at]:g} 1V23" stroke="currentColor" opacity=".5"{dash}/>'
         for at, dash in ((-1, ' stroke-dasharray="2 3"'), (0, ""), (1, ' stroke-dasharray="2 3"'))
@@ -79,7 +79,7 @@ def interval_picture(mean: float, reach: float) -> str:
     )
     dot = f'<circle cx="{x[mean]:.1f}" cy="12" r="5" fill="currentColor"/>'
     said = f"mean {mean:g} margins, interval from {mean - reach:.1f} to {mean + reach:.1f}"
-    return f'<svg role="img" aria-label="{said}" width="180" height="24">{lines}{bar}{dot}</svg>'
+    return f'<svg role="img" aria-label="{said}" width="120" height="24">{lines}{bar}{dot}</svg>'
 
 
 def example() -> str:
