@@ -10,6 +10,7 @@ import pytest
 
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.report import EDGE, TURNS, turns
 
 claims = pytest.importorskip("page.claims")
 BOOK = Path(__file__).resolve().parents[2] / "book"
@@ -40,8 +41,10 @@ def test_verdicts_are_judged_from_the_runs_and_the_log_is_named(name):
     for (claim, found), (says, got, verdict) in zip(expected, rows(text), strict=True):
         assert says.lower().startswith(claim.says.lower()) and f"*{claim.source}*" in says
         assert says.endswith(f"(not counted: {claim.aside})" if claim.aside else "*")
-        edge = ", at the edge of the rates tried" if "at_edge" in found else ""
-        assert verdict == f"**{found['verdict']}**{edge}"
+        assert verdict.startswith(f"**{found['verdict']}**")
+        assert (EDGE in verdict) == ("at_edge" in found) and (TURNS in verdict) == turns(
+            claim, load_results(name)
+        )
         if "se" in found:
             assert f"{found['first']} against {found['second']}" in got and got.endswith(
                 f"{found['n']} seeds"
