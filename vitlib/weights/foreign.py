@@ -126,6 +126,7 @@ def load_weights(
     if not load_head:
         head = {key: value for key, value in own.items() if key.startswith("head.")}
         state = {key: value for key, value in state.items() if not key.startswith("head.")} | head
+    state = {key: value for key, value in own.items() if key == "pos_embed.extent"} | state
     _check_fit(state, own, model.cfg, library)
     check_finite(state, next(model.parameters()).dtype, "fetch the weights again, as floats")
     if "pos_embed" in state and (old_grid or state["pos_embed"].shape != own["pos_embed"].shape):
