@@ -123,6 +123,7 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     vit: Any = getattr(model, "encoder", model)
     if not isinstance(vit, MODELS):
         raise ValueError(f"expected a VisionTransformer or ResNet, got {type(vit).__name__}")
+    check_name('the card\'s "name"', card.get("name"), "it names the files")
     card, raw = card_of(vit, card)
     path = write_atomic(Path(folder) / f"{card['name']}.safetensors", raw)
     write_json(path.with_name(f"{card['name']}.json"), card)
@@ -131,11 +132,10 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
 
 def card_of(model: VisionTransformer | ResNet, card: dict) -> tuple[dict, bytes]:
     """What of a card is true of this model, with its config and sum; and the weights, as they are saved."""
-    check_name('the card\'s "name"', card.get("name"), "it names the files")
     count, fix = model.cfg.num_classes, 'write a card for this model: {"name": ..., "classes": [...]}'
-    if (said := card.get("config", {}).get("num_classes", count)) != count:
+    if count and (said := card.get("config", {}).get("num_classes", count)) != count:
         raise ValueError(f"expected the card of a model with {count} classes, got {said}; {fix}")
-    if "classes" in card and len(card["classes"]) != count:
+    if count and "classes" in card and len(card["classes"]) != count:
         raise ValueError(f"expected {count} names of classes, got {len(card['classes'])}; {fix}")
     state = {key: value.detach().cpu() for key, value in model.state_dict().items()}
     check_finite(state, torch.float16, "the model has diverged, train it again with a lower learning rate")
