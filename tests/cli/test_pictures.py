@@ -16,7 +16,6 @@ from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import split_folder
 from vitlib.evidence import read_json
 from vitworkshop.cli import main, train
-from vitworkshop.cli.predict import find_model
 
 TINY = "--set model.patch_size=16 model.embed_dim=12 model.depth=1 model.num_heads=2".split()
 QUICK = "--device cpu --threads 1".split()
@@ -61,7 +60,7 @@ def test_train_on_a_folder_writes_a_card_with_its_classes_and_its_split(birds, t
     assert card["test_split"] == "3 of 33 pictures, a tenth of each class by seed 0"
     assert (card["n_train"], card["final"]["n_test"], card["recipe"]["data"]) == (30, 3, "folder")
     assert (card["config"]["num_classes"], card["config"]["img_size"]) == (3, 96)
-    model, _ = find_model(str(trained))
+    model, _ = vl.load_pretrained(str(trained))
     _, test = split_folder(vl.load_folder(birds, 96))
     assert sorted(test.labels.tolist()) == [0, 1, 2]
     assert vl.evaluate(model, test.images, test.labels)["accuracy"] == card["final"]["test_accuracy"]
@@ -95,7 +94,7 @@ def test_finetune_a_run_on_another_folder_and_predict(trained, tmp_path, capsys)
     assert main(["predict", str(out), *pictures, "--device", "cpu"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
-    model, _ = find_model(str(out))
+    model, _ = vl.load_pretrained(str(out))
     for path, line in zip(pictures, lines, strict=True):
         p = vl.predict(model, vl.load_image(path, 64)[None])[0]
         order = p.argsort(descending=True).tolist()
@@ -111,7 +110,7 @@ def test_a_stage_begins_with_the_weights_of_the_last_and_a_schedule_of_its_own(
     assert main([*words, "--data", str(birds), "--out", str(tmp_path / "two"), "--name", "two", *shape]) == 0
     card = card_in(tmp_path / "two")
     assert (card["name"], card["start"]) == ("two", "birds-laptop") and len(card["epochs"]) == 1
-    old, new = (find_model(str(folder))[0].state_dict() for folder in (trained, tmp_path / "two"))
+    old, new = (vl.load_pretrained(str(folder))[0].state_dict() for folder in (trained, tmp_path / "two"))
     for name, value in new.items():
         torch.testing.assert_close(value, old[name], atol=1e-6, rtol=1e-3)
     fish = draw(tmp_path / "fish", {"carp": 10, "eel": 10, "pike": 10})
@@ -123,7 +122,10 @@ def test_a_stage_begins_with_the_weights_of_the_last_and_a_schedule_of_its_own(
 def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path):
     words = ["finetune", str(trained), "--data", str(birds), "--out", str(tmp_path), *QUICK, "--epochs", "1"]
     assert main([*words, "--lr", "1e-12", "--set", "ema_decay=0.0"]) == 0
-    old, new = find_model(str(trained))[0].state_dict(), find_model(str(tmp_path))[0].state_dict()
+    old, new = (
+        vl.load_pretrained(str(trained))[0].state_dict(),
+        vl.load_pretrained(str(tmp_path))[0].state_dict(),
+    )
     for name, value in new.items():
         expected = torch.zeros_like(value) if name.startswith("head") else old[name]
         torch.testing.assert_close(value, expected, atol=1e-6, rtol=1e-3)
@@ -143,6 +145,47 @@ def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(tmp_
     assert card["name"] == "drawn10-from-drawn10-small" and card["config"]["img_size"] == 40
     assert card["classes"] == list(DRAWN10_CLASSES) and "test_split" not in card
     assert card["final"].keys() == {"val_accuracy", "val_loss", "n_val"}
+
+
+def test_finetune_on_forty_pictures_passes_over_them_a_hundred_times(trained, birds, tmp_path, capsys):
+    words = ["finetune", str(trained), "--data", str(birds), "--out", str(tmp_path), *QUICK]
+    assert main([*words, "--budget-minutes", "0"]) == 0
+    assert "100 epochs of 30 images of birds" in capsys.readouterr().out
+
+
+def test_skipped_files_are_counted_and_named(trained, birds, tmp_path, capsys):
+    folder = tmp_path / "birds"
+    shutil.copytree(birds, folder)
+    for i in range(5):
+        (folder / "wren" / f"{i}.gif").write_text("GIF")
+    (folder / "loose.png").write_text("")
+    words = ["train", "--data", str(folder), "--img-size", "16", "--epochs", "1", *TINY, *QUICK]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr()
+    assert (
+        f"skipped 6 of 39 files in {folder}, because they lie in no class's folder or end in none" in said.err
+    )
+    assert "loose.png, wren/0.gif, wren/1.gif, wren/2.gif, ...; save them as PNG" in said.err
+    assert "of 3 pictures: up to ± 29 points (standard error)" in said.out
+    assert f"in Python: model, card = vl.load_pretrained({str(tmp_path / 'out')!r})" in said.out
+    assert vl.load_pretrained(str(tmp_path / "out"))[1]["name"] == "birds-laptop"
+
+
+def test_predict_answers_for_a_folder_and_for_the_good_ones_of_several(trained, birds, tmp_path, capsys):
+    folder = tmp_path / "wren"
+    shutil.copytree(birds / "wren", folder)
+    (folder / "0.gif").write_text("GIF")
+    assert main(["predict", str(trained), str(folder), "--device", "cpu"]) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 11 and f"{folder / '03.png'}: " in said.out
+    assert "skipped 1 of 12 files" in said.err
+    (folder / "04.jpg").write_text("no picture")
+    some = [str(folder / name) for name in ("00.png", "04.jpg", "nothing.png", "05.bmp")]
+    assert main(["predict", str(trained), *some, "--device", "cpu"]) == 2
+    said = capsys.readouterr()
+    assert [line.split(": ")[0] for line in said.out.splitlines()] == [some[0], some[3]]
+    assert said.err.count("\n") == 1 and "error: 2 of 4 pictures have no answer: " in said.err
+    assert "04.jpg is damaged" in said.err and "no file" in said.err
 
 
 def test_predict_with_a_model_of_the_book_names_three_classes(birds, capsys):
@@ -224,14 +267,12 @@ def test_models_and_pictures_that_are_not_there(trained, birds, tmp_path, capsys
     assert "no model called 'cifar10-laptob'; there are: cifar10-laptop, " in said
     assert "the folders of your runs" in said
     assert "got none; a run writes it" in refused(["predict", str(birds), picture], capsys)
-    assert "expected an image file, got the folder" in refused(
-        ["predict", "drawn10-small", str(birds)], capsys
-    )
+    assert "got none among 0 files" in refused(["predict", "drawn10-small", str(tmp_path)], capsys)
     assert "no file" in refused(["predict", "drawn10-small", picture, "nowhere.png"], capsys)
     assert "no model called" in refused(["finetune", "nothing", "--data", str(birds)], capsys)
     two = tmp_path / "two"
     for name in ("a", "b"):
-        vl.save_pretrained(find_model(str(trained))[0], {"name": name}, two)
+        vl.save_pretrained(vl.load_pretrained(str(trained))[0], {"name": name}, two)
     assert f"got a, b; take one, as in {two / 'a'}" in refused(["predict", str(two), picture], capsys)
     assert main(["predict", str(two / "b"), picture, "--device", "cpu"]) == 0
     assert "class " in capsys.readouterr().out  # its card has no names

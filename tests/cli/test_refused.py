@@ -36,7 +36,7 @@ OF_TRAINING = r"""
 --name . | --name a\b | --validate --limit 9 | --holdout 5 --limit 5 | --data '' | --name ''
 """
 MODELS = "nope ../../x empty file no-name no-object bad-name two run/nope ''"
-PICTURES = "nope.jpg file text.jpg empty.png pets ''"
+PICTURES = "nope.jpg file text.jpg empty.png empty ''"
 STUDIES = """
 --seeds -1 | --seeds 0 0 | --seeds abc | --seeds | --seeds 1.5 | --jobs 0 | --jobs -1 | --jobs 100000 |
 --limit 5 | --budget-minutes 0 | --data x | --data pets | --from nothere | --from file | --all |
@@ -77,7 +77,7 @@ LINES = [
     *(f"finetune {name} --data pets" for name in MODELS.split()),
     *(f"export-web {name}" for name in MODELS.split()),
     *(f"predict {name} pets/cat.png" for name in MODELS.split()),
-    *(f"predict run pets/cat.png {path}" for path in PICTURES.split()),
+    *(f"predict run {path}" for path in PICTURES.split()),
     *joined("", WHOLE),
     *joined("check-pretrained vit-b/16 run/tiny.safetensors", FOREIGN),
 ]

@@ -339,7 +339,8 @@ def test_load_folder_numbers_classes_by_name(tmp_path):
     for i, name in enumerate(("dog/1.png", "dog/2.JPG", "cat/1.png", ".hidden/1.png", "cat/.2.png"), 1):
         write_image(pets / name, np.full((9, 9, 3), i * 20, np.uint8))
     (pets / "cat" / "notes.txt").write_text("not an image")
-    found = photos.load_folder(pets, 6)
+    with pytest.warns(UserWarning, match=r"skipped 1 of 4 files in .*: cat/notes.txt; save them as PNG"):
+        found = photos.load_folder(pets, 6)
     assert found.classes == ("cat", "dog") and (found.label, found.name) == ("pets", "folder")
     assert found.images.shape == (3, 3, 6, 6) and found.labels.tolist() == [0, 1, 1]
     assert found.images[:, 0, 0, 0].tolist() == [60, 20, 40]

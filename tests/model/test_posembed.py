@@ -78,11 +78,37 @@ def test_learned2d_resamples_rows_as_a_grid_would():
     torch.testing.assert_close(pos.table(), whole, rtol=0, atol=1e-6)  # separable: both ways agree
 
 
-def test_sincos_is_fixed_and_recomputed():
+def test_sincos_is_fixed_and_keeps_each_place_of_the_picture():
     pos = POS_EMBEDS["sincos2d"]((3, 3), 8, 2)
     assert not list(pos.parameters()) and not pos.state_dict()
+    assert torch.equal(pos.table()[0, 1:], vl.sincos_2d((3, 3), 8))
     pos.resample((2, 5))
-    assert torch.equal(pos.table()[0, 1:], vl.sincos_2d((2, 5), 8)) and not pos.table()[0, 0].any()
+    assert torch.equal(pos.table()[0, 1:], vl.sincos_2d((2, 5), 8, (3, 3))) and not pos.table()[0, 0].any()
+    pos.resample((9, 3))  # each old row has three new ones, the middle one at its own place
+    assert torch.equal(pos.table()[0, 1:].unflatten(0, (9, 3))[1::3].flatten(0, 1), vl.sincos_2d((3, 3), 8))
+    pos.resample((3, 3))
+    assert not pos.state_dict() and torch.equal(pos.table()[0, 1:], vl.sincos_2d((3, 3), 8))
+
+
+@pytest.mark.parametrize(("side", "first"), [(6, 1 / 6), (8, 0.0), (12, -1 / 6)])
+def test_fractional_places_are_the_centres_of_the_patches(side, first):
+    """As for the learned table: a patch of half the size at the left edge has its centre nearer to the edge."""
+    slow = vl.sincos_2d((side, side), 400, (8, 8)).unflatten(0, (side, side))[
+        :, 0, 99
+    ]  # sin(row w), the lowest w
+    rows = slow * 10000**0.99
+    torch.testing.assert_close(rows[[0, -1]], torch.tensor([first, 7 - first]), atol=2e-4, rtol=0)
+    torch.testing.assert_close(rows.diff(), torch.full((side - 1,), 8 / side), atol=2e-4, rtol=0)
+
+
+def test_sincos_resampled_is_loaded_alike():
+    pos = POS_EMBEDS["sincos2d"]((8, 8), 8, 2)
+    pos.resample((12, 6))
+    other = POS_EMBEDS["sincos2d"]((12, 6), 8, 2)
+    other.load_state_dict(pos.state_dict())
+    assert torch.equal(other.table(), pos.table()) and other.extent == (8, 8)
+    other.load_state_dict({})  # of a model that was trained on 12 x 6 places
+    assert torch.equal(other.table()[0, 1:], vl.sincos_2d((12, 6), 8))
 
 
 def test_relative_bias_depends_on_the_offset_alone():

@@ -50,6 +50,19 @@ def test_round_trip(tmp_path, cfg):
     assert vl.list_pretrained(tmp_path / "new folder") == ["tiny"] and vl.list_pretrained(tmp_path) == []
 
 
+def test_waves_at_another_size_are_loaded_alike(tmp_path):
+    model = vl.VisionTransformer(replace(TINY, pos_embed="sincos2d")).with_img_size((16, 8))
+    vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
+    loaded, _ = vl.load_pretrained("tiny", tmp_path)
+    assert torch.equal(loaded.pos_embed.table(), model.pos_embed.table())
+    own = vl.VisionTransformer(model.cfg)  # trained at that size
+    assert not torch.equal(own.pos_embed.table(), model.pos_embed.table())
+    again = loaded.with_img_size(8).pos_embed.table()
+    assert torch.equal(again, vl.VisionTransformer(replace(model.cfg, img_size=8)).pos_embed.table())
+    vl.load_weights(loaded, own.state_dict())  # which say nothing of places: the model's stay
+    assert torch.equal(loaded.pos_embed.table(), model.pos_embed.table())
+
+
 def test_saving_twice_gives_the_same_bytes(tmp_path):
     model = saved(tmp_path)
     first = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
@@ -96,7 +109,7 @@ def test_an_unknown_name_lists_the_known(tmp_path):
     with pytest.raises(ValueError, match="no model called 'vit'; there are: none yet"):
         vl.load_pretrained("vit", tmp_path)
     saved(tmp_path)
-    with pytest.raises(ValueError, match="no model called '../tiny'; there are: tiny"):
+    with pytest.raises(ValueError, match="no model called '../tiny'; there are: tiny$"):
         vl.load_pretrained("../tiny", tmp_path)
 
 
@@ -176,6 +189,62 @@ def test_damaged_cards(tmp_path, broken):
     path.unlink() if broken is None else path.write_text(broken)
     with pytest.raises(ValueError, match=DAMAGED):
         vl.load_pretrained("tiny", tmp_path)
+
+
+@pytest.mark.errors
+def test_a_config_larger_than_the_weights_is_refused_before_it_is_built(tmp_path, monkeypatch):
+    saved(tmp_path)
+    card = read_json(tmp_path / "tiny.json", "")
+    monkeypatch.setattr("vitlib.weights.pretrained.build_model", lambda cfg: pytest.fail("built"))
+    sizes = {"depth": 2000, "embed_dim": 2**20, "mlp_ratio": 1e6, "num_classes": 10**9}
+    for name, value in sizes.items():
+        told = card | {"config": card["config"] | {name: value}}
+        (tmp_path / "tiny.json").write_text(json.dumps(told))
+        with pytest.raises(ValueError, match=r"its card says \w+ \d+, its weights allow \d+ at most"):
+            vl.load_pretrained("tiny", tmp_path)
+
+
+@pytest.mark.errors
+def test_a_card_of_another_name_is_refused(tmp_path):
+    saved(tmp_path)
+    for path in list(tmp_path.iterdir()):
+        path.rename(path.with_stem("other"))
+    with pytest.raises(ValueError, match="its card is that of 'tiny'; give both files the card's name"):
+        vl.load_pretrained("other", tmp_path)
+
+
+def test_a_card_keeps_no_accuracy_of_other_weights(tmp_path):
+    saved(tmp_path)
+    model, card = vl.load_pretrained("tiny", tmp_path)
+    vl.save_pretrained(model, card, tmp_path / "same")
+    assert vl.load_pretrained("tiny", tmp_path / "same")[1] == card
+    model.head.bias.data += 1
+    vl.save_pretrained(model, card, tmp_path / "other")
+    other = vl.load_pretrained("tiny", tmp_path / "other")[1]
+    assert "final" not in other and other["sha256"] != card["sha256"] and "final" in card
+    vl.save_pretrained(model, {"name": "tiny", "final": {"test_accuracy": 0.6}}, tmp_path / "other")
+    assert vl.load_pretrained("tiny", tmp_path / "other")[1]["final"] == {"test_accuracy": 0.6}
+
+
+@pytest.mark.errors
+def test_a_card_of_another_number_of_classes_is_refused(tmp_path):
+    saved(tmp_path)
+    model, card = vl.load_pretrained("tiny", tmp_path)
+    for write in (vl.save_pretrained, vl.export_web):
+        with pytest.raises(ValueError, match="expected the card of a model with 37 classes, got 10; write a"):
+            write(vl.replace_head(model, 37), card, tmp_path / "new")
+        with pytest.raises(ValueError, match="expected 37 names of classes, got 2; write a card"):
+            write(vl.replace_head(model, 37), {"name": "tiny", "classes": ["cat", "dog"]}, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_run_is_loaded_by_its_folder(tmp_path, monkeypatch):
+    model = saved(tmp_path / "run1")
+    monkeypatch.chdir(tmp_path)
+    for name in ("run1", "run1/tiny", "run1/tiny.safetensors"):
+        loaded, card = vl.load_pretrained(name)
+        assert card["name"] == "tiny"
+        assert torch.equal(loaded.head.weight, model.head.weight.half().float())
 
 
 # --- the committed models ---------------------------------------------------------------------------------------

@@ -312,6 +312,28 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message
 
 
 @pytest.mark.errors
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("reg_token", "registers"),
+        ("register_tokens", "registers"),
+        ("attn_pool.latent", r"pooling by attention \(map\)"),
+        ("norm_pre.weight", "a norm before the first block"),
+        ("blocks.0.attn.q_norm.weight", "norms of queries and keys"),
+        ("fc_norm.weight", "a norm after pooling"),
+    ],
+)
+def test_parts_that_no_model_here_has_are_named(name, part):
+    with pytest.raises(
+        ValueError, match=rf"\(timm\) are of a model with {part}.*: {name}; .* take weights of"
+    ):
+        vl.load_weights(lively(), lively().state_dict() | {name: torch.zeros(1, 4, 24)})
+    clip = {"visual.conv1.weight": torch.zeros(1), "visual.ln_pre.weight": torch.zeros(1)}
+    with pytest.raises(ValueError, match="a norm before the first block .*: visual.ln_pre.weight"):
+        vl.load_weights(lively(), clip)
+
+
+@pytest.mark.errors
 def test_a_model_on_the_meta_device_has_nowhere_to_load():
     with torch.device("meta"):
         model = vl.VisionTransformer(FOREIGN)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import re
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +91,8 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
 
     Args:
         path: For instance `pets`, with `pets/cat/1.jpg`, `pets/dog/1.jpg` and so on. Classes are numbered in
-            alphabetical order; hidden files and files that are no images by their name are passed over.
+            alphabetical order. Hidden files are passed over; a warning names other files that are passed over, as
+            they lie beside the classes' folders or are no images by their name (GIFs, for instance).
         img_size: Pixels, one number or (height, width); see `load_image`.
 
     Raises:
@@ -107,16 +110,40 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
     if not folders:
         raise ValueError(f"expected one folder for each class in {path}, got none; try cat/1.jpg")
     images, labels = [], []
+    skipped = [p for p in sorted(path.glob("[!.]*")) if p.is_file()]
     for label, folder in enumerate(folders):
         there = sorted(folder.glob("[!.]*"))
         files = [p for p in there if p.suffix.lower() in _SUFFIXES]
         if not files:
             found = f"none among {len(there)} files like {there[0].name}" if there else "none"
             raise ValueError(f"expected images in {folder}, got {found}; put .jpg or .png files there")
+        skipped += [p for p in there if p not in files]
         images += [load_image(file, img_size) for file in files]
         labels += [label] * len(files)
+    _tell_skipped(path, skipped, len(images))
     classes = tuple(folder.name for folder in folders)
     return Dataset(torch.stack(images), torch.tensor(labels), classes, path.resolve().name, "folder")
+
+
+def picture_files(folder: Path) -> list[Path]:
+    """The pictures in a folder and in the folders inside, by their names; a warning names the other files."""
+    there = [p for p in sorted(folder.rglob("[!.]*")) if p.is_file()]
+    files = [p for p in there if p.suffix.lower() in _SUFFIXES]
+    if not files:
+        raise ValueError(f"expected pictures in {folder}, got none among {len(there)} files")
+    _tell_skipped(folder, [p for p in there if p not in files], len(files))
+    return files
+
+
+def _tell_skipped(folder: Path, skipped: Sequence[Path], taken: int) -> None:
+    """Warn that files were passed over: how many, why, and the first of them."""
+    if skipped:
+        names = ", ".join(str(p.relative_to(folder)) for p in skipped[:4]) + ", ..." * (len(skipped) > 4)
+        warnings.warn(
+            f"skipped {len(skipped)} of {len(skipped) + taken} files in {folder}, because they lie in no class's "
+            f"folder or end in none of {' '.join(_SUFFIXES)}: {names}; save them as PNG",
+            stacklevel=4,
+        )
 
 
 def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:

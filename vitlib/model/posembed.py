@@ -33,12 +33,14 @@ def learned(*shape: int) -> nn.Parameter:
 
 
 @checked
-def sincos_2d(grid: Grid, embed_dim: Count) -> Float[Tensor, "N D"]:
+def sincos_2d(grid: Grid, embed_dim: Count, extent: Grid | None = None) -> Float[Tensor, "N D"]:
     """Fixed sines and cosines: half the channels tell the row, half the column.
 
     Args:
         grid: Rows and columns.
         embed_dim: Width D, a multiple of 4.
+        extent: Rows and columns that span the same picture where places are whole numbers; by default `grid`.
+            Place i of n then is (i + 1/2) extent / n - 1/2: the patches' centres stay where they are in the picture.
 
     Returns:
         (N, D): [sin(row w), cos(row w), sin(column w), cos(column w)] with D/4 frequencies w from
@@ -48,7 +50,8 @@ def sincos_2d(grid: Grid, embed_dim: Count) -> Float[Tensor, "N D"]:
     """
     check_quarters("sincos_2d", embed_dim)
     frequencies = 10000 ** -(torch.arange(embed_dim // 4) / (embed_dim // 4))  # (D/4,)
-    rows, cols = torch.meshgrid(torch.arange(grid[0]), torch.arange(grid[1]), indexing="ij")
+    centres = [(torch.arange(n) + 0.5) * old / n - 0.5 for n, old in zip(grid, extent or grid, strict=True)]
+    rows, cols = torch.meshgrid(*centres, indexing="ij")
     angles = [position.flatten()[:, None] * frequencies for position in (rows, cols)]  # two of (N, D/4)
     return torch.cat([wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1)
 
@@ -202,21 +205,39 @@ class Learned2dPosEmbed(PosEmbed):
 class SinCos2dPosEmbed(PosEmbed):
     """Fixed sines and cosines of row and column, nothing at CLS; arguments as for `PosEmbed`.
 
-    Source: `sincos_2d`.
+    On another grid, places are fractions: they span what they spanned in training, the `extent`, which is saved then.
+
+    Source: `sincos_2d`; chapter 04.
     """
 
     def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
         super().__init__(grid, embed_dim, num_heads)
         self.register_buffer("waves", None, persistent=False)
+        self.extent = self.grid
+        self.register_state_dict_post_hook(_save_extent)
+        self.register_load_state_dict_pre_hook(_load_extent)
         self.resample(grid)
 
     def table(self) -> Float[Tensor, "1 T D"]:
         return self.waves
 
     def resample(self, grid: Grid) -> None:
-        waves = F.pad(sincos_2d(grid, self.embed_dim), (0, 0, 1, 0))[None]  # (N, D) -> (1, 1+N, D)
+        waves = sincos_2d(grid, self.embed_dim, self.extent)
+        waves = F.pad(waves, (0, 0, 1, 0))[None]  # (N, D) -> (1, 1+N, D)
         self.waves = waves if self.waves is None else waves.to(self.waves.device)
         super().resample(grid)
+
+
+def _save_extent(pos: SinCos2dPosEmbed, state: dict, prefix: str, _metadata: dict) -> None:
+    if pos.extent != pos.grid:
+        state[f"{prefix}extent"] = torch.tensor(pos.extent, dtype=torch.float32)
+
+
+def _load_extent(pos: SinCos2dPosEmbed, state: dict, prefix: str, *_rest) -> None:
+    trained_on_this_grid = torch.tensor(pos.grid)
+    rows, cols = state.pop(f"{prefix}extent", trained_on_this_grid).tolist()
+    pos.extent = int(rows), int(cols)
+    pos.resample(pos.grid)
 
 
 class RelativePosEmbed(NoPosEmbed):

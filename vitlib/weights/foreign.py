@@ -79,6 +79,15 @@ LIBRARIES = {
     # DINO, DeiT, MAE and vitlib itself, too
     "timm": (r"^blocks\.0\.", {r"^pre_logits\.fc\.": "pre_logits."}),
 }
+# parts that a `VisionTransformer` has not, by a pattern of their names
+ABSENT = {
+    r"^(embeddings\.)?(reg_token|register_tokens)$": "registers",
+    r"^(attn_pool|MAPHead_0|(vision_model\.)?head\.probe)\b": "pooling by attention (map)",
+    r"^(norm_pre|visual\.ln_pre|(vision_model\.)?pre_layrnorm)\.": "a norm before the first block (CLIP's)",
+    r"\.attn\.[qk]_norm\.": "norms of queries and keys (qk-norm)",
+    r"^fc_norm\.": "a norm after pooling (fc_norm)",
+}
+NO_SUCH = "a VisionTransformer here has none and would give other answers; take weights of a model without"
 # where training checkpoints keep weights
 WRAPPERS = ("teacher", "state_dict_ema", "model_ema", "state_dict", "model")
 PREFIX = re.compile(r"^((module|_orig_mod|model|backbone|vit|opt\.target|params)\.)+")
@@ -114,18 +123,22 @@ def load_weights(
         The library whose names they were: "timm", "torchvision", "transformers" or "Google".
 
     Raises:
-        ValueError: If the file cannot be read, its names are of no library known here, or a weight is missing,
-            left over, of another shape or no number that the model's dtype holds.
+        ValueError: If the file cannot be read, its names are of no library known here or of a part that no model here
+            has (registers, say), or a weight is missing, left over, of another shape or no number that the model's
+            dtype holds.
 
     Source: Section 3.2, for other sizes and another number of classes; chapter 08.
     """
     state, library = convert_state_dict(read_weights(source) if isinstance(source, str | Path) else source)
+    if absent := _absent(state):
+        raise ValueError(f"the weights ({library}) are of a model with {absent}; {NO_SUCH}")
     own = model.state_dict()
     if any(value.is_meta for value in own.values()):
         raise ValueError("expected a model with numbers, got one on the meta device; make it on the CPU")
     if not load_head:
         head = {key: value for key, value in own.items() if key.startswith("head.")}
         state = {key: value for key, value in state.items() if not key.startswith("head.")} | head
+    state = {key: value for key, value in own.items() if key == "pos_embed.extent"} | state
     _check_fit(state, own, model.cfg, library)
     check_finite(state, next(model.parameters()).dtype, "fetch the weights again, as floats")
     if "pos_embed" in state and (old_grid or state["pos_embed"].shape != own["pos_embed"].shape):
@@ -230,6 +243,8 @@ def convert_state_dict(state: Mapping) -> tuple[dict[str, Tensor], str]:
     keys = [key for key, _ in weights]
     found = (name for name, (own, _) in LIBRARIES.items() if any(re.search(own, key) for key in keys))
     if (library := next(found, None)) is None:
+        if absent := _absent(keys):
+            raise ValueError(f"the weights are of a model with {absent}; {NO_SUCH}")
         raise ValueError(
             f"expected a ViT's weights under the names of {', '.join(LIBRARIES)}, "
             f"got {_some(keys)}; rename them, then use model.load_state_dict"
@@ -247,6 +262,12 @@ def convert_state_dict(state: Mapping) -> tuple[dict[str, Tensor], str]:
         new = {"pre_logits": "head.0", "head": "head.2"}
         converted = {re.sub("^(pre_logits|head)", lambda m: new[m[0]], k): v for k, v in converted.items()}
     return _fuse_qkv(converted), library
+
+
+def _absent(names: Iterable[str]) -> str:
+    """What these names tell of that no model here has; "" if nothing."""
+    found = {part: [name for name in names if re.search(pattern, name)] for pattern, part in ABSENT.items()}
+    return ", ".join(f"{part}: {_some(keys)}" for part, keys in found.items() if keys)
 
 
 def _unwrap(state: Mapping) -> Mapping:

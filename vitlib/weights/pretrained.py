@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import nn
+from torch import Tensor, nn
 
 from vitlib.checks import check_finite, check_name, checked
-from vitlib.config import CONFIGS
+from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.evidence import RESULTS, read_json, write_atomic, write_json
@@ -35,10 +35,10 @@ def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
 
 @checked
 def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer | ResNet, dict]:
-    """A model the book trained, and its card.
+    """A model that the book or the reader trained, and its card.
 
     Args:
-        name: One of `list_pretrained()`.
+        name: One of `list_pretrained(folder)`; or, without a folder, the folder of a run, as in "runs/pets-laptop".
         folder: Where `<name>.safetensors` and `<name>.json` lie; by default inside the package.
 
     Returns:
@@ -50,19 +50,21 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
 
     Source: chapter 09.
     """
-    folder = Path(folder)
-    if name not in (known := list_pretrained(folder)):
-        raise ValueError(f"no model called {name!r}; there are: {', '.join(known) or 'none yet'}")
+    name, folder = _find(name, Path(folder))
     try:
         card = read_json(folder / f"{name}.json", "train the model again")
         check_name("the card's name", card["name"], "train the model again")
-        model = build_model(CONFIGS[card.get("kind", "vit")](**card["config"]))
+        if card["name"] != name:
+            raise ValueError(f"its card is that of {card['name']!r}; give both files the card's name")
         raw = (folder / f"{name}.safetensors").read_bytes()
         digest = hashlib.sha256(raw).hexdigest()
         if card.get("sha256", digest) != digest:
             raise ValueError("the weights are not those that its card knows by their sha256")
         state = load(raw)
         check_finite(state, torch.float32, "it was damaged")
+        cfg = CONFIGS[card.get("kind", "vit")](**card["config"])
+        _check_sizes(cfg, state)
+        model = build_model(cfg)
         model.load_state_dict({key: value.float() for key, value in state.items()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
         raise ValueError(
@@ -72,6 +74,33 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
     return model.eval(), card
 
 
+def _find(name: str, folder: Path) -> tuple[str, Path]:
+    """A model's name and folder: one of the folder's or, of the package's, the folder or file of a run."""
+    if name in (known := list_pretrained(folder)):
+        return name, folder
+    is_book, path = folder == RESULTS, Path(name.removesuffix(".safetensors")).expanduser()
+    if is_book and path.name in list_pretrained(path.parent):
+        return path.name, path.parent
+    if not (is_book and path.is_dir()):
+        there = ", ".join(known) or "none yet"
+        raise ValueError(
+            f"no model called {name!r}; there are: {there}" + is_book * ", and the folders of your runs"
+        )
+    if len(found := list_pretrained(path)) != 1:
+        fix = f"take one, as in {path / found[0]}" if found else "a run writes it when it has finished"
+        raise ValueError(f"expected one model in {path}, got {', '.join(found) or 'none'}; {fix}")
+    return found[0], path
+
+
+def _check_sizes(cfg: ViTConfig | ResNetConfig, state: dict[str, Tensor]) -> None:
+    """Refuse a config that is larger than the weights, before a model is built of it."""
+    widest = max((side for value in state.values() for side in value.shape), default=0)
+    most = {"depth": len(state), "embed_dim": widest, "hidden_dim": widest, "num_classes": widest}
+    for name, limit in most.items():
+        if (said := getattr(cfg, name, 0)) > limit:
+            raise ValueError(f"its card says {name} {said}, its weights allow {limit} at most")
+
+
 def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     """Write a model's weights in float16 and its card, each atomically; a pair that does not match is not loaded.
 
@@ -79,30 +108,43 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
         model: A `VisionTransformer` or `ResNet`, or a `MaskedPatchModel`, whose encoder is written; any device, any
             float dtype.
         card: What is known of the run; `card["name"]` names the files; "config", the weights' "sha256" and, for a
-            ResNet, "kind" are filled in.
+            ResNet, "kind" are filled in. Where its "sha256" is that of other weights, its "final" is left out.
         folder: Made if needed.
 
     Returns:
         The path of the weights.
 
     Raises:
-        ValueError: If it is another model, the card's name names no file, or a weight does not fit into float16.
+        ValueError: If it is another model, the card's name names no file, the card is of another number of classes,
+            or a weight does not fit into float16.
 
     Source: chapter 09.
     """
-    check_name('the card\'s "name"', card.get("name"), "it names the files")
     vit: Any = getattr(model, "encoder", model)
     if not isinstance(vit, MODELS):
         raise ValueError(f"expected a VisionTransformer or ResNet, got {type(vit).__name__}")
-    folder, state = Path(folder), {key: value.detach().cpu() for key, value in vit.state_dict().items()}
-    check_finite(state, torch.float16, "the model has diverged, train it again with a lower learning rate")
-    state = {key: value.half().contiguous() for key, value in state.items()}
-    kind = {} if isinstance(vit, VisionTransformer) else {"kind": "resnet"}  # a card without it is a ViT's
-    raw = save(state)
-    about = {"config": asdict(vit.cfg), "sha256": hashlib.sha256(raw).hexdigest()}
-    path = write_atomic(folder / f"{card['name']}.safetensors", raw)
-    write_json(folder / f"{card['name']}.json", {**card, **kind, **about})
+    check_name('the card\'s "name"', card.get("name"), "it names the files")
+    card, raw = card_of(vit, card)
+    path = write_atomic(Path(folder) / f"{card['name']}.safetensors", raw)
+    write_json(path.with_name(f"{card['name']}.json"), card)
     return path
+
+
+def card_of(model: VisionTransformer | ResNet, card: dict) -> tuple[dict, bytes]:
+    """What of a card is true of this model, with its config and sum; and the weights, as they are saved."""
+    count, fix = model.cfg.num_classes, 'write a card for this model: {"name": ..., "classes": [...]}'
+    if count and (said := card.get("config", {}).get("num_classes", count)) != count:
+        raise ValueError(f"expected the card of a model with {count} classes, got {said}; {fix}")
+    if count and "classes" in card and len(card["classes"]) != count:
+        raise ValueError(f"expected {count} names of classes, got {len(card['classes'])}; {fix}")
+    state = {key: value.detach().cpu() for key, value in model.state_dict().items()}
+    check_finite(state, torch.float16, "the model has diverged, train it again with a lower learning rate")
+    raw = save({key: value.half().contiguous() for key, value in state.items()})
+    digest = hashlib.sha256(raw).hexdigest()
+    if card.get("sha256", digest) != digest:  # its numbers are those of other weights
+        card = {key: value for key, value in card.items() if key != "final"}
+    kind = {} if isinstance(model, VisionTransformer) else {"kind": "resnet"}  # a card without it is a ViT's
+    return {**card, **kind, "config": asdict(model.cfg), "sha256": digest}, raw
 
 
 def class_names(card: dict) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import warnings
 
 from vitlib import __version__
 from vitlib.evidence import COMMAND
@@ -30,7 +31,9 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     token = COMMAND.set(f"{launcher()} -m vitlib {shlex.join(argv)}")
     try:
-        args.run(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell
+            args.run(args)
     except KeyboardInterrupt as stop:
         print(f"\n{stop}" if str(stop) else "\ninterrupted", file=sys.stderr)
         return 130
@@ -42,6 +45,11 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         COMMAND.reset(token)
     return 0
+
+
+def _tell(message: Warning | str, *_where: object, **_more: object) -> None:
+    """A warning in one line, without the line of code."""
+    print(" ".join(str(message).split()), file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import torch
 
-from vitlib.data.photos import load_image
+from vitlib.data.photos import load_image, picture_files
 from vitlib.device import pick_device
-from vitlib.model.resnet import ResNet
-from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import predict
-from vitlib.weights.pretrained import class_names, list_pretrained, load_pretrained
+from vitlib.weights.pretrained import class_names, load_pretrained
 from vitworkshop.cli.options import add_device
 from vitworkshop.web.export import export_web
 
@@ -30,7 +28,9 @@ def configure(commands) -> None:
         epilog="example: python -m vitlib predict runs/pets-laptop holiday.jpg",
     )
     p.add_argument("model", metavar="NAME", help=MODEL)
-    p.add_argument("pictures", nargs="+", metavar="PICTURE", help="a JPEG, PNG, WebP, TIFF or BMP file")
+    p.add_argument(
+        "pictures", nargs="+", metavar="PICTURE", help="a JPEG, PNG, WebP, TIFF or BMP file, or a folder"
+    )
     add_device(p)
     p.set_defaults(run=_predict)
     p = commands.add_parser(
@@ -46,35 +46,31 @@ def configure(commands) -> None:
 
 
 def _predict(args: argparse.Namespace) -> None:
-    model, card = find_model(args.model)
+    model, card = load_pretrained(args.model)
     names = class_names(card)
-    pictures = torch.stack([load_image(path, model.cfg.image_shape) for path in args.pictures])
-    rows = predict(model.to(pick_device(args.device)), pictures)
-    for path, row in zip(args.pictures, rows, strict=True):
+    files, pictures, errors = [], [], []
+    for word in args.pictures:
+        path = Path(word).expanduser()
+        files += map(str, picture_files(path)) if word and path.is_dir() else [word]
+    for file in files:
+        try:
+            pictures.append((file, load_image(file, model.cfg.image_shape)))
+        except (FileNotFoundError, ValueError) as error:
+            errors.append(str(error))
+    images = [image for _, image in pictures]
+    rows = predict(model.to(pick_device(args.device)), torch.stack(images)) if images else ()
+    for (path, _), row in zip(pictures, rows, strict=True):
         best = row.topk(min(_TOP, len(row)))
         likely = zip(best.values.tolist(), best.indices.tolist(), strict=True)
         print(f"{path}: {', '.join(f'{names[i]} {p:.1%}' for p, i in likely)}")
+    if errors:
+        several = f"{len(errors)} of {len(files)} pictures have no answer: " if len(files) > 1 else ""
+        raise ValueError(several + "; ".join(errors))
 
 
 def _export(args: argparse.Namespace) -> None:
     if args.out is not None and args.out.is_dir():
         raise ValueError(f"--out must be a file, got the folder {args.out}; try {args.out / 'model.js'}")
-    model, card = find_model(args.model)
+    model, card = load_pretrained(args.model)
     path = export_web(model, card, args.out or Path(f"{card['name']}.js"))
     print(f"wrote {path}, {path.stat().st_size / 1e6:.2f} MB")
-
-
-def find_model(name: str) -> tuple[VisionTransformer | ResNet, dict]:
-    """A model and its card: "cifar10-laptop", "runs/pets-laptop" or "runs/pets-laptop/pets-laptop"."""
-    if name in (known := list_pretrained()):
-        return load_pretrained(name)
-    path = Path(name.removesuffix(".safetensors")).expanduser()
-    if path.name in list_pretrained(path.parent):
-        return load_pretrained(path.name, path.parent)
-    if not path.is_dir():
-        there = ", ".join(known)
-        raise ValueError(f"no model called {name!r}; there are: {there}, and the folders of your runs")
-    if len(found := list_pretrained(path)) != 1:
-        fix = f"take one, as in {path / found[0]}" if found else "a run writes it when it has finished"
-        raise ValueError(f"expected one model in {path}, got {', '.join(found) or 'none'}; {fix}")
-    return load_pretrained(found[0], path)

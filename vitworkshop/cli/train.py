@@ -24,11 +24,16 @@ from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
-from vitworkshop.cli.predict import MODEL, find_model
+from vitworkshop.cli.predict import MODEL
 
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
+_PASSES = 100  # at most for that, where a trained model goes on
+_FEW = 100  # test pictures: the standard error of an accuracy is up to 5 points
 _OF_THE_PRESET = {
-    "epochs": (int, "passes over the training images; on a folder at least 500 steps"),
+    "epochs": (
+        int,
+        "passes over the training images; on a folder, 500 steps or more (finetune: or 100 passes)",
+    ),
     "lr": (float, "peak learning rate"),
     "batch-size": (int, "images per step"),
     "seed": (int, "seed of everything random"),
@@ -97,7 +102,7 @@ def _train(args: argparse.Namespace) -> None:
         todo = dataclasses.replace(todo, model=model)
     start, name = None, _name_of(train)
     if args.start is not None:
-        start, its = find_model(args.start)
+        start, its = load_pretrained(args.start)
         if class_names(its) != card["classes"]:
             raise ValueError(
                 f"--start needs a model of the same classes, {its['name']} has others; see finetune"
@@ -113,7 +118,7 @@ def _finetune(args: argparse.Namespace) -> None:
         raise ValueError(f"finetune keeps the shape and the task of a model, got {kept[0]}; see --img-size")
     todo = recipe("finetune", args.scale, **changes)
     _check_holdout(args, todo)
-    model, its = find_model(args.model)
+    model, its = load_pretrained(args.model)
     if args.img_size is not None:
         model = model.with_img_size(args.img_size)
     data = "auto" if args.data is None else args.data
@@ -188,7 +193,7 @@ def _run(
     if held_out:
         train, val = train.hold_out(held_out)
     if train.name == "folder":
-        todo = dataclasses.replace(todo, data="folder", epochs=_enough(args, todo, len(train)))
+        todo = dataclasses.replace(todo, data="folder", epochs=_enough(args, todo, len(train), start))
     out = args.out or Path("runs") / todo.name
     first = Ranks.here().rank == 0  # of the processes that torchrun started: it alone speaks and writes
     if first:
@@ -218,13 +223,19 @@ def _run(
         weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
         final = _test(weights, load_test(), args.device, todo.model.num_classes)
         print(f"test accuracy {final['test_accuracy']:.2%} on {train.label} {took} of training")
+        if (n := final["n_test"]) < _FEW:
+            print(
+                f"of {n} pictures: up to ± {50 / math.sqrt(n):.0f} points (standard error); more would tell more"
+            )
     print(f"wrote {save_pretrained(model, {**card, 'final': final}, out)}")
+    print(f"in Python: model, card = vl.load_pretrained({str(out)!r})")
 
 
-def _enough(args: argparse.Namespace, todo: Recipe, n: int) -> int:
-    """The epochs that were asked for, or as many as make `_STEPS` of n images."""
+def _enough(args: argparse.Namespace, todo: Recipe, n: int, start: nn.Module | None) -> int:
+    """The epochs that were asked for, or as many as make `_STEPS` of n images; with a start, `_PASSES` at most."""
     asked = args.epochs is not None or any(word.startswith("epochs=") for word in args.set)
-    return todo.epochs if asked else max(todo.epochs, math.ceil(_STEPS / max(1, n // todo.batch_size)))
+    enough = math.ceil(_STEPS / max(1, n // todo.batch_size))
+    return todo.epochs if asked else max(todo.epochs, min(enough, _PASSES) if start else enough)
 
 
 def _accuracy_before(card: Path, log: dict) -> float | None:

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitlib.checks import check_finite, checked
+from vitlib.checks import checked
 from vitlib.data.dataset import normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
 from vitlib.evidence import write_atomic
 from vitlib.explain.scores import GRADIENTS, patch_scores
 from vitlib.model.vit import VisionTransformer
-from vitlib.weights.pretrained import class_names
+from vitlib.weights.pretrained import card_of, class_names
 
 __all__ = ["SCRIPTS", "export_web"]
 
@@ -54,15 +54,16 @@ def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
 
     Args:
         model: A `VisionTransformer` as the book's recipes make them, of at most some 480,000 parameters.
-        card: As `load_pretrained` gives it: its name, data set and final accuracy go along.
+        card: As `load_pretrained` gives it: its name, data set and final accuracy go along, the last only where its
+            "sha256" is that of these weights.
         path: The script to write.
 
     Returns:
         The path.
 
     Raises:
-        ValueError: If `vit.js` cannot compute the model, a weight does not fit into float16, or the script would be
-            larger than 1.3 MB.
+        ValueError: If `vit.js` cannot compute the model, the card is of another number of classes, a weight does not
+            fit into float16, or the script would be larger than 1.3 MB.
 
     Source: chapter 09.
     """
@@ -80,8 +81,8 @@ def web_script(model: nn.Module, card: dict) -> str:
         raise ValueError(f"expected a model with {wanted}, got {got}; train one of the book's presets")
     if not isinstance(model.cfg.img_size, int):
         raise ValueError(f"expected square images, got {model.cfg.image_shape}; use model.with_img_size(32)")
+    card, _ = card_of(model, card)
     state = {name: value.detach().cpu().to(torch.float16) for name, value in model.state_dict().items()}
-    check_finite(state, torch.float16, "train the model again")
     weights = torch.cat([value.flatten() for value in state.values()]).numpy().astype("<f2").tobytes()
     made = {
         "config": config,
