@@ -13,7 +13,7 @@ from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import predict
 from vitlib.weights.pretrained import class_names, list_pretrained, load_pretrained
-from vitworkshop.cli.options import add_device
+from vitworkshop.cli.options import add_device, printable
 from vitworkshop.web.export import export_web
 
 MODEL = "a model of the book (cifar10-laptop, drawn10-small, ...), or the folder of a run (runs/pets-laptop)"
@@ -47,13 +47,13 @@ def configure(commands) -> None:
 
 def _predict(args: argparse.Namespace) -> None:
     model, card = find_model(args.model)
-    names = class_names(card)
+    names = list(map(printable, class_names(card)))
     pictures = torch.stack([load_image(path, model.cfg.image_shape) for path in args.pictures])
     rows = predict(model.to(pick_device(args.device)), pictures)
     for path, row in zip(args.pictures, rows, strict=True):
         best = row.topk(min(_TOP, len(row)))
         likely = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-        print(f"{path}: {', '.join(f'{names[i]} {p:.1%}' for p, i in likely)}")
+        print(f"{printable(path)}: {', '.join(f'{names[i]} {p:.1%}' for p, i in likely)}")
 
 
 def _export(args: argparse.Namespace) -> None:
@@ -61,7 +61,7 @@ def _export(args: argparse.Namespace) -> None:
         raise ValueError(f"--out must be a file, got the folder {args.out}; try {args.out / 'model.js'}")
     model, card = find_model(args.model)
     path = export_web(model, card, args.out or Path(f"{card['name']}.js"))
-    print(f"wrote {path}, {path.stat().st_size / 1e6:.2f} MB")
+    print(f"wrote {printable(str(path))}, {path.stat().st_size / 1e6:.2f} MB")
 
 
 def find_model(name: str) -> tuple[VisionTransformer | ResNet, dict]:
