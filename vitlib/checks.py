@@ -15,10 +15,14 @@ from typing import Annotated, Any, Literal, ParamSpec, SupportsIndex, TypeVar, g
 import numpy as np
 import torch
 from annotated_types import Ge, Gt, Le, Lt
+from jaxtyping import Float
 from torch import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
+LARGEST = (
+    8192  # side of an image in pixels; beyond it neither a picture nor a table of positions fits into memory
+)
 
 
 def is_number(value: Any) -> bool:
@@ -115,6 +119,8 @@ def as_pair(name: str, size: Any) -> tuple[int, int]:
     pair = list(size) if isinstance(size, tuple | list) else [size, size]
     if len(pair) != 2 or not all(map(is_count, pair)):
         raise ValueError(f"{name} must be a positive integer or (height, width), got {size!r}; try 224")
+    if max(pair) > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST} pixels a side, got {size!r}; try 224")
     return pair[0], pair[1]
 
 
@@ -163,12 +169,14 @@ def check_pixels(images: Tensor) -> None:
     check_dtype(images, "uint8 or float", "convert integers in [0, 255] with images.to(torch.uint8)")
 
 
-def check_labels(labels: Tensor, num_classes: int) -> None:
+def check_labels(
+    labels: Tensor, num_classes: int, name: str = "labels", fix: str = "count the classes from 0"
+) -> None:
     """Refuse labels that name no class; on a GPU nobody looks, because that would make it wait."""
-    if labels.device.type == "cpu" and len(labels) and not 0 <= labels.min() <= labels.max() < num_classes:
-        raise ValueError(
-            f"expected labels in [0, {num_classes}), got {labels.min()} to {labels.max()}; count the classes from 0"
-        )
+    if labels.device.type == "cpu" and labels.numel():
+        low, high = labels.aminmax()
+        if not 0 <= low <= high < num_classes:
+            raise ValueError(f"expected {name} in [0, {num_classes}), got {low} to {high}; {fix}")
 
 
 def check_unit(images: Tensor) -> None:
@@ -183,11 +191,39 @@ def check_unit(images: Tensor) -> None:
 
 
 def check_normalised(images: Tensor, weights: Tensor) -> None:
-    """Refuse images that are no floats, or of another precision than a model's `weights`."""
+    """Refuse images that are no floats, or that a model of these `weights` cannot take."""
     check_dtype(images, "normalised float", "use vl.normalize(images)")
-    if images.dtype != weights.dtype and not torch.is_autocast_enabled(images.device.type):
-        kind, fix = str(weights.dtype).removeprefix("torch."), f"images.to({weights.dtype})"
-        raise ValueError(f"expected images of the weights' dtype {kind}, got {images.dtype}; {fix}")
+    check_like("images", images, weights)
+
+
+def check_like(name: str, values: object, weights: Tensor) -> None:
+    """Refuse, under this `name`, what is no tensor as the `weights` are: dense, on their device, of their dtype."""
+    if not isinstance(values, Tensor):
+        fix = "write torch.as_tensor(...)"
+        raise ValueError(f"expected {name} as a tensor, got {type(values).__name__}; {fix}")
+    if values.device != weights.device or values.layout != weights.layout:
+        got, fix = f"{values.layout} on {values.device}", f"{name}.to_dense().to({str(weights.device)!r})"
+        raise ValueError(f"expected dense {name} on the weights' device {weights.device}, got {got}; {fix}")
+    if values.dtype != weights.dtype:
+        if not (values.is_floating_point() and torch.is_autocast_enabled(values.device.type)):
+            kind, fix = str(weights.dtype).removeprefix("torch."), f"{name}.to({weights.dtype})"
+            raise ValueError(f"expected {name} of the weights' dtype {kind}, got {values.dtype}; {fix}")
+
+
+def check_tokens(x: Tensor, weights: Tensor) -> None:
+    """Refuse tokens that a layer of these `weights`, (..., D), cannot take."""
+    check_like("tokens", x, weights)
+    if x.shape[-1] != weights.shape[-1]:
+        raise ValueError(
+            f"expected tokens of shape (B, T, {weights.shape[-1]}), got {tuple(x.shape)}; is it embedded yet?"
+        )
+
+
+def check_numbers(name: str, value: object) -> None:
+    """Refuse, under this `name`, a tensor of floats with NaN or infinity in it."""
+    if isinstance(value, Tensor) and value.layout == torch.strided and not value.is_meta:
+        if not value.isfinite().all():
+            raise ValueError(f"expected {name} of numbers, got NaN or infinity; look at what made them")
 
 
 def check_dtype(images: Tensor, kinds: str, fix: str) -> None:
@@ -203,6 +239,8 @@ def check_finite(state: Mapping[str, Tensor], dtype: torch.dtype, fix: str) -> N
         if value.is_meta or not value.is_floating_point() or not value.to(dtype).isfinite().all():
             limit = f"{str(dtype).removeprefix('torch.')}'s {torch.finfo(dtype).max:g}"
             raise ValueError(f"{name} holds numbers beyond {limit}, or NaN, or no floats; {fix}")
+        if value.ndim > 1 and value.any() and not value.to(dtype).any():
+            raise ValueError(f"{name}, at most {value.abs().max():.1g}, would be 0 in {dtype}; scale it up")
 
 
 def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor:
@@ -234,6 +272,7 @@ Natural = Annotated[int, Ge(0)]
 Seed = Annotated[Natural, Usual(0)]
 SmallSeed = Annotated[Seed, Lt(2**32)]  # of 32 bits, as NumPy takes
 Classes = Annotated[int, check_classes]  # a function refuses in words of its own
+Images = Annotated[Float[Tensor, "B C H W"], check_numbers]  # normalised
 Size = Annotated[int | tuple[int, int] | list[int], as_pair]  # one side, or (height, width)
 Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
 Positive = Annotated[float, Gt(0)]
@@ -321,7 +360,7 @@ def _holds(mark: Any, value: Any) -> bool:
 def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is no class is not looked at."""
     if hasattr(kind, "dim_str"):
-        return isinstance(value, Tensor)
+        return isinstance(value, Tensor) and value.layout == torch.strided
     if kind in (int, float):
         return is_number(value) and math.isfinite(value) and isinstance(value, kind | int)
     if isinstance(kind, UnionType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -76,9 +77,13 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
     `<name>.part`, the next write replaces.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.name or "\0" in str(path) or path.is_dir():
+        raise ValueError(
+            f"expected the path of a file to write, got {str(path)!r}; give a file's name in a folder"
+        )
     part = path.with_name(f"{path.name}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         if callable(content):
             content(part)
         else:
@@ -86,8 +91,12 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
         with open(part, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(part, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a disk that is full names no file
+        raise
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
     return path
 
 

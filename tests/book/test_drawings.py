@@ -94,6 +94,12 @@ def test_photographs_are_smooth_and_small():
     assert np.abs(pixels(file) - photo.permute(1, 2, 0).numpy()).mean() < 4
 
 
+def test_a_small_photograph_loses_nothing():
+    photo = vl.sample_image("coffee", 128)
+    _, (file,), _ = drawn(viz.show_images(photo))
+    assert (pixels(file) == photo.permute(1, 2, 0).numpy()).all()
+
+
 def test_letters_on_colours_stay_as_they_are():
     svg, *_ = drawn(viz.heat_maps(torch.tensor([[0.0, 1.0]]), values=".1f"))
     assert f"fill:{style.BLACK}" in svg and "fill:#ffffff" in svg

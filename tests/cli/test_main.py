@@ -43,7 +43,7 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
     assert short_test_set.count("test") == 1
     said = capsys.readouterr().out
     assert "12 wide, 1 deep, 1 epochs of 180 images of Drawn-10" in said and "test accuracy" in said
-    files = {"checkpoint.pt", "log.json", "drawn10.json", "drawn10.safetensors"}
+    files = {"checkpoint.pt", "log.json", ".lock", "drawn10.json", "drawn10.safetensors"}
     assert {p.name for p in out.iterdir()} == files
     model, card = vl.load_pretrained("drawn10", out)
     test = train.load_dataset("drawn10", "test")

@@ -18,6 +18,8 @@ from vitlib.evidence import load_results
 # sha256 of the first 100 training images, then their labels as bytes
 GOLDEN = "7dc922b4d6ffa6d9c672e13d9ee38b2530b2302a9c742447095f3192f84f05ab"
 
+MASKS = "cfa993fab04ff7689aad813c7f8dfd2139a086abe2f69f2e5c03260ecd5441f8"  # of the masks of the first 100 test images
+
 
 def sha256(images: torch.Tensor, labels: torch.Tensor) -> str:
     return hashlib.sha256(images.numpy().tobytes() + labels.to(torch.uint8).numpy().tobytes()).hexdigest()
@@ -101,6 +103,10 @@ def test_masks_are_where_the_thing_changed_the_picture(label):
     assert changed[scene.covered > 0.5].mean() > 0.99  # a colour may be the backdrop's
     share = (scene.covered >= 0.5).mean(axis=(1, 2))
     assert (0.03 < share).all() and (share < 0.6).all()
+
+
+def test_masks_are_the_same_on_every_machine():
+    assert hashlib.sha256(drawn10_masks("test", 100).numpy().tobytes()).hexdigest() == MASKS
 
 
 def test_masks_belong_to_the_images():

@@ -155,6 +155,14 @@ def test_curves_of_a_known_model(images):
     assert torch.equal(insertion[:, -1], deletion[:, 0])
 
 
+def test_of_equal_scores_the_first_counts_as_higher(images, monkeypatch):
+    """On a CPU any sort is stable, on a GPU only one that is asked to be."""
+    asked, sort = [], torch.Tensor.argsort
+    monkeypatch.setattr(torch.Tensor, "argsort", lambda x, **how: asked.append(how) or sort(x, **how))
+    vl.deletion_curve(tiny_model(), images, torch.zeros(3, 6))
+    assert asked == [{"dim": 1, "descending": True, "stable": True}]
+
+
 def test_the_best_ranking_of_a_known_model_beats_the_worst(images):
     """Where patches add up, their own logits are the truth: no other order falls sooner or rises sooner."""
     model, says = known_model()
@@ -251,6 +259,7 @@ FLAT = torch.zeros(3, 6)
         (lambda m, x: vl.head_importance(m, x, LABELS[:2]), r"labels of shape \(B\), B = 3, got \(2,\)", {}),
         (lambda m, x: vl.head_importance(m, x, LABELS + 4), r"labels in \[0, 4\)", {}),
         (lambda m, x: vl.attention_rollout(m.attention_maps(x), "median"), "fusion must be one of", {}),
+        (lambda m, x: vl.intervene(m, x[..., :16]), r"\(B, 3, 16, 24\), got \(3, 3, 16, 16\)", {}),
         (lambda m, x: vl.intervene(m, x, order=[0, 1]), "expected order to be 6 places from 0 to 5", {}),
         (lambda m, x: vl.intervene(m, x, remove=[6]), "expected remove to be places from 0 to 5", {}),
         (lambda m, x: vl.intervene(m, x, positions="zero"), 'positions "none" or 6 places, got .zero', {}),

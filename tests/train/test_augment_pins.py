@@ -117,6 +117,11 @@ def test_what_counts_levels_takes_the_nearest_byte(name):
     assert torch.equal(PHOTOMETRIC[name](between / 255, half), PHOTOMETRIC[name](images / 255, half))
 
 
+def test_solarize_leaves_its_threshold_alone():
+    out = PHOTOMETRIC["solarize"](torch.tensor([0.5, 0.75, 1.0]), torch.tensor(0.25))
+    assert out.tolist() == [0.5, 0.75, 0.0]
+
+
 def test_grey_has_the_eyes_weights():
     pure = torch.eye(3).view(3, 3, 1, 1)
     for name in ("colour", "contrast"):  # at its weakest, nine tenths grey

@@ -35,6 +35,20 @@ def test_a_batch_that_cannot_be_divided_gets_the_nearest_that_can(batch_size, si
         Ranks(0, size).check(batch_size)
 
 
+def test_each_process_draws_its_own_dropout():
+    assert Ranks(0, 2).seed(7) == 7 and len({Ranks(rank, 4).seed(7) for rank in range(4)}) == 4
+
+
+def test_all_stop_where_one_does(monkeypatch):
+    other = torch.tensor([1, 0, 0], dtype=torch.int32)  # the other process's flags
+
+    def all_reduce(up, how):
+        up.copy_((torch.maximum if how == torch.distributed.ReduceOp.MAX else torch.minimum)(up, other))
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", all_reduce)
+    assert Ranks(0, 2).any(False, True, False) == (True, True, False)
+
+
 def start(out: Path, processes: int, epochs: int, *more: str) -> subprocess.Popen:
     many = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     command = [sys.executable, *(many if processes > 1 else []), *SMALL]

@@ -172,6 +172,7 @@ def test_a_budget_stops_and_goes_on_to_the_bit(tmp_path):
     rounds = 0
     while not (result := run(out=tmp_path, budget_minutes=0.0))["finished"]:
         rounds += 1
+        assert read_json(tmp_path / "log.json", "")["seconds"] > 0  # also inside an epoch
     assert rounds == 11  # one step each
     assert_equal_weights(weights(result), weights(run()))
 

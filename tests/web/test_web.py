@@ -55,6 +55,8 @@ def test_logits_are_pytorchs(browser, tmp_path, pool):
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.15)
     model = model.half().float()  # what float16 keeps
+    subnormal = torch.tensor([1, -5, 1023]) * 2.0**-24
+    model.cls_token.data[0, 0, :3] = subnormal
     draw = torch.Generator().manual_seed(1)
     images = torch.randn(200, 3, 16, 16, generator=draw)
     done = [random_intervention(draw, cfg) for _ in images]
@@ -65,6 +67,8 @@ def test_logits_are_pytorchs(browser, tmp_path, pool):
     tab.goto(page(tmp_path, "<p>nothing</p>", [(model, card)]))
     cases = [[image.flatten().tolist(), what] for image, what in pairs]
     found = torch.tensor(tab.evaluate(RUN, ["tiny", cases]))
+    kept = tab.evaluate("async () => [...(await window.vit.load('tiny')).weights.cls_token]")
+    assert kept == model.cls_token.flatten().tolist() and kept[:3] == subnormal.tolist()
     tab.close()
     assert (found[:, :-1] - wanted).abs().max() < 1e-3
     assert (found[:, -1] - 1).abs().max() < 1e-5
@@ -211,13 +215,17 @@ def test_a_notebook_offers_the_first_24_pictures():
     images = torch.randint(0, 256, (26, 3, 32, 32), dtype=torch.uint8)
     text = html.unescape(vl.explore(model, images, kind="positions")._repr_html_())
     assert 'pictures="picture 0,' in text and ',picture 23"' in text
+    assert 'sandbox="allow-scripts allow-downloads"' in text, "the frame must not reach the notebook"
 
 
 @pytest.mark.errors
 def test_other_models_are_refused():
     """In a sentence, with what to do: kind, size, names, pictures."""
     images = torch.zeros(1, 3, 32, 32, dtype=torch.uint8)
+    others = {"pos_at": "every", "norm_order": "post", "attention": "axial", "head": "mlp", "act": "relu"}
+    others |= {"patch_embed": "stem", "layer_scale": 0.1, "mask_token": True, "in_chans": 1}
     for changes, says in (
+        *(({key: other}, f"expected a model with {key}=") for key, other in others.items()),
         ({"pos_embed": "relative"}, "expected a model with pos_embed='learned'"),
         ({"embed_dim": 192, "depth": 12}, "at most 1.3 MB"),
     ):

@@ -181,6 +181,9 @@ def test_a_ranking_removes_its_first(lab, name):
 def test_rankings_are_the_packages_explanations(browser, tmp_path, pool):
     """The scores that the slider follows are those of `vl.patch_scores`, for every name but chance."""
     model, card = tiny_model("tiny", global_pool=pool)
+    draw = torch.Generator().manual_seed(0)
+    for weight in model.parameters():  # so that the tokens do not all read the same
+        torch.nn.init.normal_(weight, std=0.15, generator=draw)
     address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', [(model, card)])
     ask = "Promise.resolve(window.vitRankings.RANKINGS[a[0]](e, () => {})).then(scores => [...scores])"
     with explorer(browser, address, "vit-lab") as tab:
@@ -196,6 +199,21 @@ def test_rankings_are_the_packages_explanations(browser, tmp_path, pool):
         press(tab, "Mirror")
         off = [option.text_content() for option in options.all() if option.is_disabled()]
         assert off == ["relevance", "grad-cam", "integrated gradients"], "they are of the untouched picture"
+
+
+def test_a_ranking_of_what_was_there_before_is_none(lab):
+    """While it is computed the picture changes, and nobody asks for another."""
+    code = """async () => {
+        const e = document.querySelector('[data-ready]'), before = e.state;
+        const view = window.vitRankings.rankingView(e);
+        view.choice.value = 'occlusion';
+        const asked = view.order();
+        e.state = {...before, painted: [3]};
+        const late = await asked;
+        e.state = before;
+        return [late, (await view.order()).length];
+    }"""
+    assert lab.evaluate(code) == [None, 64]
 
 
 def test_the_lens_ends_with_the_answer(lab):

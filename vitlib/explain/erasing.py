@@ -11,7 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.checks import check_choice, check_labels, checked, is_whole
+from vitlib.checks import Images, check_choice, check_labels, checked, is_whole
 from vitlib.explain.gradients import Target, pick_targets
 from vitlib.model.vit import VisionTransformer
 
@@ -22,7 +22,7 @@ __all__ = ["answer_with", "head_importance", "intervene", "occlusion"]
 @checked
 def answer_with(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     kept: Int64[Tensor, "B n"],
     erase: str = "remove",
 ) -> Float[Tensor, "B K"]:
@@ -68,7 +68,7 @@ def answer_with(
 @checked
 def occlusion(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     target: Target = None,
     erase: str = "remove",
 ) -> Float[Tensor, "B N"]:
@@ -99,7 +99,7 @@ def occlusion(
 @checked
 def intervene(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     *,
     order: Sequence[int] | None = None,
     positions: Literal["none"] | Sequence[int] | None = None,
@@ -163,7 +163,7 @@ def intervene(
 @checked
 def head_importance(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     labels: Int64[Tensor, " B"],
 ) -> Float[Tensor, "L h"]:
     """How much the loss rises when one head's output is zero, for each head: L x h forward passes.
@@ -202,9 +202,12 @@ def _answer(model: VisionTransformer, x: Tensor) -> Tensor:
 def _switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
     """Makes the outputs of heads (layer, head) zero, before the projection joins them, while the context lasts."""
     L, h, d = len(model.blocks), model.cfg.num_heads, model.cfg.embed_dim // model.cfg.num_heads
-    for layer, head in heads:
-        if not (is_whole(layer) and is_whole(head) and 0 <= layer < L and 0 <= head < h):
-            raise ValueError(f"expected heads as (layer, head) below ({L}, {h}), got ({layer}, {head})")
+    for pair in heads:
+        whole = isinstance(pair, Sequence) and len(pair) == 2 and all(map(is_whole, pair))
+        if not whole or not (0 <= pair[0] < L and 0 <= pair[1] < h):
+            raise ValueError(
+                f"expected heads as pairs (layer, head) below ({L}, {h}), got {pair!r}; try [(0, 1)]"
+            )
 
     def silence(head: int) -> Callable:
         def hook(_module, args: tuple[Tensor]) -> tuple[Tensor]:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.checks import Count, checked
+from vitlib.checks import Count, Images, checked
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["attention_relevance", "grad_cam", "integrated_gradients"]
@@ -23,7 +23,7 @@ Target = int | Sequence[int] | Int[Tensor, " B"] | None
 @checked
 def grad_cam(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     target: Target = None,
 ) -> Float[Tensor, "B H W"]:
     """Which regions raise a class's logit: Grad-CAM on the tokens that the last attention reads.
@@ -72,7 +72,7 @@ def grad_cam_patches(model: VisionTransformer, images: Tensor, target: Target = 
 @checked
 def attention_relevance(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     target: Target = None,
 ) -> Float[Tensor, "B T T"]:
     """How much each output token owes each input token for a class: gradient times attention, layer after layer.
@@ -109,7 +109,7 @@ def attention_relevance(
 @checked
 def integrated_gradients(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     target: Target = None,
     steps: Count = 32,
 ) -> Float[Tensor, "B C H W"]:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checks import checked
+from vitlib.checks import Images, checked
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["logit_lens"]
@@ -14,7 +14,7 @@ __all__ = ["logit_lens"]
 
 @torch.no_grad()
 @checked
-def logit_lens(model: VisionTransformer, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "L B T K"]:
+def logit_lens(model: VisionTransformer, images: Images) -> Float[Tensor, "L B T K"]:
     """Logits of every token before the first block and after each: last norm and head, read too early.
 
     The head was trained on what leaves the last block. What it says of earlier tokens is what the head makes of

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Count, Seed, check_between, check_choice, checked
+from vitlib.checks import Count, Images, Seed, check_between, check_choice, checked
 from vitlib.explain.attention import attention_rollout
 from vitlib.explain.erasing import answer_with, occlusion
 from vitlib.explain.gradients import (
@@ -80,7 +80,7 @@ GRADIENTS = ("relevance", "grad-cam", "integrated gradients")
 def patch_scores(
     name: str,
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     target: Target = None,
     seed: Seed = 0,
 ) -> Float[Tensor, "B N"]:
@@ -112,7 +112,7 @@ def patch_scores(
 @checked
 def deletion_curve(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     scores: Float[Tensor, "B N"],
     target: Target = None,
     steps: Count | None = None,
@@ -139,7 +139,7 @@ def deletion_curve(
 @checked
 def insertion_curve(
     model: VisionTransformer,
-    images: Float[Tensor, "B C H W"],
+    images: Images,
     scores: Float[Tensor, "B N"],
     target: Target = None,
     steps: Count | None = None,

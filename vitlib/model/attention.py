@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, DropRate, Grid, check_choice, check_heads, checked
+from vitlib.checks import Count, DropRate, Grid, check_choice, check_heads, check_like, checked
 
 __all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
 
@@ -68,9 +68,10 @@ class Attention(nn.Module):
         """Queries, keys and values of every head (Equation 5), each (B, h, T, d).
 
         Raises:
-            ValueError: If `x` is not (B, T, D).
+            ValueError: If `x` is not (B, T, D), or not as the weights are (dtype, device, dense).
         """
         width = self.qkv.in_features
+        check_like("tokens", x, self.qkv.weight)
         if x.ndim != 3 or x.shape[-1] != width:  # (T, D) would mix the numbers of a head in place of tokens
             lacks_batch = tuple(x.shape[1:]) == (width,)
             fix = "add the batch axis with x[None]" if lacks_batch else "is it embedded yet?"
@@ -132,12 +133,13 @@ class AxialAttention(Attention):
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
         rows, cols = self.grid
-        if x.ndim == 3 and x.shape[1] != 1 + rows * cols:
+        parts = super().project(x)
+        if x.shape[1] != 1 + rows * cols:
             raise ValueError(
                 f"expected {1 + rows * cols} tokens, CLS and a grid of {rows} x {cols}, got {x.shape[1]}; "
                 "for images of another size use model.with_img_size(...)"
             )
-        return super().project(x)
+        return parts
 
     def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
         T = 1 + math.prod(self.grid)

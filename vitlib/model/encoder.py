@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checks import Count, DropRate, check_choice, checked
+from vitlib.checks import Count, DropRate, check_choice, check_tokens, checked
 from vitlib.model.attention import Attention, Bias
 
 __all__ = ["ACTIVATIONS", "BLOCKS", "Block", "DropPath", "LayerScale", "Mlp", "PostNormBlock"]
@@ -43,6 +43,7 @@ class Mlp(nn.Module):
         self.drop = nn.Dropout(drop_rate)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        check_tokens(x, self.fc1.weight)
         return self.drop(self.fc2(self.drop(self.act(self.fc1(x)))))
 
 
@@ -138,6 +139,7 @@ class Block(nn.Module):
         self.drop_path = DropPath(drop_path)
 
     def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
+        check_tokens(x, self.norm1.weight)
         x = x + self.drop_path(self.ls1(self.attn(self.norm1(x), bias)))
         return x + self.drop_path(self.ls2(self.mlp(self.norm2(x))))
 

@@ -15,6 +15,7 @@ from vitlib.checks import (
     check_divides,
     check_halvings,
     check_images,
+    check_normalised,
     checked,
 )
 from vitlib.config import ResNetConfig
@@ -128,6 +129,7 @@ class LinearPatchEmbed(nn.Module):
         self.proj = init_projection(nn.Linear(patch_size**2 * in_chans, embed_dim))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
+        _check(images, self.patch_size, self.proj.weight)
         return self.proj(patchify(images, self.patch_size))
 
 
@@ -152,7 +154,9 @@ class ConvPatchEmbed(nn.Module):
         )
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        _check(images, self.patch_size)  # a convolution would drop the last pixels in silence
+        _check(
+            images, self.patch_size, self.proj.weight
+        )  # a convolution would drop the last pixels in silence
         return flatten_map(self.proj(images))
 
 
@@ -191,7 +195,7 @@ class ConvStem(nn.Module):
         self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        _check(images, self.patch_size)
+        _check(images, self.patch_size, next(self.stem.parameters()))
         return flatten_map(self.proj(self.stem(images)))
 
 
@@ -218,14 +222,17 @@ class HybridPatchEmbed(nn.Module):
         self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        _check(images, self.patch_size)
+        check_images(images)
+        check_divides(self.patch_size, *images.shape[2:])
         return flatten_map(self.proj(self.backbone.forward_features(images)))
 
 
-def _check(images: Tensor, patch_size: int) -> None:
-    """Refuse images that cannot be cut into whole patches."""
-    check_images(images)
+def _check(images: Tensor, patch_size: int, weights: Tensor) -> None:
+    """Refuse images that cannot be cut into whole patches, or that the first layer's `weights` cannot take."""
+    in_chans = weights.shape[1] if weights.ndim == 4 else weights.shape[1] // patch_size**2
+    check_images(images, f"B {in_chans} H W")
     check_divides(patch_size, *images.shape[2:])
+    check_normalised(images, weights)
 
 
 PATCH_EMBEDS = {

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Generator, Tensor, nn
 
-from vitlib.checks import Count, MaskRatio, Natural, check_divides, checked
+from vitlib.checks import Count, MaskRatio, Natural, check_divides, check_labels, check_unit, checked
 from vitlib.config import ViTConfig
 from vitlib.model.patches import patchify, unpatchify
 from vitlib.model.posembed import STD
@@ -69,16 +69,17 @@ class MaskedPatchModel(nn.Module):
             source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N).
 
         Raises:
-            ValueError: If the mask or the source is not (B, N), or of another dtype.
+            ValueError: If the mask or the source is not (B, N), or of another dtype, or names no patch.
         """
         patches = self.encoder.embed_patches(images)  # (B, N, D)
         for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
-            if which.shape != patches.shape[:2] or which.dtype != dtype:
+            got = (which.dtype, tuple(which.shape)) if isinstance(which, Tensor) else (which, "")
+            if got != (dtype, tuple(patches.shape[:2])):
                 raise ValueError(
                     f"expected a {name} of {dtype} {tuple(patches.shape[:2])}, one value for each patch, "
-                    f"got {which.dtype} {tuple(which.shape)}"
+                    f"got {got[0]} {got[1]}"
                 )
-        patches = patches.gather(1, source[:, :, None].expand_as(patches))
+        patches = take_patches(patches, source)
         patches = torch.where(mask[:, :, None], self.encoder.mask_token.to(patches.dtype), patches)
         return self.encoder.add_positions(patches)
 
@@ -147,10 +148,11 @@ def patch_colours(
     >>> patch_colours(red, 4)
     tensor([[[448]]])
     """
+    check_unit(images)
     check_divides(patch_size, *images.shape[2:])
     side = min(side, patch_size)
     rows, cols = (length // patch_size for length in images.shape[2:])
-    pixels = (images * 255).round()  # bytes again, whose sums are exact
+    pixels = (images * 255).round().clamp(0, 255)  # bytes again, whose sums are exact
     means = F.adaptive_avg_pool2d(pixels, (rows * side, cols * side))  # no bin reaches over a patch's edge
     colours = torch.zeros_like(means[:, :1], dtype=torch.int64)  # (B, 1, rows side, cols side)
     for channel in (means * LEVELS / 256).long().split(1, dim=1):
@@ -175,6 +177,11 @@ def guess_patches(
     """
     size, pixels = (images.shape[2], images.shape[3]), patch_size**2
     patches = patchify(images, patch_size)  # (B, N, P P C)
+    if mask.shape != patches.shape[:2] or mask.all(dim=1).any():
+        raise ValueError(
+            f"expected a mask (B, N) = {tuple(patches.shape[:2])} that shows a patch of each image, got "
+            f"{tuple(mask.shape)} with {mask.sum(dim=1).tolist()!r:.60} masked; mask fewer, or see patch_size"
+        )
     shown = take_patches(patches, source)
     colours = shown.unflatten(2, (pixels, -1)).mean(dim=2)  # (B, N, P P, C) -> (B, N, C)
     seen = (~mask).to(colours)[:, :, None]  # (B, N, 1)
@@ -188,4 +195,6 @@ def guess_patches(
 
 def take_patches(values: Shaped[Tensor, "B N A"], which: Int64[Tensor, "B M"]) -> Shaped[Tensor, "B M A"]:
     """The rows of `values` (B, N, A) at the indices `which` (B, M), image by image: (B, M, A)."""
+    if not torch.compiler.is_compiling():
+        check_labels(which, values.shape[1], "places of patches", "count them from 0, row by row")
     return values.gather(1, which[:, :, None].expand(-1, -1, values.shape[2]))

@@ -170,12 +170,18 @@ class EMA:
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
 
     @torch.no_grad()
+    @checked
     def update(self, model: nn.Module) -> None:
         """Take the model's weights into the average; buffers are copied as they are."""
         d = min(self.decay, (1 + self.updates) / (10 + self.updates))
-        self.updates += 1
         mine: list[Tensor] = list(self.model.parameters())
-        torch._foreach_lerp_(mine, [p.detach() for p in model.parameters()], 1 - d)
+        theirs = [p.detach() for p in model.parameters()]
+        if [(p.shape, p.dtype) for p in mine] != [(p.shape, p.dtype) for p in theirs]:
+            raise ValueError(
+                "expected the model that is averaged, got one of other weights; make another EMA"
+            )
+        self.updates += 1
+        torch._foreach_lerp_(mine, theirs, 1 - d)
         for buffer, theirs in zip(self.model.buffers(), model.buffers(), strict=True):
             buffer.copy_(theirs)
 

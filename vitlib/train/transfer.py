@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64, Integer, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import Classes, Count, Seed, checked
+from vitlib.checks import Classes, Count, Seed, check_labels, checked, is_number
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import outputs
@@ -123,6 +123,7 @@ def sample_shots(labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0) ->
     >>> sample_shots(torch.tensor([1, 0, 1, 0, 0]), 2).shape
     torch.Size([4])
     """
+    check_labels(labels.cpu(), len(labels), fix="label the classes from 0 on")  # else a class has no image
     numbers, dice = labels.cpu().numpy(), np.random.default_rng(seed)
     drawn = [
         dice.permutation(np.flatnonzero(numbers == label))[:shots]
@@ -179,11 +180,18 @@ def few_shot(
     for x in (train_x, test_x):
         if len(x) == 0 or not x.isfinite().all():
             raise ValueError("expected finite features, got none, NaN or infinity; has the model diverged?")
-    if len(train_y.unique()) < 2:
+    classes, train_y = (
+        train_y.cpu().long().unique(return_inverse=True)
+    )  # those without an image get no column
+    test_y = test_y.cpu()
+    if len(classes) < 2:
         raise ValueError("expected images of two classes or more, got one class")
-    if not ridges or any(not value > 0 for value in ridges):
+    if min(classes.min(), test_y.min()) < 0:
+        raise ValueError(
+            f"expected labels of 0 or more, got {min(classes.min(), test_y.min())}; count from 0"
+        )
+    if not ridges or not all(is_number(value) and 0 < value < np.inf for value in ridges):
         raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
-    train_y, test_y = train_y.cpu().long(), test_y.cpu()
     x, z = train_x.to("cpu", torch.float64), test_x.to("cpu", torch.float64)
     mean, std = x.mean(0), x.std(0, correction=0)
     std = torch.where(std > 1e-9 * x.abs().max(), std, 1.0)  # what never changes is 0 once centred
@@ -200,7 +208,7 @@ def few_shot(
 
     best = min(ridges, key=error_left_out)
     W = Vt.mT @ ((S / (S**2 + best))[:, None] * turned)  # (D, K)
-    predictions = (z @ W + b).argmax(1)
+    predictions = classes[(z @ W + b).argmax(1)]
     accuracy = (predictions == test_y).double().mean().item()
     return {"accuracy": accuracy, "ridge": best, "predictions": predictions}
 

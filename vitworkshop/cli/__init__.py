@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import shlex
 import sys
 import warnings
@@ -11,11 +12,14 @@ from vitlib import __version__
 from vitlib.evidence import COMMAND
 from vitlib.train.parallel import launcher
 from vitworkshop.cli import data, predict, pretrained, study, train
-from vitworkshop.cli.options import Parser
+from vitworkshop.cli.options import Parser, printable
 
 __all__ = ["main"]
 
 _MENDABLE = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -53,9 +57,11 @@ def _tell(message: Warning | str, *_where: object, **_more: object) -> None:
 
 
 def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return " ".join(str(error).split())
+        text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        text += "; make room there, or write elsewhere" if error.errno in _FULL else ""
+    return printable(text)
 
 
 def _parser() -> argparse.ArgumentParser:

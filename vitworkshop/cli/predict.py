@@ -11,7 +11,7 @@ from vitlib.data.photos import load_image, picture_files
 from vitlib.device import pick_device
 from vitlib.train.evaluate import predict
 from vitlib.weights.pretrained import class_names, load_pretrained
-from vitworkshop.cli.options import add_device
+from vitworkshop.cli.options import add_device, printable
 from vitworkshop.web.export import export_web
 
 MODEL = "a model of the book (cifar10-laptop, drawn10-small, ...), or the folder of a run (runs/pets-laptop)"
@@ -47,7 +47,7 @@ def configure(commands) -> None:
 
 def _predict(args: argparse.Namespace) -> None:
     model, card = load_pretrained(args.model)
-    names = class_names(card)
+    names = list(map(printable, class_names(card)))
     files, pictures, errors = [], [], []
     for word in args.pictures:
         path = Path(word).expanduser()
@@ -62,7 +62,7 @@ def _predict(args: argparse.Namespace) -> None:
     for (path, _), row in zip(pictures, rows, strict=True):
         best = row.topk(min(_TOP, len(row)))
         likely = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-        print(f"{path}: {', '.join(f'{names[i]} {p:.1%}' for p, i in likely)}")
+        print(f"{printable(path)}: {', '.join(f'{names[i]} {p:.1%}' for p, i in likely)}")
     if errors:
         several = f"{len(errors)} of {len(files)} pictures have no answer: " if len(files) > 1 else ""
         raise ValueError(several + "; ".join(errors))
@@ -73,4 +73,4 @@ def _export(args: argparse.Namespace) -> None:
         raise ValueError(f"--out must be a file, got the folder {args.out}; try {args.out / 'model.js'}")
     model, card = load_pretrained(args.model)
     path = export_web(model, card, args.out or Path(f"{card['name']}.js"))
-    print(f"wrote {path}, {path.stat().st_size / 1e6:.2f} MB")
+    print(f"wrote {printable(str(path))}, {path.stat().st_size / 1e6:.2f} MB")

@@ -19,7 +19,7 @@ from vitlib.data.photos import load_image, sample_image
 from vitlib.evidence import provenance, write_atomic, write_json
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.foreign import convert_state_dict, load_weights, read_weights
-from vitworkshop.cli.options import check_out
+from vitworkshop.cli.options import check_out, printable
 
 _TOP = 5
 _MEAN_STD = {"half": (0.5, 0.5), "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))}
@@ -80,7 +80,7 @@ def _check(args: argparse.Namespace) -> None:
     photo = "the sample image cat" if args.image is None else args.image.name
     print(f"{photo}:" if answers else f"{photo}: no answers, the file has no head")
     for answer in answers:
-        print(f"{answer['probability']:8.2%}  class {answer['class']}  {answer['name']}".rstrip())
+        print(f"{answer['probability']:8.2%}  class {answer['class']}  {printable(answer['name'])}".rstrip())
     out = args.out or Path("runs", f"check-{name.replace('/', '-')}")
     from vitlib.viz import attention_overlay  # brings matplotlib, for which no other command waits
 

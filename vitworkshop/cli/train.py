@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from filelock import Timeout
 from torch import nn
 
 from vitlib.checks import check_choice, check_name
@@ -23,8 +25,9 @@ from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
-from vitworkshop.cli.options import SETS, add_runs, prepare, settings
+from vitworkshop.cli.options import SETS, add_runs, prepare, printable, settings
 from vitworkshop.cli.predict import MODEL
+from vitworkshop.studies.runner import lock
 
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _PASSES = 100  # at most for that, where a trained model goes on
@@ -168,7 +171,7 @@ def load_task(
     counts = zip(everything.classes, everything.labels.bincount().tolist(), strict=True)
     held_out = f"{len(test)} of {len(everything):,} pictures, a tenth of each class by seed 0"
     counted = ", ".join(f"{name} {n:,}" for name, n in counts)
-    print(f"{everything.label}: {counted}; held out to test: {held_out}")
+    print(printable(f"{everything.label}: {counted}; held out to test: {held_out}"))
     if limit is not None and limit < len(train):
         train = train.hold_out(limit)[1]
     return train, lambda: test, {"classes": list(train.classes), "test_split": held_out}
@@ -195,13 +198,15 @@ def _run(
     if train.name == "folder":
         todo = dataclasses.replace(todo, data="folder", epochs=_enough(args, todo, len(train), start))
     out = args.out or Path("runs") / todo.name
+    label = printable(train.label)
     first = Ranks.here().rank == 0  # of the processes that torchrun started: it alone speaks and writes
     if first:
         shape = f"{todo.model.embed_dim} wide, {todo.model.depth} deep"
-        images = f"{len(train):,} images of {train.label}"
+        images = f"{len(train):,} images of {label}"
         print(f"{todo.name}: {shape}, {todo.epochs} epochs of {images}, in {out}", flush=True)
     how = {"device": args.device, "resume": not args.no_resume, "budget_minutes": args.budget_minutes}
-    result = train_model(todo, train, val, out=out, start=start, **how)
+    with _alone(out) if first else contextlib.nullcontext():
+        result = train_model(todo, train, val, out=out, start=start, **how)
     model = result.pop("model")
     if not first:
         return
@@ -222,13 +227,23 @@ def _run(
     else:
         weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
         final = _test(weights, load_test(), args.device, todo.model.num_classes)
-        print(f"test accuracy {final['test_accuracy']:.2%} on {train.label} {took} of training")
+        print(f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training")
         if (n := final["n_test"]) < _FEW:
             print(
                 f"of {n} pictures: up to ± {50 / math.sqrt(n):.0f} points (standard error); more would tell more"
             )
     print(f"wrote {save_pretrained(model, {**card, 'final': final}, out)}")
     print(f"in Python: model, card = vl.load_pretrained({str(out)!r})")
+
+
+def _alone(out: Path) -> contextlib.AbstractContextManager:
+    """Hold a run's folder; refuses one that another process trains in."""
+    try:
+        return lock(out)
+    except Timeout as error:
+        raise ValueError(
+            f"another run has {out} in hand; wait for its end, or take another folder with --out"
+        ) from error
 
 
 def _enough(args: argparse.Namespace, todo: Recipe, n: int, start: nn.Module | None) -> int:

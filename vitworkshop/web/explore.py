@@ -72,8 +72,6 @@ def explore(
     check_dtype(images, "uint8", "do not normalise them")
     if not len(images):
         raise ValueError("expected at least one image to choose from, got none")
-    if classes is not None and len(classes) != model.cfg.num_classes:
-        raise ValueError(f"expected {model.cfg.num_classes} names of classes, got {len(classes)}")
     pictures = {f"picture {i}": image for i, image in enumerate(images[:24])}
     files = ["boot.js", "vit.js", "pictures.js", "explorer.js", *EXPLORERS[kind], f"vit-{kind}.js"]
     here = json.dumps([*files, "samples.js", "lab-results.js", "scores-your model.js"])

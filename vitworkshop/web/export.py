@@ -74,6 +74,7 @@ def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
 def web_script(model: nn.Module, card: dict) -> str:
     """The script that `export_web` writes: `window.vitModels[name] = {config, classes, card, shapes, data}`."""
     model = check_runs_in_a_page(model)
+    _check_card(card, model.cfg.num_classes)
     config = asdict(model.cfg)
     if other := {key: config[key] for key, value in CAN.items() if config[key] != value}:
         wanted = ", ".join(f"{key}={CAN[key]!r}" for key in other)
@@ -86,7 +87,7 @@ def web_script(model: nn.Module, card: dict) -> str:
     weights = torch.cat([value.flatten() for value in state.values()]).numpy().astype("<f2").tobytes()
     made = {
         "config": config,
-        "classes": class_names(card),
+        "classes": class_names({**card, "config": config}),
         "card": {
             "name": card["name"],
             "dataset": card.get("dataset"),
@@ -103,6 +104,23 @@ def web_script(model: nn.Module, card: dict) -> str:
             f"expected a script of at most {LIMIT / 1e6} MB, got {len(script) / 1e6:.1f}; take a smaller model"
         )
     return script
+
+
+def _check_card(card: dict, num_classes: int) -> None:
+    """Refuse a card without a name, or with what a script does not hold."""
+    final = card.get("final", {})
+    kinds = {"name": str, "dataset": str | None, "recipe": dict, "final": dict, "classes": list | tuple}
+    wrong = [key for key, kind in kinds.items() if key in card and not isinstance(card[key], kind)]
+    if wrong or not card.get("name") or not isinstance(final.get("test_accuracy", 0), int | float):
+        what = wrong[0] if wrong else "final" if card.get("name") else "name"
+        raise ValueError(
+            f"expected a card as load_pretrained gives it, got {what} {card.get(what)!r:.60}; mend that"
+        )
+    names = card.get("classes", ())
+    if names and (len(names) != num_classes or not all(isinstance(name, str) for name in names)):
+        raise ValueError(
+            f"expected {num_classes} names of classes, got {len(names)}: {list(names)!r:.60}; name every class"
+        )
 
 
 def sample_pictures() -> dict[str, Tensor]:

@@ -1,0 +1,196 @@
+"""Calls that once ended in an error of PyTorch's or Python's, in NaN, or not at all: each is refused in a sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import vitlib as vl
+from vitlib.evidence import RESULTS, read_json, write_atomic
+from vitlib.model.patches import PATCH_EMBEDS
+from vitworkshop.cli import _one_line, main, predict
+from vitworkshop.studies.runner import lock
+
+CFG = vl.ViTConfig(img_size=8, patch_size=4, num_classes=4, embed_dim=12, depth=2, num_heads=2)
+MODEL, OTHER = vl.VisionTransformer(CFG).eval(), vl.VisionTransformer(replace(CFG, depth=1))
+MASKED = vl.MaskedPatchModel(replace(CFG, mask_token=True, num_classes=0), 3)
+IMAGES, LABELS, FAR = torch.rand(3, 3, 8, 8), torch.tensor([0, 1, 2]), 10**12
+NAN, TOKENS = IMAGES * torch.nan, torch.rand(2, 5, 12)
+NO_MASK, SOURCE = torch.zeros(3, 4, dtype=torch.bool), torch.arange(4).expand(3, 4)
+X, Y = torch.rand(4, 3), torch.tensor([0, 1, 0, 1])
+CARD = {"name": "tiny", "config": {"num_classes": 4}}
+KINDS: dict[str, tuple] = {
+    "double": (Tensor.double, "weights' dtype float32, got torch.float64"),
+    "half": (Tensor.half, "weights' dtype float32, got torch.float16"),
+    "meta": (lambda x: x.to("meta"), "dense .* got torch.strided on meta"),
+    "sparse": (Tensor.to_sparse, "dense .* got torch.sparse_coo on cpu|must be a tensor"),
+}
+LAYERS = {
+    **{name: make(4, 3, 12) for name, make in PATCH_EMBEDS.items()},
+    "model": MODEL,
+    "attention": vl.Attention(12, 2),
+    "axial": vl.AxialAttention(12, 2, grid=(2, 2), axis="row"),
+    "block": vl.Block(12, 2, 24),
+    "post-norm": vl.PostNormBlock(12, 2, 24),
+    "mlp": vl.Mlp(12, 24),
+}
+OF_IMAGES = (*PATCH_EMBEDS, "model")
+NORMALISED = ("answer_with", "deletion_curve", "grad_cam", "head_importance", "insertion_curve", "intervene")
+NORMALISED += ("attention_relevance", "integrated_gradients", "logit_lens", "occlusion")
+MORE = {
+    "answer_with": (SOURCE[:, :2],),
+    "deletion_curve": (X[:3, :1].expand(3, 4),),
+    "head_importance": (LABELS,),
+}
+MORE["insertion_curve"] = MORE["deletion_curve"]
+
+
+def tiny_weights() -> nn.Module:
+    model = vl.VisionTransformer(CFG)
+    model.head.weight.data.mul_(1e-9)
+    return model
+
+
+def export(card: dict, path: str = "model.js"):
+    return lambda: vl.export_web(MODEL, card, path)
+
+
+def layers():
+    for name, layer in LAYERS.items():
+        good = IMAGES if name in OF_IMAGES else TOKENS
+        for kind, (change, words) in KINDS.items():
+            wrong = change(good)
+            yield pytest.param(lambda f=layer, x=wrong: f(x), words, id=f"{name}-{kind}")
+        yield pytest.param(lambda f=layer: f(None), "got NoneType", id=f"{name}-none")
+        if name in OF_IMAGES:
+            yield pytest.param(lambda f=layer: f((255 * IMAGES).byte()), "vl.normalize", id=f"{name}-bytes")
+            yield pytest.param(lambda f=layer: f(IMAGES[:, :2]), "takes 3 channels", id=f"{name}-two")
+        else:
+            yield pytest.param(
+                lambda f=layer: f(TOKENS[..., :5]), r"\(B, T, 12\), got \(2, 5, 5\)", id=f"{name}-5"
+            )
+
+
+CALLS = [
+    *((export(card), "card as load_pretrained gives it, got name") for card in ({}, {"name": None}, {"name": ""})),
+    (export(CARD | {"final": 3}), "got final 3"),
+    (export(CARD | {"final": {"test_accuracy": torch.ones(1)}}), "got final"),
+    (export(CARD | {"dataset": Path("x")}), "got dataset"),
+    (export(CARD | {"classes": ["a", "b", "c"]}), "expected 4 names of classes, got 3"),
+    (export(CARD | {"classes": [1, 2, 3, 4]}), "4 names of classes, got 4: .1, 2, 3, 4.; name every class"),
+    *((export(CARD, path), "path of a file to write, got") for path in ("", ".", "/", "\0")),
+    *((lambda y=y: vl.few_shot(X, y, X, Y), "labels of 0 or more, got -1") for y in [Y - 1]),
+    (lambda: vl.few_shot(X, Y, X, Y - 1), "labels of 0 or more, got -1"),
+    *((lambda r=r: vl.few_shot(X, Y, X, Y, r), "ridge must be above 0") for r in ("1", [None], [torch.inf], [])),
+    (lambda: vl.sample_shots(torch.tensor([0, 1, FAR]), 1), r"labels in \[0, 3\), got 0 to 1000000000000; label"),
+    (lambda: vl.sample_shots(torch.tensor([0, 1, -1]), 1), "got -1 to 1"),
+    *(
+        (lambda h=h: vl.intervene(MODEL, IMAGES, heads=h), r"pairs \(layer, head\) below \(2, 2\), got")
+        for h in ((0, 1), [None], [(0,)], ["ab"], [(0, 2)])
+    ),
+    *(
+        (lambda s=s: vl.guess_patches(IMAGES, NO_MASK, s, 4), r"places of patches in \[0, 4\), got")
+        for s in (SOURCE + 1, SOURCE - 1)
+    ),
+    (lambda: vl.guess_patches(IMAGES, ~NO_MASK, SOURCE, 4), "shows a patch of each image, got .*mask fewer"),
+    (lambda: vl.guess_patches(IMAGES, NO_MASK, SOURCE, 2), r"a mask \(B, N\) = \(3, 16\)"),
+    (lambda: MASKED(IMAGES, NO_MASK, SOURCE + 1, SOURCE), r"places of patches in \[0, 4\), got 1 to 4"),
+    (lambda: MASKED(IMAGES, NO_MASK, SOURCE, SOURCE + 9), r"places of patches in \[0, 4\), got 9 to 12"),
+    (lambda: MASKED(IMAGES, None, SOURCE, SOURCE), "expected a mask of torch.bool"),
+    *((lambda s=s: vl.ViTConfig(img_size=s), "at most 8192 pixels a side") for s in (10**5, FAR, (10**5, 4))),
+    (lambda: MODEL.with_img_size(10**5), "at most 8192 pixels a side"),
+    (lambda: vl.sample_image("cat", 10**5), "at most 8192 pixels a side"),
+    *((lambda x=x: vl.patch_colours(x, 4), r"images in \[0, 1\], got values from") for x in (255 * IMAGES, NAN)),
+    *((lambda n=n: vl.patch_scores(n, MODEL, NAN), "images of numbers, got NaN") for n in vl.EXPLANATIONS),
+    *((lambda f=f: getattr(vl, f)(MODEL, NAN, *MORE.get(f, ())), "images of numbers, got NaN") for f in NORMALISED),
+    (lambda: vl.patchify(IMAGES.to_sparse(), 4), "must be a tensor"),
+    *((lambda o=o: vl.EMA(MODEL, 0.9).update(o), "of other weights; make") for o in (OTHER, LAYERS["mlp"])),
+    (lambda: vl.EMA(MODEL, 0.9).update(vl.VisionTransformer(CFG).double()), "of other weights; make another EMA"),
+    (lambda: vl.EMA(MODEL, 0.9).update(None), "model must be a Module"),
+    (lambda: vl.save_pretrained(tiny_weights(), CARD, "."), "head.weight, at most .*, would be 0 in torch.float16"),
+]  # fmt: skip
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("call", "words"), [*CALLS, *layers()])
+def test_it_is_refused_in_a_sentence(call, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=words) as refused:
+        call()
+    assert "vit" in str(refused.traceback[-1].path) and list(tmp_path.iterdir()) == []
+
+
+def test_what_is_near_is_fine():
+    with torch.autocast("cpu", torch.bfloat16):
+        for name, layer in LAYERS.items():
+            layer((IMAGES if name in OF_IMAGES else TOKENS).bfloat16())
+    assert vl.patch_colours(torch.full((1, 3, 4, 4), 1.01), 4).item() == 511
+    assert vl.guess_patches(NAN, NO_MASK, SOURCE, 4).isnan().all()
+    gaps = vl.few_shot(X, Y * FAR + 7, X, Y * FAR + 7)  # no class between them costs a column
+    assert {*gaps["predictions"].tolist()} <= {7, FAR + 7}
+    assert gaps["accuracy"] == vl.few_shot(X, Y, X, Y)["accuracy"]
+
+
+# --- disks, terminals, two at once ------------------------------------------------------------------------------
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["export-web", "drawn10-small", "--out", "{}/model.js"],
+        "study run pooling --limit 40 --seeds 0 --budget-minutes 0.001 --out {}".split(),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_full_disk_is_told_with_file_and_fix(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.setattr(os, "fsync", full)
+    assert main([word.format(tmp_path) for word in words]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: No space left on device: {tmp_path}") and "make room there" in said
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_an_error_without_a_file_keeps_the_one_it_has(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError) as failed:
+        write_atomic(tmp_path / "file" / "model.js", b"")
+    assert _one_line(failed.value).endswith(str(tmp_path / "file"))
+
+
+def test_names_move_no_cursor(tmp_path, capsys):
+    names = ["cat\x1b[2J", "dog\r", "été", "\x9bx"]
+    vl.save_pretrained(MODEL, CARD | {"classes": names}, tmp_path)
+    from PIL import Image
+
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    assert main(["predict", str(tmp_path / "tiny"), str(tmp_path / "a.png"), "--device", "cpu"]) == 0
+    assert main(["predict", "\x1b[2J", "a.png"]) == 2
+    said = "".join(capsys.readouterr())
+    assert not {*said} & {"\x1b", "\r", "\x9b"}
+    assert predict.printable("été, ✓") == "été, ✓"
+
+
+def test_two_do_not_train_in_one_folder(tmp_path, capsys):
+    small = "train --preset drawn10 --limit 40 --epochs 1 --device cpu --out".split()
+    with lock(tmp_path):
+        assert main([*small, str(tmp_path)]) == 2
+    assert "another run has" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_every_committed_result_has_its_checksum():
+    """All but the paper's numbers, which a person wrote: else one that was changed by hand would be read."""
+    for path in RESULTS.glob("*.json"):
+        read_json(path, "")
+        assert ('"checksum": "' in path.read_text(encoding="utf-8")) == (path.stem != "paper"), path.name
