@@ -162,10 +162,14 @@ def with_attention(kind: type[vl.Attention] = Written, **bug) -> nn.Module:
     return model
 
 
-def with_part(name: str, part: nn.Module) -> nn.Module:
-    model = vit()
+def with_part(name: str, part: nn.Module, **changes) -> nn.Module:
+    model = vit(**changes)
     setattr(model, name, part)
     return model
+
+
+def transposed(pos_embed: str = "sincos2d") -> nn.Module:
+    return with_part("patch_embed", Transposed(2, 3, 16), pos_embed=pos_embed)
 
 
 def no_grad() -> nn.Module:
@@ -208,13 +212,13 @@ OF_A_MODEL = {
     "softmax over the heads": (lambda: with_attention(axis=1), {"attention axis"}),
     "softmax over the batch": (lambda: with_attention(axis=0), {"attention axis", "batch independence"}),
     "strips instead of patches": (lambda: with_part("patch_embed", Reshaped(2, 3, 16)), {"patch order"}),
-    "patches down the columns": (lambda: with_part("patch_embed", Transposed(2, 3, 16)), {"patch order"}),
+    "patches down the columns": (transposed, {"patch order"}),
     "no positions": (lambda: vit(pos_embed="none"), {"positions"}),
     "hook under fused attention": (with_silent_hook, {"hooks"}),
     "large head": (with_large_head, {"first loss"}),
     "unused parameters": (with_unused_block, {"gradients"}),
-    "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch"}),
-    "times zero": (lambda: with_part("norm", TimesZero()), {"gradients"}),
+    "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch", "last norm"}),
+    "times zero": (lambda: with_part("norm", TimesZero()), {"gradients", "last norm"}),
     "no_grad": (no_grad, {"gradients", "one batch"}),
     "images mixed": (lambda: with_pool(lambda model, x: x + x.mean(0)), {"batch independence"}),
     "dropout in eval": (drops_in_eval, {"eval mode"}),
@@ -409,6 +413,7 @@ ALSO_HEALTHY = {
     "no augmentation": (vit, {"augment": lambda images: images}),
     "what starts at zero": (with_zeros, {}),
     "attention written out": (with_attention, {}),
+    "patches down the columns, places learned": (lambda: transposed("learned"), {}),
 }
 
 

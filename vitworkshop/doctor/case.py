@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -45,6 +47,7 @@ class Case:
     images: Tensor
     labels: Tensor
     hooked: list[str]  # modules that have a reader's hook, in the model itself
+    many: tuple[Tensor, Tensor] | None = None  # all images and labels, of which the batch has 64 at most
     fitted: nn.Module = field(init=False)  # another copy, which has learned the first eight images
     losses: list[float] = field(default_factory=list)  # while it did
     entropy: float = field(init=False)  # the loss of the best answer that is the same for all of the eight
@@ -98,6 +101,32 @@ class Case:
         return F.cross_entropy(logits, self.labels, reduction="none"), knows
 
     @cached_property
+    def traced(self) -> tuple[Tensor, Tensor, dict[str, Call]] | None:
+        """Three images, their logits, and what each module reads and gives on the way, (B, T, D), with gradients."""
+        return trace(copy.deepcopy(self.fitted), self.images[:3])
+
+    @cached_property
+    def blocks(self) -> list[str]:
+        """The encoder's blocks: alike modules with matrices, side by side, each reading what the former gave."""
+        calls = self.traced[2] if self.traced else {}
+        alike: dict[tuple[str, type], list[str]] = {}
+        for name, call in calls.items():
+            module = self.fitted.get_submodule(name)
+            if (
+                call.x.shape == call.out.shape
+                and list(module.children())
+                and any(p.ndim > 1 for p in module.parameters())
+            ):
+                alike.setdefault((name.rpartition(".")[0], type(module)), []).append(name)
+        chains = [
+            names
+            for names in alike.values()
+            if all(torch.equal(calls[a].out, calls[b].x) for a, b in itertools.pairwise(names))
+            and len(names) > 1
+        ]
+        return min(chains, key=lambda names: names[0].count("."), default=[])
+
+    @cached_property
     def patch_size(self) -> int | None:
         """The patches' side, if a module `patch_embed` makes one token of each square patch of images."""
         x = self.images[:2]
@@ -108,6 +137,60 @@ class Case:
         (H, W), N = x.shape[-2:], tokens.shape[1]
         side = math.isqrt(H * W // N)
         return side if side and H % side == W % side == 0 and H * W == N * side**2 else None
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a module read and gave, (B, T, D) both; or (B, D, T), turned."""
+
+    x: Tensor
+    out: Tensor
+    turned: bool = False
+
+
+def trace(model: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, dict[str, Call]] | None:
+    """Images, logits, and a `Call` of each module that reads tokens, batch first; copies, so that `x += y` shows."""
+    images = images.clone().requires_grad_()
+    reads: dict[str, Tensor] = {}
+    calls: dict[str, Call] = {}
+
+    def batch_first(x: Tensor) -> Tensor:
+        return x if len(x) == len(images) or x.shape[1] != len(images) else x.transpose(0, 1)
+
+    def read(name: str, module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
+        given = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
+        if not given or given[0].ndim != 3:
+            return None
+        reads[name] = x = batch_first(given[0])
+        fresh = (x if x is given[0] else x.transpose(0, 1)).clone()
+        return tuple(fresh if a is given[0] else a for a in args), {
+            k: fresh if a is given[0] else a for k, a in kwargs.items()
+        }
+
+    def give(name: str, module: nn.Module, args: tuple, kwargs: dict, out: Any) -> Any:
+        first = out[0] if isinstance(out, tuple) and out else out
+        if name not in reads or not isinstance(first, Tensor) or first.ndim != 3:
+            return None
+        kept = batch_first(first)
+        calls[name] = Call(reads[name], kept)
+        fresh = (kept if kept is first else kept.transpose(0, 1)).clone()
+        return (fresh, *out[1:]) if isinstance(out, tuple) else fresh
+
+    for name, module in model.named_modules():
+        if name:
+            module.register_forward_pre_hook(partial(read, name), with_kwargs=True)
+            module.register_forward_hook(partial(give, name), with_kwargs=True)
+    logits = model(images)
+    return (images, logits, calls) if logits.requires_grad else None
+
+
+def logits_of(out: Any) -> Any:
+    """The logits of a model that gives a dict, an object or a tuple with them."""
+    if isinstance(out, Mapping):
+        return out.get("logits", next(iter(out.values()), None))
+    if isinstance(out, (tuple, list)):
+        return next((x for x in out if isinstance(x, Tensor) and x.ndim == 2), None)
+    return getattr(out, "logits", out)
 
 
 @torch.no_grad()
@@ -135,7 +218,7 @@ def record_calls(model: nn.Module, names: Iterable[str], images: Tensor) -> dict
     seen: dict[str, tuple[tuple, Tensor]] = {}
 
     def note(name: str, module: nn.Module, args: tuple, kwargs: dict, out: Tensor) -> None:
-        seen[name] = (*args, *kwargs.values()), out
+        seen[name] = (*args, *kwargs.values()), out[0] if isinstance(out, tuple) and out else out
 
     modules = {name: model.get_submodule(name) for name in names}
     handles = [m.register_forward_hook(partial(note, name), with_kwargs=True) for name, m in modules.items()]

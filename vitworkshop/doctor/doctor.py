@@ -12,7 +12,8 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from vitlib.checks import check_labels, checked
-from vitworkshop.doctor.case import NUM_FIT, Case, Finding, output_of
+from vitlib.train.recipe import RECIPES
+from vitworkshop.doctor.case import NUM_FIT, Case, Finding, logits_of, output_of
 from vitworkshop.doctor.checks import OF_THE_MODEL, OF_THE_RUN, batch_size
 
 __all__ = ["doctor"]
@@ -28,6 +29,7 @@ def doctor(
     evaluate: Callable[[nn.Module], Any] | None = None,
     augment: Callable[[Tensor], Any] | None = None,
     resample: Callable[[Tensor, tuple[int, int]], Tensor] | None = None,
+    preprocess: tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] | None = None,
 ) -> list[Finding]:
     """Look for the usual bugs of a Vision Transformer, or another classifier, and print a line for each.
 
@@ -67,7 +69,12 @@ def doctor(
         raise ValueError(f"expected two classes or more, got class {labels[0].item()} only; shuffle")
     device = next(model.parameters()).device
     images, labels = images.to(device).float(), labels.to(device).long()
+    if isinstance(recipe, str):
+        if recipe not in RECIPES:
+            raise ValueError(f"expected the name of a recipe, got {recipe!r}; there are {', '.join(RECIPES)}")
+        recipe = RECIPES[recipe]
     given = {"recipe": recipe, "evaluate": evaluate, "augment": augment, "resample": resample}
+    given |= {"preprocess": preprocess} if preprocess else {}
     missing = [name for name, value in given.items() if value is None]
     with _as_found(device):
         findings = list(_look(model, images, labels, given))
@@ -99,11 +106,15 @@ def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any
         raise ValueError(f"the model cannot be copied: {error}; keep no tensor of a forward pass") from error
     for module in model.modules():
         module._forward_hooks.clear()
+    model.register_forward_hook(lambda module, args, out: logits_of(out))
     try:
         logits = output_of(model, images)
     except TypeError as error:  # such as a `MaskedPatchModel`, which needs masks too
         fix = "of a masked model give vl.replace_head(model.encoder, K)"
         raise ValueError(f"expected a model of images alone, got: {error}; {fix}") from error
+    if not isinstance(logits, Tensor):
+        got = type(logits).__name__
+        raise ValueError(f"expected logits from the model, got {got}; return them, or a dict with 'logits'")
     if logits.ndim != 2 or len(logits) != len(labels) or logits.shape[1] < 2:
         raise ValueError(f"expected logits ({len(labels)}, K) from the model, got {tuple(logits.shape)}")
     check_labels(labels.cpu(), logits.shape[1])
@@ -113,7 +124,7 @@ def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any
     order = torch.randperm(len(labels))[:64].to(labels.device)
     same = labels[order][:, None] == labels[order]  # (n, n)
     order = order[same.tril().sum(1).argsort(stable=True)]  # the first of each class, then the second
-    case = Case(model, images[order], labels[order], hooked)
+    case = Case(model, images[order], labels[order], hooked, (images, labels))
     case.overfit()
     for check in OF_THE_MODEL:
         yield from check(case)
