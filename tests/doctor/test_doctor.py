@@ -14,7 +14,7 @@ from torch import nn
 import vitlib as vl
 from vitlib.data.cifar10 import find_cifar10
 from vitworkshop.doctor.case import Case
-from vitworkshop.doctor.checks import evaluation
+from vitworkshop.doctor.run import evaluation
 
 TINY = vl.ViTConfig(
     img_size=8, patch_size=2, num_classes=4, embed_dim=16, depth=2, num_heads=2, mlp_ratio=2.0
@@ -548,7 +548,9 @@ def test_a_model_that_keeps_tensors_is_refused():
 def test_a_step_down_is_no_longer_than_its_rate():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
-    case = Case(model, 100 * torch.rand(8, 3, 2, 2), torch.arange(8) % 3, [])
+    case = Case(
+        model, 100 * torch.rand(8, 3, 2, 2), torch.arange(8) % 3, [], (torch.zeros(0), torch.zeros(0))
+    )
     before = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
     list(case.train_steps(model, torch.optim.SGD(model.parameters(), lr=9.0), [0.5]))
     after = torch.cat([p.detach().flatten() for p in model.parameters()])
@@ -563,7 +565,7 @@ def test_another_normalisation_needs_images_enough_to_show(n, found):
     def images(mean):
         return torch.randn(n, 3, 16, 16, generator=g) + mean + 0.5 * torch.randn(n, 1, 1, 1, generator=g)
 
-    case = Case(nn.Identity(), images(0.0), torch.zeros(n), [])
+    case = Case(nn.Identity(), images(0.0), torch.zeros(n), [], (torch.zeros(0), torch.zeros(0)))
     test = images(0.8)
     findings = evaluation(case, lambda model: model.eval()(test))
     assert [finding.check for finding in findings] == ["test normalisation"] * found

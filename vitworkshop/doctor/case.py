@@ -47,7 +47,8 @@ class Case:
     images: Tensor
     labels: Tensor
     hooked: list[str]  # modules that have a reader's hook, in the model itself
-    many: tuple[Tensor, Tensor] | None = None  # all images and labels, of which the batch has 64 at most
+    given: tuple[Tensor, Tensor]  # all images and labels, of which the batch has 64 at most
+    prepared: bool = False  # whether both preprocessings were compared
     fitted: nn.Module = field(init=False)  # another copy, which has learned the first eight images
     losses: list[float] = field(default_factory=list)  # while it did
     entropy: float = field(init=False)  # the loss of the best answer that is the same for all of the eight
@@ -101,30 +102,29 @@ class Case:
         return F.cross_entropy(logits, self.labels, reduction="none"), knows
 
     @cached_property
-    def traced(self) -> tuple[Tensor, Tensor, dict[str, Call]] | None:
-        """Three images, their logits, and what each module reads and gives on the way, (B, T, D), with gradients."""
-        return trace(copy.deepcopy(self.fitted), self.images[:3])
+    def traced(self) -> dict[str, tuple[tuple, Tensor]]:
+        """What each module reads and gives of three images, with gradients; `""` is the model itself."""
+        images = self.images[:3].clone().requires_grad_()
+        return record_calls(self.fitted, [name for name, _ in self.fitted.named_modules()], images)
 
     @cached_property
     def blocks(self) -> list[str]:
-        """The encoder's blocks: alike modules with matrices, side by side, each reading what the former gave."""
-        calls = self.traced[2] if self.traced else {}
-        alike: dict[tuple[str, type], list[str]] = {}
-        for name, call in calls.items():
+        """The encoder's blocks: alike modules with matrices, side by side, each reading what the former gave.
+
+        They read and give tokens (3, T, D), and more than one of them is there.
+        """
+        alike: dict[tuple[str, str], list[str]] = {}
+        for name, (args, out) in self.traced.items():
             module = self.fitted.get_submodule(name)
-            if (
-                call.x.shape == call.out.shape
-                and list(module.children())
-                and any(p.ndim > 1 for p in module.parameters())
-            ):
-                alike.setdefault((name.rpartition(".")[0], type(module)), []).append(name)
-        chains = [
-            names
-            for names in alike.values()
-            if all(torch.equal(calls[a].out, calls[b].x) for a, b in itertools.pairwise(names))
-            and len(names) > 1
-        ]
-        return min(chains, key=lambda names: names[0].count("."), default=[])
+            if not out.requires_grad or out.ndim != 3 or len(out) != 3 or not list(module.children()):
+                continue
+            if args[0].shape == out.shape and any(p.ndim > 1 for p in module.parameters()):
+                alike.setdefault((name.rpartition(".")[0], type(module).__name__), []).append(name)
+        for names in sorted(alike.values(), key=lambda names: names[0].count(".")):
+            pairs = itertools.pairwise(self.traced[name] for name in names)
+            if len(names) > 1 and all(torch.equal(first[1], then[0][0]) for first, then in pairs):
+                return names
+        return []
 
     @cached_property
     def patch_size(self) -> int | None:
@@ -137,51 +137,6 @@ class Case:
         (H, W), N = x.shape[-2:], tokens.shape[1]
         side = math.isqrt(H * W // N)
         return side if side and H % side == W % side == 0 and H * W == N * side**2 else None
-
-
-@dataclass(frozen=True)
-class Call:
-    """What a module read and gave, (B, T, D) both; or (B, D, T), turned."""
-
-    x: Tensor
-    out: Tensor
-    turned: bool = False
-
-
-def trace(model: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, dict[str, Call]] | None:
-    """Images, logits, and a `Call` of each module that reads tokens, batch first; copies, so that `x += y` shows."""
-    images = images.clone().requires_grad_()
-    reads: dict[str, Tensor] = {}
-    calls: dict[str, Call] = {}
-
-    def batch_first(x: Tensor) -> Tensor:
-        return x if len(x) == len(images) or x.shape[1] != len(images) else x.transpose(0, 1)
-
-    def read(name: str, module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
-        given = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-        if not given or given[0].ndim != 3:
-            return None
-        reads[name] = x = batch_first(given[0])
-        fresh = (x if x is given[0] else x.transpose(0, 1)).clone()
-        return tuple(fresh if a is given[0] else a for a in args), {
-            k: fresh if a is given[0] else a for k, a in kwargs.items()
-        }
-
-    def give(name: str, module: nn.Module, args: tuple, kwargs: dict, out: Any) -> Any:
-        first = out[0] if isinstance(out, tuple) and out else out
-        if name not in reads or not isinstance(first, Tensor) or first.ndim != 3:
-            return None
-        kept = batch_first(first)
-        calls[name] = Call(reads[name], kept)
-        fresh = (kept if kept is first else kept.transpose(0, 1)).clone()
-        return (fresh, *out[1:]) if isinstance(out, tuple) else fresh
-
-    for name, module in model.named_modules():
-        if name:
-            module.register_forward_pre_hook(partial(read, name), with_kwargs=True)
-            module.register_forward_hook(partial(give, name), with_kwargs=True)
-    logits = model(images)
-    return (images, logits, calls) if logits.requires_grad else None
 
 
 def logits_of(out: Any) -> Any:
@@ -199,12 +154,17 @@ def output_of(model: nn.Module, images: Tensor) -> Tensor:
     return model(images)
 
 
+def drops(module: nn.Module) -> bool:
+    """Whether it is a dropout of any kind, by the names of its class and of those before."""
+    names = " ".join(kind.__name__.lower() for kind in type(module).__mro__)
+    return not list(module.children()) and ("drop" in names or "stochastic" in names)
+
+
 def without_dropout(model: nn.Module) -> nn.Module:
     """The model in train mode with every dropout off, as far as dropouts are modules."""
     model.train()
-    for module in model.modules():
-        if any(word in type(module).__name__.lower() for word in ("drop", "stochastic")):
-            module.eval()
+    for module in filter(drops, model.modules()):
+        module.eval()
     return model
 
 
@@ -214,15 +174,34 @@ def relative_change(a: Tensor, b: Tensor) -> float:
 
 
 def record_calls(model: nn.Module, names: Iterable[str], images: Tensor) -> dict[str, tuple[tuple, Tensor]]:
-    """Name -> (arguments, output) of those of the named modules that one forward pass calls."""
+    """Name -> (arguments, output) of those of the named modules that one forward pass calls.
+
+    The modules get copies, so that nothing is written over; gradients are kept if `images` asks for them.
+    """
+    reads: dict[str, tuple] = {}
     seen: dict[str, tuple[tuple, Tensor]] = {}
 
-    def note(name: str, module: nn.Module, args: tuple, kwargs: dict, out: Tensor) -> None:
-        seen[name] = (*args, *kwargs.values()), out[0] if isinstance(out, tuple) and out else out
+    def read(name: str, module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        reads[name] = (*args, *kwargs.values())
+        return tuple(map(_copy, args)), {key: _copy(value) for key, value in kwargs.items()}
 
-    modules = {name: model.get_submodule(name) for name in names}
-    handles = [m.register_forward_hook(partial(note, name), with_kwargs=True) for name, m in modules.items()]
-    output_of(model, images)
+    def note(name: str, module: nn.Module, args: tuple, out: Any) -> Any:
+        first = out[0] if isinstance(out, tuple) and out else out
+        if isinstance(first, Tensor) and reads[name]:
+            seen[name] = reads[name], first
+        return (_copy(first), *out[1:]) if isinstance(out, tuple) and out else _copy(out)
+
+    handles = []
+    for name in names:
+        module = model.get_submodule(name)
+        handles.append(module.register_forward_pre_hook(partial(read, name), with_kwargs=True))
+        handles.append(module.register_forward_hook(partial(note, name)))
+    with torch.set_grad_enabled(images.requires_grad):
+        model(images)
     for handle in handles:
         handle.remove()
     return seen
+
+
+def _copy(x: Any) -> Any:
+    return x.clone() if isinstance(x, Tensor) else x

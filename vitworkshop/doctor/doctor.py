@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from vitlib.checks import check_labels, checked
 from vitlib.train.recipe import RECIPES
 from vitworkshop.doctor.case import NUM_FIT, Case, Finding, logits_of, output_of
-from vitworkshop.doctor.checks import OF_THE_MODEL, OF_THE_RUN, batch_size
+from vitworkshop.doctor.checks import OF_THE_MODEL, batch_size
+from vitworkshop.doctor.run import OF_THE_RUN
 
 __all__ = ["doctor"]
 
@@ -74,10 +75,9 @@ def doctor(
             raise ValueError(f"expected the name of a recipe, got {recipe!r}; there are {', '.join(RECIPES)}")
         recipe = RECIPES[recipe]
     given = {"recipe": recipe, "evaluate": evaluate, "augment": augment, "resample": resample}
-    given |= {"preprocess": preprocess} if preprocess else {}
     missing = [name for name, value in given.items() if value is None]
     with _as_found(device):
-        findings = list(_look(model, images, labels, given))
+        findings = list(_look(model, images, labels, {**given, "preprocess": preprocess}))
     not_given = f" (not given: {', '.join(missing)})" if missing else ""
     print(*findings, f"findings: {len(findings)}{not_given}", sep="\n")
     return findings
@@ -128,6 +128,6 @@ def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any
     case.overfit()
     for check in OF_THE_MODEL:
         yield from check(case)
-    for name, value in given.items():
-        if value is not None:
-            yield from OF_THE_RUN[name](case, value)
+    for name, check in OF_THE_RUN.items():
+        if given[name] is not None:
+            yield from check(case, given[name])

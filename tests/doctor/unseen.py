@@ -9,7 +9,7 @@
     preprocess, test_preprocess   images, augmented or not -> the model's input; `vl.normalize` where they are missing
 
 Bugs also have `build(seed, wrong=False)`, the same without the bug and, where it has the same parameters, with the same
-weights. `python tests/unseen.py` trains all sixty, and the twins, for 100 steps (three core-minutes).
+weights. `python -m tests.doctor.unseen` trains all sixty, and the twins, for 100 steps (three core-minutes).
 """
 
 from __future__ import annotations
