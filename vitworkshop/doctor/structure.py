@@ -10,7 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitworkshop.doctor.case import NUM_FIT, Case, Finding, drops, output_of, record_calls, relative_change
+from vitworkshop.doctor.case import (
+    Case,
+    Finding,
+    drops,
+    output_of,
+    record_calls,
+)
 
 
 def registration(case: Case) -> Iterator[Finding]:
@@ -75,7 +81,7 @@ def reach(case: Case) -> Iterator[Finding]:
         yield Finding("reach", says, "let the token that is read attend to all: no mask, no cut")
     if lost or not case.blocks:
         return
-    (x, *_), out = case.traced[case.blocks[0]][0], case.traced[case.blocks[-1]][1]
+    x, out = case.traced[case.blocks[0]][0][0], case.traced[case.blocks[-1]][1]
     read = _gradient(answer, out).abs().sum((0, 2)) > 0  # (T,)
     way = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(2)).to(x)
     patches = torch.stack([_gradient((token * way).sum(), images).any() for token in x.unbind(1)])  # (T,)
@@ -87,55 +93,40 @@ def reach(case: Case) -> Iterator[Finding]:
 
 
 def looks(case: Case) -> Iterator[Finding]:
-    """A token reads later ones and former ones; but a last token that gives the answer may have a causal mask.
-
-    A norm's mean and variance are the token's own.
-    """
-    seen = [_readers(case.traced[name][0], case.traced[name][1]) for name in case.blocks]
-    if seen and not (any(later for _, later in seen) and (former := any(former for former, _ in seen))):
-        answer, out = case.traced[""][1].square().sum(), case.traced[case.blocks[-1]][1]
-        if not _gradient(answer, out)[:, :-1].any() and former:
-            return
+    """A token reads former ones and later ones; but where the last one gives the answer, a causal mask is right."""
+    if not case.blocks:
+        return
+    former, later = map(any, zip(*(_readers(*case.traced[name]) for name in case.blocks), strict=True))
+    others = _gradient(case.traced[""][1].square().sum(), case.traced[case.blocks[-1]][1])[:, :-1]
+    if not former and not later or not later and others.any():
         says = "no token reads " + ("a later one" if former else "another one")
         yield Finding(
             "attention", says, "softmax(q k^T) v over all tokens: no mask, patches have no order in time"
         )
-    shape, wrong = case.traced[case.blocks[0]][1].shape[1:] if seen else (), []
+
+
+def norms(case: Case) -> Iterator[Finding]:
+    """A norm's mean and variance are a token's own."""
+    shape = case.traced[case.blocks[0]][1].shape if case.blocks else ()  # (B, T, D)
+    mixing = []
     for name, (args, out) in case.traced.items():
-        if (
-            _is_norm(case.fitted.get_submodule(name))
-            and args[0].shape == out.shape
-            and sorted(out.shape[1:]) == sorted(shape)
-        ):
-            wrong += [name] * any(_readers(args, out, turned=out.shape[1:] != shape))
-    if wrong:
-        says = f"{len(wrong)} norms mix the tokens ({', '.join(wrong[:3])})"
+        if _is_norm(case.fitted.get_submodule(name)) and sorted(out.shape) == sorted(shape):
+            mixing += [name] * any(_readers(args, out, turned=out.shape != shape))
+    if mixing:
+        says = f"{len(mixing)} norms mix the tokens ({', '.join(mixing[:3])})"
         yield Finding("norm", says, "normalise the last axis of (B, T, D): nn.LayerNorm(D)")
 
 
 def last_norm(case: Case) -> Iterator[Finding]:
     """Blocks with norms before their branches add up to a sum that grows; a norm stands between it and the head."""
-    model, x = copy.deepcopy(case.fitted), case.images[:NUM_FIT]
-    blocks = [model.get_submodule(name) for name in case.blocks]
-    before = [output_of(model, x), output_of(model, x)]
-    if not any(map(_is_norm, (m for block in blocks for m in block.modules()))) or not before[0].equal(
-        before[1]
-    ):
+    called = list(case.traced)  # in the order in which they end
+    normed = [name for name in called if _is_norm(case.fitted.get_submodule(name))]
+    if not case.blocks or not any(name.startswith(f"{case.blocks[-1]}.") for name in normed):
         return
-    size = record_calls(model, case.blocks[-1:], x)[case.blocks[-1]][1].std(-1)  # (B, T)
-    blocks[-1].register_forward_hook(
-        lambda m, args, out: 3 * out if isinstance(out, Tensor) else (3 * out[0], *out[1:])
-    )
-    change = relative_change(output_of(model, x), before[0])
-    if change > 0.02 and size.std() > 0.02 * size.mean() and not _is_normed(model, blocks):
-        says = f"the logits change by {change:.0%} when the last block's output is tripled"
-        yield Finding("last norm", says, "add a LayerNorm before the head (Equation 4)")
-
-
-def _is_normed(model: nn.Module, blocks: list[nn.Module]) -> bool:
-    """Whether a batch norm, whose numbers are fixed here, stands outside of the blocks."""
-    inside = {m for block in blocks for m in block.modules()}
-    return any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules() if m not in inside)
+    size = case.traced[case.blocks[-1]][1].std(-1)  # (B, T), all alike where norms come last
+    if size.std() > 0.02 * size.mean() and not set(called[called.index(case.blocks[-1]) :]) & set(normed):
+        says = "no norm stands between the last block and the head"
+        yield Finding("last norm", says, "add a LayerNorm there (Equation 4)")
 
 
 def answers(case: Case) -> Iterator[Finding]:
@@ -155,18 +146,14 @@ def answers(case: Case) -> Iterator[Finding]:
 def dropout(case: Case) -> Iterator[Finding]:
     """In training, dropout of any kind keeps the mean and most of what it is given; of ones, it is easy to tell."""
     names = [name for name, module in case.model.named_modules() if drops(module)]
-    for name, (args, out) in record_calls(case.model, names, case.images[:2]).items():
+    for name, (_, out) in record_calls(case.model, names, case.images[:2]).items():
         module = copy.deepcopy(case.model.get_submodule(name)).train()
         passed = output_of(module, torch.ones(2048, *[4] * (out.ndim - 1)).to(out))
         dropped, mean = (passed == 0).float().mean().item(), passed.mean().item()
-        if out.shape == args[0].shape and dropped > 0.55:
-            yield Finding("dropout", f"{name} drops {dropped:.0%}", "0.1 is usual")
-        elif out.shape == args[0].shape and abs(mean - 1) > max(0.02, 6 * math.sqrt(dropped / 2048)):
+        if dropped > 0.55 or abs(mean - 1) > max(0.02, 6 * math.sqrt(dropped / 2048)):
             says = f"{name} drops {dropped:.0%} and passes {mean:.2f} on, of a mean of 1"
-            yield Finding("dropout", says, "divide what is kept by 1 - p")
-        else:
-            continue
-        return
+            yield Finding("dropout", says, "0.1 is usual; divide what is kept by 1 - p")
+            return
 
 
 def _is_norm(module: nn.Module) -> bool:
