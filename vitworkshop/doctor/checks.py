@@ -118,8 +118,8 @@ def standardised(case: Case) -> Iterator[Finding]:
 def labels(case: Case) -> Iterator[Finding]:
     """Ridge on 8 x 8 pixels, leave-one-out, knows usual labels better than the same ones shuffled (3 deviations).
 
-    With fewer than 500 images it may not: of 40 parts of Drawn-10 and of CIFAR-10 it knew all, and none once shuffled; of
-    256 drawings in four classes, one with six tenths, it missed 12 of 40. A model that knows them needs no such proof.
+    With fewer than 500 images it may not: of 40 parts of Drawn-10 and of CIFAR-10 it knew all, and none once shuffled;
+    of 256 drawings in five classes, one with six tenths, it missed 12 of 40. A model that knows them needs no proof.
     """
     x, y = (part[:1024] for part in case.given)
     if (n := len(y)) < 500 or case.losses_on(case.images)[1]:

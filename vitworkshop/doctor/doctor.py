@@ -34,29 +34,35 @@ def doctor(
 ) -> list[Finding]:
     """Look for the usual bugs of a Vision Transformer, or another classifier, and print a line for each.
 
-    All is tried on copies: the model, its mode, its gradients and torch's random numbers stay as they are. What does
-    not apply is left out: patches are those of a module `patch_embed`; attention is looked at in layers with `qkv`,
-    `proj` and `num_heads` (timm's names); whether red and blue are exchanged, only a model that has learned
-    something can tell. What a model and a batch cannot show, the other arguments do.
+    All is tried on copies: the model, its mode, its gradients and torch's random numbers stay as they are. It checks
+    the first loss, the images and their labels, eight images learned by heart, gradients, positions, whether an image
+    changes with its batch or its mode, attention's formula, patches, what the blocks pass on, which tokens read which
+    and which give the answer, norms, dropout, and what stands behind the head. What does not apply is left out:
+    patches are those of a module `patch_embed`; blocks are alike modules side by side, tokens (B, T, D) in and out;
+    whether red and blue are exchanged, only a model that has learned something can tell. What a model and a batch
+    cannot show, the other arguments do.
 
     Args:
-        model: Maps images (B, C, H, W) to logits (B, K); trained or not.
-        images: (B, C, H, W), a shuffled batch as training feeds it: float, normalised; 16 or more, 64 are good.
+        model: Maps images (B, C, H, W) to logits (B, K), alone or in a dict ("logits") or a tuple; trained or not.
+        images: (B, C, H, W), a shuffled batch as training feeds it: float, normalised; 16 or more, 64 are good, and
+            with 500 it is asked whether the labels are theirs.
         labels: (B,) integers in [0, K).
-        recipe: A `Recipe`. Shows coupled weight decay and, if the model is untrained, a learning rate that is too
-            high or needs a warm-up.
+        recipe: A `Recipe`, or its name. Shows coupled or enormous weight decay, too much label smoothing and, if the
+            model is untrained, a learning rate that is too high, needs a warm-up or is far too low, and a tiny clip.
         evaluate: Scores the model it is given on held-out images, 64 or more. Shows a forgotten `model.eval()`, and
             images normalised otherwise than `images`.
         augment: Takes float images (B, C, H, W) in [0, 1], gives augmented ones, or a tuple with them first. Shows
-            parameters drawn once for a whole batch.
+            parameters drawn once for a whole batch, and pictures that are always turned.
         resample: Takes (pos_embed, new_grid), as `resample_pos_embed` does. Shows 1-D interpolation.
+        preprocess: What makes the model's images of uint8 ones, in training and in the test. Shows where they differ.
 
     Returns:
         The findings; none for a healthy model.
 
     Raises:
         ValueError: If images, labels and logits do not fit each other, all labels are equal, nothing can be trained,
-            the model is no classifier or cannot be copied, or `evaluate` does not call it.
+            the model is no classifier or cannot be copied, `evaluate` does not call it, there is no recipe of that
+            name, or a function gives other than what it should.
 
     Source: Section 4.1; its checks are chapter 09's and chapter 10's.
     """

@@ -82,7 +82,9 @@ def reach(case: Case) -> Iterator[Finding]:
     if lost or not case.blocks:
         return
     x, out = case.traced[case.blocks[0]][0][0], case.traced[case.blocks[-1]][1]
-    read = _gradient(answer, out).abs().sum((0, 2)) > 0  # (T,)
+    read, *others = _gradient(answer, out).abs().sum(2) > 0  # (T,) of each image
+    if not all(read.equal(other) for other in others):  # as a maximum does
+        return
     way = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(2)).to(x)
     patches = torch.stack([_gradient((token * way).sum(), images).any() for token in x.unbind(1)])  # (T,)
     if read.shape == patches.shape and 0 < (part := int((read & patches).sum())) < (
