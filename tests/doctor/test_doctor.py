@@ -12,9 +12,10 @@ from einops import rearrange
 from torch import nn
 
 import vitlib as vl
+from tests.doctor import known, measure, unseen
 from vitlib.data.cifar10 import find_cifar10
 from vitworkshop.doctor.case import Case
-from vitworkshop.doctor.checks import evaluation
+from vitworkshop.doctor.run import evaluation
 
 TINY = vl.ViTConfig(
     img_size=8, patch_size=2, num_classes=4, embed_dim=16, depth=2, num_heads=2, mlp_ratio=2.0
@@ -162,9 +163,22 @@ def with_attention(kind: type[vl.Attention] = Written, **bug) -> nn.Module:
     return model
 
 
-def with_part(name: str, part: nn.Module) -> nn.Module:
-    model = vit()
+def with_part(name: str, part: nn.Module, **changes) -> nn.Module:
+    model = vit(**changes)
     setattr(model, name, part)
+    return model
+
+
+def transposed(pos_embed: str = "sincos2d") -> nn.Module:
+    return with_part("patch_embed", Transposed(2, 3, 16), pos_embed=pos_embed)
+
+
+def giving(what) -> nn.Module:
+    """A model that gives `what(logits)`."""
+    model = vit()
+    forward = type(model).forward
+    parts = {"forward": lambda self, images: what(forward(self, images))}
+    model.__class__ = type("Giving", (type(model),), parts)
     return model
 
 
@@ -208,13 +222,13 @@ OF_A_MODEL = {
     "softmax over the heads": (lambda: with_attention(axis=1), {"attention axis"}),
     "softmax over the batch": (lambda: with_attention(axis=0), {"attention axis", "batch independence"}),
     "strips instead of patches": (lambda: with_part("patch_embed", Reshaped(2, 3, 16)), {"patch order"}),
-    "patches down the columns": (lambda: with_part("patch_embed", Transposed(2, 3, 16)), {"patch order"}),
+    "patches down the columns": (transposed, {"patch order"}),
     "no positions": (lambda: vit(pos_embed="none"), {"positions"}),
     "hook under fused attention": (with_silent_hook, {"hooks"}),
     "large head": (with_large_head, {"first loss"}),
     "unused parameters": (with_unused_block, {"gradients"}),
-    "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch"}),
-    "times zero": (lambda: with_part("norm", TimesZero()), {"gradients"}),
+    "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch", "last norm"}),
+    "times zero": (lambda: with_part("norm", TimesZero()), {"gradients", "last norm"}),
     "no_grad": (no_grad, {"gradients", "one batch"}),
     "images mixed": (lambda: with_pool(lambda model, x: x + x.mean(0)), {"batch independence"}),
     "dropout in eval": (drops_in_eval, {"eval mode"}),
@@ -273,6 +287,17 @@ OF_A_RUN = {
     "1-D interpolation, CLS too": ({"resample": with_cls_among_the_patches}, {"resampling"}),
     "height and width exchanged": ({"resample": exchanged_sides}, {"resampling"}),
     "not resampled": ({"resample": as_it_is}, {"resampling"}),
+    "far too low a rate": ({"recipe": vl.Recipe(lr=1e-6)}, {"learning rate"}),
+    "decay 5": ({"recipe": vl.Recipe(weight_decay=5.0)}, {"weight decay"}),
+    "a tiny clip": ({"recipe": vl.Recipe(clip_norm=1e-4)}, {"clip"}),
+    "nothing left of the target": ({"recipe": vl.Recipe(label_smoothing=0.9)}, {"smoothing"}),
+    "always upside down": ({"augment": lambda images: images.flip(2)}, {"augmentation"}),
+    "random crop at test": ({"preprocess": (vl.normalize, known.at_test(known.shifted))}, {"test pictures"}),
+    "BGR at test": ({"preprocess": (vl.normalize, known.at_test(lambda x: x.flip(1)))}, {"test pictures"}),
+    "a half at test": (
+        {"preprocess": (vl.normalize, lambda x: 0.5 * vl.normalize(x))},
+        {"test normalisation"},
+    ),
 }
 
 
@@ -409,6 +434,10 @@ ALSO_HEALTHY = {
     "no augmentation": (vit, {"augment": lambda images: images}),
     "what starts at zero": (with_zeros, {}),
     "attention written out": (with_attention, {}),
+    "patches down the columns, places learned": (lambda: transposed("learned"), {}),
+    "a recipe's name": (vit, {"recipe": "plain"}),
+    "a dict": (lambda: giving(lambda logits: {"loss": None, "logits": logits}), {"recipe": "plain"}),
+    "a tuple": (lambda: giving(lambda logits: (logits.sum(), logits, [logits])), {}),
 }
 
 
@@ -449,6 +478,37 @@ def test_timms_model_is_healthy_and_its_hook_is_not(timm):
     model.blocks[1].attn.attn_drop.register_forward_hook(lambda *_: None)
     (finding,) = vl.doctor(model, IMAGES, LABELS)
     assert finding.check == "hooks" and "blocks.1.attn.attn_drop" in finding.says
+
+
+# --- what it finds of bugs that were not used to write it --------------------------------------------------------
+
+
+@pytest.mark.parametrize("cases", [unseen, known], ids=["unseen", "known"])
+def test_every_case_has_a_row(cases):
+    rows = vl.load_results("doctor")[cases.__name__.rpartition(".")[2]]
+    assert [*rows] == [case.name for case in (*cases.BUGS, *cases.HEALTHY)]
+    assert not any(row["says"] for row in rows.values() if row["kind"] == "healthy")
+
+
+SOME = [
+    *("residual added twice", "scale d ** 0.5", "CLS appended, first token read", "layers in a Python list"),
+    *("labels off by one row", "labels 1 to 10, clamped", "RoPE on queries only", "causal, with CLS last"),
+    *(
+        "residual overwritten",
+        "last norm missing",
+        "LayerNorm over tokens",
+        "DropPath unscaled",
+        "ReLU behind the head",
+    ),
+    *("heads merged without transpose", "a cosine head at 1 / 0.07", "random crop at test", "causal mask"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SOME)
+def test_the_table_is_what_the_doctor_says(name):
+    (which,) = [which for which in measure.LISTS if name in vl.load_results("doctor")[which]]
+    assert measure.measure(measure.LISTS[which], name) == vl.load_results("doctor")[which][name]
 
 
 # --- manners ------------------------------------------------------------------------------------------------------
@@ -523,6 +583,13 @@ def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsy
             r"a model of images alone, got.*missing 3 required.*vl.replace_head\(model.encoder, K\)",
         ),
         ({"evaluate": lambda model: None}, "evaluate never called the model"),
+        ({"recipe": "plane"}, "expected the name of a recipe, got 'plane'; there are plain, paper"),
+        ({"model": giving(lambda logits: {"loss": None})}, "expected logits from the model, got dict"),
+        ({"model": giving(lambda logits: (0.0,))}, "got tuple; return them, or a dict"),
+        ({"augment": lambda images: None}, "from augment, got NoneType; return all"),
+        ({"augment": lambda images: images[1:]}, r"expected 4 images \(B, C, H, W\) from augment, got \(3,"),
+        ({"preprocess": (vl.normalize, lambda images: images[0])}, "from preprocess, got"),
+        ({"resample": lambda table, grid: None}, "from resample, got NoneType"),
     ],
     ids=lambda value: value if isinstance(value, str) else ", ".join(value),
 )
@@ -543,7 +610,9 @@ def test_a_model_that_keeps_tensors_is_refused():
 def test_a_step_down_is_no_longer_than_its_rate():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
-    case = Case(model, 100 * torch.rand(8, 3, 2, 2), torch.arange(8) % 3, [])
+    case = Case(
+        model, 100 * torch.rand(8, 3, 2, 2), torch.arange(8) % 3, [], (torch.zeros(0), torch.zeros(0))
+    )
     before = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
     list(case.train_steps(model, torch.optim.SGD(model.parameters(), lr=9.0), [0.5]))
     after = torch.cat([p.detach().flatten() for p in model.parameters()])
@@ -558,7 +627,7 @@ def test_another_normalisation_needs_images_enough_to_show(n, found):
     def images(mean):
         return torch.randn(n, 3, 16, 16, generator=g) + mean + 0.5 * torch.randn(n, 1, 1, 1, generator=g)
 
-    case = Case(nn.Identity(), images(0.0), torch.zeros(n), [])
+    case = Case(nn.Identity(), images(0.0), torch.zeros(n), [], (torch.zeros(0), torch.zeros(0)))
     test = images(0.8)
     findings = evaluation(case, lambda model: model.eval()(test))
     assert [finding.check for finding in findings] == ["test normalisation"] * found

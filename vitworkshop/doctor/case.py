@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -45,6 +47,8 @@ class Case:
     images: Tensor
     labels: Tensor
     hooked: list[str]  # modules that have a reader's hook, in the model itself
+    given: tuple[Tensor, Tensor]  # all images and labels, of which the batch has 64 at most
+    prepared: bool = False  # whether both preprocessings were compared
     fitted: nn.Module = field(init=False)  # another copy, which has learned the first eight images
     losses: list[float] = field(default_factory=list)  # while it did
     entropy: float = field(init=False)  # the loss of the best answer that is the same for all of the eight
@@ -98,6 +102,31 @@ class Case:
         return F.cross_entropy(logits, self.labels, reduction="none"), knows
 
     @cached_property
+    def traced(self) -> dict[str, tuple[tuple, Tensor]]:
+        """What each module reads and gives of three images, with gradients; `""` is the model itself."""
+        images = self.images[:3].clone().requires_grad_()
+        return record_calls(self.fitted, [name for name, _ in self.fitted.named_modules()], images)
+
+    @cached_property
+    def blocks(self) -> list[str]:
+        """The encoder's blocks: alike modules with matrices, side by side, each reading what the former gave.
+
+        They read and give tokens (3, T, D), and more than one of them is there.
+        """
+        alike: dict[tuple[str, str], list[str]] = {}
+        for name, (args, out) in self.traced.items():
+            module = self.fitted.get_submodule(name)
+            if not out.requires_grad or out.ndim != 3 or len(out) != 3 or not list(module.children()):
+                continue
+            if args[0].shape == out.shape and any(p.ndim > 1 for p in module.parameters()):
+                alike.setdefault((name.rpartition(".")[0], type(module).__name__), []).append(name)
+        for names in sorted(alike.values(), key=lambda names: names[0].count(".")):
+            pairs = itertools.pairwise(self.traced[name] for name in names)
+            if len(names) > 1 and all(torch.equal(first[1], then[0][0]) for first, then in pairs):
+                return names
+        return []
+
+    @cached_property
     def patch_size(self) -> int | None:
         """The patches' side, if a module `patch_embed` makes one token of each square patch of images."""
         x = self.images[:2]
@@ -110,18 +139,32 @@ class Case:
         return side if side and H % side == W % side == 0 and H * W == N * side**2 else None
 
 
+def logits_of(out: Any) -> Any:
+    """The logits of a model that gives a dict, an object or a tuple with them."""
+    if isinstance(out, Mapping):
+        return out.get("logits", next(iter(out.values()), None))
+    if isinstance(out, (tuple, list)):
+        return next((x for x in out if isinstance(x, Tensor) and x.ndim == 2), None)
+    return getattr(out, "logits", out)
+
+
 @torch.no_grad()
 def output_of(model: nn.Module, images: Tensor) -> Tensor:
     """What a model, or a part of one, makes of images, in its present mode."""
     return model(images)
 
 
+def drops(module: nn.Module) -> bool:
+    """Whether it is a dropout of any kind, by the names of its class and of those before."""
+    names = " ".join(kind.__name__.lower() for kind in type(module).__mro__)
+    return not list(module.children()) and ("drop" in names or "stochastic" in names)
+
+
 def without_dropout(model: nn.Module) -> nn.Module:
     """The model in train mode with every dropout off, as far as dropouts are modules."""
     model.train()
-    for module in model.modules():
-        if any(word in type(module).__name__.lower() for word in ("drop", "stochastic")):
-            module.eval()
+    for module in filter(drops, model.modules()):
+        module.eval()
     return model
 
 
@@ -131,15 +174,34 @@ def relative_change(a: Tensor, b: Tensor) -> float:
 
 
 def record_calls(model: nn.Module, names: Iterable[str], images: Tensor) -> dict[str, tuple[tuple, Tensor]]:
-    """Name -> (arguments, output) of those of the named modules that one forward pass calls."""
+    """Name -> (arguments, output) of those of the named modules that one forward pass calls.
+
+    The modules get copies, so that nothing is written over; gradients are kept if `images` asks for them.
+    """
+    reads: dict[str, tuple] = {}
     seen: dict[str, tuple[tuple, Tensor]] = {}
 
-    def note(name: str, module: nn.Module, args: tuple, kwargs: dict, out: Tensor) -> None:
-        seen[name] = (*args, *kwargs.values()), out
+    def read(name: str, module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        reads[name] = (*args, *kwargs.values())
+        return tuple(map(_copy, args)), {key: _copy(value) for key, value in kwargs.items()}
 
-    modules = {name: model.get_submodule(name) for name in names}
-    handles = [m.register_forward_hook(partial(note, name), with_kwargs=True) for name, m in modules.items()]
-    output_of(model, images)
+    def note(name: str, module: nn.Module, args: tuple, out: Any) -> Any:
+        first = out[0] if isinstance(out, tuple) and out else out
+        if isinstance(first, Tensor) and reads[name]:
+            seen[name] = reads[name], first
+        return (_copy(first), *out[1:]) if isinstance(out, tuple) and out else _copy(out)
+
+    handles = []
+    for name in names:
+        module = model.get_submodule(name)
+        handles.append(module.register_forward_pre_hook(partial(read, name), with_kwargs=True))
+        handles.append(module.register_forward_hook(partial(note, name)))
+    with torch.set_grad_enabled(images.requires_grad):
+        model(images)
     for handle in handles:
         handle.remove()
     return seen
+
+
+def _copy(x: Any) -> Any:
+    return x.clone() if isinstance(x, Tensor) else x

@@ -12,8 +12,10 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from vitlib.checks import check_labels, checked
-from vitworkshop.doctor.case import NUM_FIT, Case, Finding, output_of
-from vitworkshop.doctor.checks import OF_THE_MODEL, OF_THE_RUN, batch_size
+from vitlib.train.recipe import RECIPES
+from vitworkshop.doctor.case import NUM_FIT, Case, Finding, logits_of, output_of
+from vitworkshop.doctor.checks import OF_THE_MODEL, batch_size
+from vitworkshop.doctor.run import OF_THE_RUN
 
 __all__ = ["doctor"]
 
@@ -28,32 +30,39 @@ def doctor(
     evaluate: Callable[[nn.Module], Any] | None = None,
     augment: Callable[[Tensor], Any] | None = None,
     resample: Callable[[Tensor, tuple[int, int]], Tensor] | None = None,
+    preprocess: tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] | None = None,
 ) -> list[Finding]:
     """Look for the usual bugs of a Vision Transformer, or another classifier, and print a line for each.
 
-    All is tried on copies: the model, its mode, its gradients and torch's random numbers stay as they are. What does
-    not apply is left out: patches are those of a module `patch_embed`; attention is looked at in layers with `qkv`,
-    `proj` and `num_heads` (timm's names); whether red and blue are exchanged, only a model that has learned
-    something can tell. What a model and a batch cannot show, the other arguments do.
+    All is tried on copies: the model, its mode, its gradients and torch's random numbers stay as they are. It checks
+    the first loss, the images and their labels, eight images learned by heart, gradients, positions, whether an image
+    changes with its batch or its mode, attention's formula, patches, what the blocks pass on, which tokens read which
+    and which give the answer, norms, dropout, and what stands behind the head. What does not apply is left out:
+    patches are those of a module `patch_embed`; blocks are alike modules side by side, tokens (B, T, D) in and out;
+    whether red and blue are exchanged, only a model that has learned something can tell. What a model and a batch
+    cannot show, the other arguments do.
 
     Args:
-        model: Maps images (B, C, H, W) to logits (B, K); trained or not.
-        images: (B, C, H, W), a shuffled batch as training feeds it: float, normalised; 16 or more, 64 are good.
+        model: Maps images (B, C, H, W) to logits (B, K), alone or in a dict ("logits") or a tuple; trained or not.
+        images: (B, C, H, W), a shuffled batch as training feeds it: float, normalised; 16 or more, 64 are good, and
+            with 500 it is asked whether the labels are theirs.
         labels: (B,) integers in [0, K).
-        recipe: A `Recipe`. Shows coupled weight decay and, if the model is untrained, a learning rate that is too
-            high or needs a warm-up.
+        recipe: A `Recipe`, or its name. Shows coupled or enormous weight decay, too much label smoothing and, if the
+            model is untrained, a learning rate that is too high, needs a warm-up or is far too low, and a tiny clip.
         evaluate: Scores the model it is given on held-out images, 64 or more. Shows a forgotten `model.eval()`, and
             images normalised otherwise than `images`.
         augment: Takes float images (B, C, H, W) in [0, 1], gives augmented ones, or a tuple with them first. Shows
-            parameters drawn once for a whole batch.
+            parameters drawn once for a whole batch, and pictures that are always turned.
         resample: Takes (pos_embed, new_grid), as `resample_pos_embed` does. Shows 1-D interpolation.
+        preprocess: What makes the model's images of uint8 ones, in training and in the test. Shows where they differ.
 
     Returns:
         The findings; none for a healthy model.
 
     Raises:
         ValueError: If images, labels and logits do not fit each other, all labels are equal, nothing can be trained,
-            the model is no classifier or cannot be copied, or `evaluate` does not call it.
+            the model is no classifier or cannot be copied, `evaluate` does not call it, there is no recipe of that
+            name, or a function gives other than what it should.
 
     Source: Section 4.1; its checks are chapter 09's and chapter 10's.
     """
@@ -67,10 +76,14 @@ def doctor(
         raise ValueError(f"expected two classes or more, got class {labels[0].item()} only; shuffle")
     device = next(model.parameters()).device
     images, labels = images.to(device).float(), labels.to(device).long()
+    if isinstance(recipe, str):
+        if recipe not in RECIPES:
+            raise ValueError(f"expected the name of a recipe, got {recipe!r}; there are {', '.join(RECIPES)}")
+        recipe = RECIPES[recipe]
     given = {"recipe": recipe, "evaluate": evaluate, "augment": augment, "resample": resample}
     missing = [name for name, value in given.items() if value is None]
     with _as_found(device):
-        findings = list(_look(model, images, labels, given))
+        findings = list(_look(model, images, labels, {**given, "preprocess": preprocess}))
     not_given = f" (not given: {', '.join(missing)})" if missing else ""
     print(*findings, f"findings: {len(findings)}{not_given}", sep="\n")
     return findings
@@ -99,11 +112,15 @@ def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any
         raise ValueError(f"the model cannot be copied: {error}; keep no tensor of a forward pass") from error
     for module in model.modules():
         module._forward_hooks.clear()
+    model.register_forward_hook(lambda module, args, out: logits_of(out))
     try:
         logits = output_of(model, images)
     except TypeError as error:  # such as a `MaskedPatchModel`, which needs masks too
         fix = "of a masked model give vl.replace_head(model.encoder, K)"
         raise ValueError(f"expected a model of images alone, got: {error}; {fix}") from error
+    if not isinstance(logits, Tensor):
+        got = type(logits).__name__
+        raise ValueError(f"expected logits from the model, got {got}; return them, or a dict with 'logits'")
     if logits.ndim != 2 or len(logits) != len(labels) or logits.shape[1] < 2:
         raise ValueError(f"expected logits ({len(labels)}, K) from the model, got {tuple(logits.shape)}")
     check_labels(labels.cpu(), logits.shape[1])
@@ -113,10 +130,10 @@ def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any
     order = torch.randperm(len(labels))[:64].to(labels.device)
     same = labels[order][:, None] == labels[order]  # (n, n)
     order = order[same.tril().sum(1).argsort(stable=True)]  # the first of each class, then the second
-    case = Case(model, images[order], labels[order], hooked)
+    case = Case(model, images[order], labels[order], hooked, (images, labels))
     case.overfit()
     for check in OF_THE_MODEL:
         yield from check(case)
-    for name, value in given.items():
-        if value is not None:
-            yield from OF_THE_RUN[name](case, value)
+    for name, check in OF_THE_RUN.items():
+        if given[name] is not None:
+            yield from check(case, given[name])

@@ -1,0 +1,180 @@
+"""The doctor's checks of how a model is put together: who reads whom, asked of gradients (Equations 1-4)."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vitworkshop.doctor.case import (
+    Case,
+    Finding,
+    drops,
+    output_of,
+    record_calls,
+)
+
+
+def registration(case: Case) -> Iterator[Finding]:
+    """`[block] * depth` is one block, depth times; what is in a plain list is not among the parameters."""
+    owned, hidden = set(case.model.modules()), []
+    for name, module in case.model.named_modules():
+        parts = [part for part in module._modules.values() if part and any(True for _ in part.parameters())]
+        if isinstance(module, (nn.ModuleList, nn.Sequential)) and len(set(parts)) < len(parts):
+            says = f"{name} has {len(parts)} members, of which {len(set(parts))} differ"
+            yield Finding("shared blocks", says, "make each anew: ModuleList(Block() for _ in range(depth))")
+        lists = [value for value in vars(module).values() if isinstance(value, (list, tuple))]
+        hidden += [
+            part for value in lists for part in value if isinstance(part, nn.Module) and part not in owned
+        ]
+    extra = [p for module in hidden for p in module.parameters() if p.requires_grad]
+    if (
+        extra and (loss := case.model(case.images[:2]).square().sum()).requires_grad
+    ):  # a teacher gets no gradient
+        used = [g for g in torch.autograd.grad(loss, extra, allow_unused=True) if g is not None]
+        if used:
+            says = f"{len(used)} tensors are used that are not among the model's parameters"
+            yield Finding("unregistered", says, "keep modules in an nn.ModuleList, not in a list")
+
+
+def residuals(case: Case) -> Iterator[Finding]:
+    """With every matrix at zero, a block is its residual stream: x, or norm(x) where norms come last.
+
+    What it gives is a x + b norm(x), then, and a = 1, b = 0; or it is normalised in any case.
+    """
+    model, plain = copy.deepcopy(case.fitted), record_calls(case.fitted, case.blocks, case.images[:3])
+    for module in (part for name in case.blocks for part in model.get_submodule(name).modules()):
+        for name, p in module.named_parameters(recurse=False):
+            if p.ndim > 1 or isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d)):
+                nn.init.zeros_(p)
+            elif _is_norm(module):
+                nn.init.constant_(p, float(name != "bias"))
+    found: dict[str, list[str]] = {}
+    for name, (args, out) in record_calls(model, case.blocks, case.images[:3]).items():
+        x, size = args[0], plain[name][1].std(-1)  # (B, T, D), (B, T)
+        ways = torch.stack([x.flatten(), F.layer_norm(x, x.shape[-1:]).flatten()], 1)  # (BTD, 2)
+        a, b = torch.linalg.lstsq(ways.double(), out.flatten().double()[:, None]).solution[:, 0].tolist()
+        if (out - out[:1, :1]).abs().max() < 1e-4 * x.abs().max():
+            found.setdefault("nothing", []).append(name)
+        elif a > 1.5:
+            found.setdefault(f"{a:.3g} times what they read", []).append(name)
+        elif b > 0.5 and size.std() > 0.02 * size.mean():  # and the norm is not the last thing
+            found.setdefault("what they read, normalised,", []).append(name)
+    for what, names in found.items():
+        where = names[0] + f" and {len(names) - 1} more" * (len(names) > 1)
+        fix = "x = x + attn(norm1(x)), then x = x + mlp(norm2(x))"
+        yield Finding("residual", f"without their branches blocks pass {what} on ({where})", fix)
+
+
+def reach(case: Case) -> Iterator[Finding]:
+    """Each patch has a part in the answer, which is read from all patches' tokens or from none."""
+    (images,), logits = case.traced[""]
+    answer = (logits * torch.randn(logits.shape, generator=torch.Generator().manual_seed(1)).to(logits)).sum()
+    pixels = _gradient(answer, images).abs().sum((0, 1))  # (H, W)
+    parts = F.avg_pool2d(pixels[None], case.patch_size or max(1, min(pixels.shape) // 8))
+    if 0 < (lost := int((parts == 0).sum())) < parts.numel():
+        says = f"{lost} of {parts.numel()} patches have no part in the answer"
+        yield Finding("reach", says, "let the token that is read attend to all: no mask, no cut")
+    if lost or not case.blocks:
+        return
+    x, out = case.traced[case.blocks[0]][0][0], case.traced[case.blocks[-1]][1]
+    read, *others = _gradient(answer, out).abs().sum(2) > 0  # (T,) of each image
+    if not all(read.equal(other) for other in others):  # as a maximum does
+        return
+    way = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(2)).to(x)
+    patches = torch.stack([_gradient((token * way).sum(), images).any() for token in x.unbind(1)])  # (T,)
+    if read.shape == patches.shape and 0 < (part := int((read & patches).sum())) < (
+        total := int(patches.sum())
+    ):
+        says = f"the answer is read from the tokens of {part} of {total} patches"
+        yield Finding("reading", says, "read CLS, x[:, 0], or the mean of all patches")
+
+
+def looks(case: Case) -> Iterator[Finding]:
+    """A token reads former ones and later ones; but where the last one gives the answer, a causal mask is right."""
+    if not case.blocks:
+        return
+    former, later = map(any, zip(*(_readers(*case.traced[name]) for name in case.blocks), strict=True))
+    others = _gradient(case.traced[""][1].square().sum(), case.traced[case.blocks[-1]][1])[:, :-1]
+    if not former and not later or not later and others.any():
+        says = "no token reads " + ("a later one" if former else "another one")
+        yield Finding(
+            "attention", says, "softmax(q k^T) v over all tokens: no mask, patches have no order in time"
+        )
+
+
+def norms(case: Case) -> Iterator[Finding]:
+    """A norm's mean and variance are a token's own."""
+    shape = case.traced[case.blocks[0]][1].shape if case.blocks else ()  # (B, T, D)
+    mixing = []
+    for name, (args, out) in case.traced.items():
+        if _is_norm(case.fitted.get_submodule(name)) and sorted(out.shape) == sorted(shape):
+            mixing += [name] * any(_readers(args, out, turned=out.shape != shape))
+    if mixing:
+        says = f"{len(mixing)} norms mix the tokens ({', '.join(mixing[:3])})"
+        yield Finding("norm", says, "normalise the last axis of (B, T, D): nn.LayerNorm(D)")
+
+
+def last_norm(case: Case) -> Iterator[Finding]:
+    """Blocks with norms before their branches add up to a sum that grows; a norm stands between it and the head."""
+    called = list(case.traced)  # in the order in which they end
+    normed = [name for name in called if _is_norm(case.fitted.get_submodule(name))]
+    if not case.blocks or not any(name.startswith(f"{case.blocks[-1]}.") for name in normed):
+        return
+    size = case.traced[case.blocks[-1]][1].std(-1)  # (B, T), all alike where norms come last
+    if size.std() > 0.02 * size.mean() and not set(called[called.index(case.blocks[-1]) :]) & set(normed):
+        says = "no norm stands between the last block and the head"
+        yield Finding("last norm", says, "add a LayerNorm there (Equation 4)")
+
+
+def answers(case: Case) -> Iterator[Finding]:
+    """Logits may be any numbers: cross-entropy takes the softmax itself."""
+    logits = torch.cat([output_of(model, case.images) for model in (case.model, case.fitted)])
+    fix = "leave out what is behind the head: F.cross_entropy has its own softmax"
+    if logits.min() < 0 or not logits.std(0).any():
+        return
+    if ((logits.sum(1) - 1).abs() < 1e-4).all():
+        yield Finding("logits", "they sum to one", fix)
+    elif (zeros := (logits == 0).float().mean().item()) > 0.01 or logits.max() <= 1:
+        yield Finding(
+            "logits", f"{zeros:.0%} of them are 0, none is below, the largest is {logits.max():.2g}", fix
+        )
+
+
+def dropout(case: Case) -> Iterator[Finding]:
+    """In training, dropout of any kind keeps the mean and most of what it is given; of ones, it is easy to tell."""
+    names = [name for name, module in case.model.named_modules() if drops(module)]
+    for name, (_, out) in record_calls(case.model, names, case.images[:2]).items():
+        module = copy.deepcopy(case.model.get_submodule(name)).train()
+        passed = output_of(module, torch.ones(2048, *[4] * (out.ndim - 1)).to(out))
+        dropped, mean = (passed == 0).float().mean().item(), passed.mean().item()
+        if dropped > 0.55 or abs(mean - 1) > max(0.02, 6 * math.sqrt(dropped / 2048)):
+            says = f"{name} drops {dropped:.0%} and passes {mean:.2f} on, of a mean of 1"
+            yield Finding("dropout", says, "0.1 is usual; divide what is kept by 1 - p")
+            return
+
+
+def _is_norm(module: nn.Module) -> bool:
+    """A norm, by its class's name."""
+    return not list(module.children()) and any("norm" in c.__name__.lower() for c in type(module).__mro__)
+
+
+def _gradient(of: Tensor, wrt: Tensor) -> Tensor:
+    """A sum's gradient; zeros where there is none."""
+    if not of.requires_grad or not wrt.requires_grad:
+        return torch.zeros_like(wrt)
+    (grad,) = torch.autograd.grad(of, [wrt], retain_graph=True, allow_unused=True)
+    return torch.zeros_like(wrt) if grad is None else grad
+
+
+def _readers(args: tuple, out: Tensor, turned: bool = False) -> tuple[bool, bool]:
+    """Whether the token in the middle of (B, T, D) depends on a former one, and on a later one; or of (B, D, T)."""
+    tokens = out.mT if turned else out
+    T, D = tokens.shape[1:]
+    grad = _gradient((tokens[:, T // 2] * torch.linspace(-1, 2, D).to(out).sin()).sum(), args[0])
+    grad = grad.mT if turned else grad
+    return bool(grad[:, : T // 2].any()), bool(grad[:, T // 2 + 1 :].any())
