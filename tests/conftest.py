@@ -25,7 +25,7 @@ TYPECHECK = os.environ.get("VITLIB_TYPECHECK") == "1"
 if TYPECHECK:
     from jaxtyping import install_import_hook
 
-    install_import_hook(["vitlib", "vitworkshop"], "beartype.beartype")
+    install_import_hook(["vitlib", "vitworkshop"], "typechecker.check")
 
 # The same examples in every run, and no deadline: a shared machine is slow now and then.
 settings.register_profile("book", deadline=None, derandomize=True, max_examples=50)

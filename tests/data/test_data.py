@@ -212,6 +212,7 @@ def test_a_split_needs_a_whole_label_for_each_image(labels):
         dataset.split_validation(torch.zeros(10, 3), labels, 2)
 
 
+@pytest.mark.errors
 def test_a_split_takes_arrays_and_lists():
     images, labels = np.arange(10), [0, 1] * 5
     (rest, _), (held, y) = dataset.split_validation(images, labels, 2)
@@ -426,6 +427,7 @@ def test_command_line_finds_damage(cifar, capsys):
     assert "expected 61460 bytes, got 5" in capsys.readouterr().err
 
 
+@pytest.mark.errors
 def test_a_dataset_takes_arrays_and_lists():
     images = np.arange(2 * 3 * 4 * 4, dtype=np.uint8).reshape(2, 3, 4, 4)
     for labels in ([1, 0], np.array([1, 0], np.int32), torch.tensor([1, 0], dtype=torch.int32)):

@@ -190,7 +190,7 @@ def test_rankings_are_the_packages_explanations(browser, tmp_path, pool):
         assert tab.evaluate("Object.keys(window.vitRankings.RANKINGS).sort()") == sorted(vl.EXPLANATIONS)
         for name in sorted(set(vl.EXPLANATIONS) - {"random"}):
             wanted = vl.patch_scores(name, model.half().float(), PICTURE)[0]
-            found = torch.tensor(run(tab, ask, name))
+            found = torch.tensor(run(tab, ask, name), dtype=torch.float32)
             if name == "variance":  # of bytes there, of standardised numbers here
                 found = found / 127.5**2
             torch.testing.assert_close(found, wanted, rtol=0.02, atol=2e-3 * wanted.abs().max().item())

@@ -141,6 +141,7 @@ def test_numbers_beyond_floats(shapes):
     assert int(shown["parameters"]) == vl.count_parameters(on_meta(cfg))
 
 
+@pytest.mark.errors
 @pytest.mark.parametrize(
     ("change", "faults"),
     [
