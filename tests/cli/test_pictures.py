@@ -121,7 +121,7 @@ def test_a_stage_begins_with_the_weights_of_the_last_and_a_schedule_of_its_own(
 
 def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path):
     words = ["finetune", str(trained), "--data", str(birds), "--out", str(tmp_path), *QUICK, "--epochs", "1"]
-    assert main([*words, "--lr", "1e-12", "--set", "ema_decay=0.0"]) == 0
+    assert main([*words, "--lr", "2e-6", "--set", "ema_decay=0.0"]) == 0
     old, new = (
         vl.load_pretrained(str(trained))[0].state_dict(),
         vl.load_pretrained(str(tmp_path))[0].state_dict(),

@@ -236,7 +236,7 @@ def test_a_file_of_another_size_is_refused(changes, message, capsys):
         ("pos_embed", None, "got no positions; take"),
         ("pos_embed", torch.zeros(26, 24), "got no positions; take"),
         ("pos_embed", torch.zeros(1, 30, 24), "29 patch positions are not a square grid"),
-        ("norm_pre.weight", torch.ones(24), "left over: norm_pre.weight"),
+        ("norm_pre.weight", torch.ones(24), "a norm before the first block (CLIP's): norm_pre.weight"),
         ("norm.bias", torch.full((24,), float("nan")), "norm.bias holds numbers beyond"),
         ("head.bias", None, "missing: head.bias"),
     ],

@@ -233,7 +233,7 @@ def test_a_card_of_another_number_of_classes_is_refused(tmp_path):
     for write in (vl.save_pretrained, vl.export_web):
         with pytest.raises(ValueError, match="expected the card of a model with 37 classes, got 10; write a"):
             write(vl.replace_head(model, 37), card, tmp_path / "new")
-        with pytest.raises(ValueError, match="expected 37 names of classes, got 2; write a card"):
+        with pytest.raises(ValueError, match="expected 37 names of classes, got 2"):
             write(vl.replace_head(model, 37), {"name": "tiny", "classes": ["cat", "dog"]}, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
