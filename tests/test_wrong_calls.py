@@ -36,7 +36,6 @@ LAYERS = {
     "model": MODEL,
     "attention": vl.Attention(12, 2),
     "axial": vl.AxialAttention(12, 2, grid=(2, 2), axis="row"),
-    "block": vl.Block(12, 2, 24),
     "post-norm": vl.PostNormBlock(12, 2, 24),
     "mlp": vl.Mlp(12, 24),
 }

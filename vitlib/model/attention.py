@@ -71,7 +71,7 @@ class Attention(nn.Module):
             ValueError: If `x` is not (B, T, D), or not as the weights are (dtype, device, dense).
         """
         width = self.qkv.in_features
-        check_like("tokens", x, self.qkv.weight)
+        check_like("tokens", x, next(self.qkv.parameters()))
         if x.ndim != 3 or x.shape[-1] != width:  # (T, D) would mix the numbers of a head in place of tokens
             lacks_batch = tuple(x.shape[1:]) == (width,)
             fix = "add the batch axis with x[None]" if lacks_batch else "is it embedded yet?"

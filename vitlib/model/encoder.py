@@ -139,7 +139,6 @@ class Block(nn.Module):
         self.drop_path = DropPath(drop_path)
 
     def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
-        check_tokens(x, self.norm1.weight)
         x = x + self.drop_path(self.ls1(self.attn(self.norm1(x), bias)))
         return x + self.drop_path(self.ls2(self.mlp(self.norm2(x))))
 
