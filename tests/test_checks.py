@@ -304,8 +304,8 @@ def test_it_stays_the_function_that_it_was():
         (checks.check_value, ("n", -1, checks.Classes), "n must be 0 (no head) or more, got -1"),
         (checks.check_value, ("n", 2**32, checks.SmallSeed), "n must be a whole number in [0, 4294967296), got"),
         (checks.check_value, ("a", "rows", Literal["row"]), "a must be one of row; got 'rows'; did you mean 'row'?"),
-        (checks.check_dtype, (torch.zeros(1, dtype=torch.int8), "uint8 or float", "cast"), "got torch.int8; cast"),
-        (checks.check_dtype, (torch.zeros(1), "uint8", "x"), "expected uint8 images, got torch.float32; x"),
+        (tensors.check_dtype, (torch.zeros(1, dtype=torch.int8), "uint8 or float", "cast"), "got torch.int8; cast"),
+        (tensors.check_dtype, (torch.zeros(1), "uint8", "x"), "expected uint8 images, got torch.float32; x"),
         (checks.check_below, ("p", 1), "p must be in [0, 1), got 1"),
         (checks.check_below, ("p", float("nan")), "got nan"),
         (checks.check_below, ("p", 5, 5), "p must be in [0, 5), got 5"),
@@ -321,8 +321,8 @@ def test_it_stays_the_function_that_it_was():
         (checks.check_grid, ("grid", 3), "grid must be (rows, columns), got 3; at least one of each"),
         (checks.check_grid, ("grid", [4, 4, 4]), "grid must be (rows, columns), got [4, 4, 4]"),
         (checks.check_grid, ("grid", (0, 4)), "grid must be (rows, columns), got (0, 4)"),
-        (checks.check_labels, (torch.tensor([0, 4]), 4), "labels in [0, 4), got 0 to 4"),
-        (checks.check_labels, (torch.tensor([0, -1]), 4), "labels in [0, 4), got -1 to 0"),
+        (tensors.check_labels, (torch.tensor([0, 4]), 4), "labels in [0, 4), got 0 to 4"),
+        (tensors.check_labels, (torch.tensor([0, -1]), 4), "labels in [0, 4), got -1 to 0"),
     ],
 )  # fmt: skip
 def test_the_words(function, arguments, words):
@@ -332,12 +332,12 @@ def test_the_words(function, arguments, words):
 
 
 def test_what_passes():
-    checks.check_dtype(torch.zeros(1, dtype=torch.bfloat16), "normalised float", "x")
-    checks.check_dtype(torch.zeros(1, dtype=torch.uint8), "uint8 or float", "x")
+    tensors.check_dtype(torch.zeros(1, dtype=torch.bfloat16), "normalised float", "x")
+    tensors.check_dtype(torch.zeros(1, dtype=torch.uint8), "uint8 or float", "x")
     checks.check_below("p", 0)
     checks.check_between("n", 3, 1, 3)
     checks.check_choice("split", "test", ("train", "test"))
-    checks.check_finite({"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)}, torch.float16, "mend")
+    tensors.check_finite({"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)}, torch.float16, "mend")
     for name in ("cifar10-laptop", ".hidden", "v1.5", "Été 3", "x" * 200):
         checks.check_name("--name", name, "give another")
     assert checks.as_pair("size", 8) == checks.as_pair("size", [8, 8]) == (8, 8)
@@ -348,10 +348,10 @@ def test_what_passes():
 
 def test_images_of_the_shape_pass():
     for shape in ((2, 3, 16, 16), (0, 3, 16, 16)):
-        checks.check_images(torch.zeros(shape), "B 3 16 16")
+        tensors.check_images(torch.zeros(shape), "B 3 16 16")
     for shape in ((3, 8, 8), (2, 5, 3, 8, 8), (1, 1, 3)):
-        checks.check_images(torch.zeros(shape), "... C H W")
-    checks.check_images(torch.zeros(1, 2, 5, 3))  # the shape does not say which axis the channels are
+        tensors.check_images(torch.zeros(shape), "... C H W")
+    tensors.check_images(torch.zeros(1, 2, 5, 3))  # the shape does not say which axis the channels are
 
 
 @errors
@@ -370,21 +370,21 @@ def test_images_of_the_shape_pass():
 )
 def test_images_of_another_shape_are_refused(shape, wanted, message):
     with pytest.raises(ValueError, match=f"expected images of shape .*{message}"):
-        checks.check_images(torch.zeros(shape), wanted)
+        tensors.check_images(torch.zeros(shape), wanted)
 
 
 @errors
 @pytest.mark.parametrize("thing", [np.zeros((2, 3, 4, 4)), [1, 2], None, "cat.png"])
 def test_what_is_no_tensor_is_refused(thing):
     with pytest.raises(ValueError, match=rf"got {type(thing).__name__}; turn .*permute\(2, 0, 1\)"):
-        checks.check_images(thing)
+        tensors.check_images(thing)
 
 
 @errors
 def test_a_fix_that_follows_turns_the_axes_right():
     images = torch.zeros(5, 2, 8, 9, 4)
     with pytest.raises(ValueError) as error:
-        checks.check_images(images, "... C H W")
+        tensors.check_images(images, "... C H W")
     fix = str(error.value).rpartition("images.permute")[2]
     assert images.permute(eval(fix)).shape == (5, 2, 4, 8, 9)
 
@@ -409,7 +409,7 @@ def test_weights_that_are_no_numbers(weights):
     with pytest.raises(
         ValueError, match="b holds numbers beyond float16's 65504, or NaN, or no floats; mend"
     ):
-        checks.check_finite({"a": torch.zeros(1), "b": weights}, torch.float16, "mend")
+        tensors.check_finite({"a": torch.zeros(1), "b": weights}, torch.float16, "mend")
 
 
 @pytest.mark.parametrize(
@@ -417,13 +417,13 @@ def test_weights_that_are_no_numbers(weights):
     [[0, 2, 1], (0, 2, 1), np.array([0, 2, 1], np.int32), torch.tensor([0, 2, 1], dtype=torch.uint8)],
 )
 def test_labels_become_int64(labels):
-    found = checks.as_labels(labels, 3, 3)
+    found = tensors.as_labels(labels, 3, 3)
     assert found.dtype == torch.int64 and found.tolist() == [0, 2, 1]
 
 
 def test_labels_that_are_int64_stay_what_they_are():
     labels, none = torch.tensor([0, 7]), torch.zeros(0, dtype=torch.int64)
-    assert checks.as_labels(labels, 2) is labels and checks.as_labels(none, 0, 3) is none
+    assert tensors.as_labels(labels, 2) is labels and tensors.as_labels(none, 0, 3) is none
 
 
 @errors
@@ -441,7 +441,7 @@ def test_labels_that_are_int64_stay_what_they_are():
 )
 def test_labels_that_are_none(labels, classes, message):
     with pytest.raises(ValueError, match=message):
-        checks.as_labels(labels, 3, classes)
+        tensors.as_labels(labels, 3, classes)
 
 
 @pytest.mark.parametrize(

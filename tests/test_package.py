@@ -17,10 +17,11 @@ import pytest
 import vitlib as vl
 
 ROOT = Path(vl.__file__).parent.parent
-BASE = ("checks", "config", "device", "evidence")
+BASE = ("tensors", "checks", "config", "device", "evidence")
 # what each room may import, besides itself: arrows run down only
 ARROWS = {
-    "checks": (),
+    "tensors": (),
+    "checks": ("tensors",),
     "config": ("checks",),
     "device": ("checks", "config"),
     "evidence": ("checks", "device"),

@@ -12,22 +12,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64, Shaped, UInt8
 from torch import Tensor
 
-from vitlib.checks import (
-    Size,
-    SmallSeed,
-    as_labels,
-    as_pair,
-    check_between,
-    check_choice,
-    check_dtype,
-    check_images,
-    check_pixels,
-    check_unit,
-    check_value,
-    checked,
-)
+from vitlib.checks import Size, SmallSeed, as_pair, check_between, check_choice, check_value, checked
 from vitlib.data.cifar10 import CIFAR10_CLASSES, cifar10_label, find_cifar10, load_cifar10
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.tensors import as_labels, check_dtype, check_images, check_pixels, check_unit
 
 __all__ = ["Dataset", "denormalize", "load_dataset", "normalize", "split_validation"]
 

@@ -11,9 +11,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from vitlib.checks import Images, check_choice, check_labels, checked, is_whole
+from vitlib.checks import Images, check_choice, checked, is_whole
 from vitlib.explain.gradients import Target, pick_targets
 from vitlib.model.vit import VisionTransformer
+from vitlib.tensors import check_labels
 
 __all__ = ["answer_with", "head_importance", "intervene", "occlusion"]
 

@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, DropRate, Grid, check_choice, check_heads, check_like, checked
+from vitlib.checks import Count, DropRate, Grid, check_choice, check_heads, checked
+from vitlib.tensors import check_like
 
 __all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
 

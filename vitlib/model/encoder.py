@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checks import Count, DropRate, check_choice, check_tokens, checked
+from vitlib.checks import Count, DropRate, check_choice, checked
 from vitlib.model.attention import Attention, Bias
+from vitlib.tensors import check_tokens
 
 __all__ = ["ACTIVATIONS", "BLOCKS", "Block", "DropPath", "LayerScale", "Mlp", "PostNormBlock"]
 

@@ -7,19 +7,10 @@ from einops import rearrange
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import (
-    Count,
-    PatchDropRate,
-    Size,
-    as_pair,
-    check_divides,
-    check_halvings,
-    check_images,
-    check_normalised,
-    checked,
-)
+from vitlib.checks import Count, PatchDropRate, Size, as_pair, check_divides, check_halvings, checked
 from vitlib.config import ResNetConfig
 from vitlib.model.resnet import ResNet
+from vitlib.tensors import check_images, check_normalised
 
 __all__ = [
     "PATCH_EMBEDS",

@@ -10,8 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, Size, check_images, check_normalised, checked
+from vitlib.checks import Count, Size, checked
 from vitlib.config import ResNetConfig
+from vitlib.tensors import check_images, check_normalised
 
 __all__ = ["GroupNormAct", "PreActBottleneck", "ResNet", "StdConv2d"]
 

@@ -11,13 +11,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checks import Size, check_images, check_normalised, checked
+from vitlib.checks import Size, checked
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS
 from vitlib.model.patches import PATCH_EMBEDS, PatchDrop
 from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
 from vitlib.model.resnet import ResNet
+from vitlib.tensors import check_images, check_normalised
 
 __all__ = ["MODELS", "VisionTransformer", "build_model"]
 

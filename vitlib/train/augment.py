@@ -25,11 +25,10 @@ from vitlib.checks import (
     Share,
     Usual,
     check_between,
-    check_labels,
-    check_pixels,
     checked,
 )
 from vitlib.data.dataset import to_float
+from vitlib.tensors import check_labels, check_pixels
 
 __all__ = [
     "augment_batch",

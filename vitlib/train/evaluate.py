@@ -12,9 +12,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import Count, as_labels, checked
+from vitlib.checks import Count, checked
 from vitlib.data.dataset import normalize
 from vitlib.device import pick_device
+from vitlib.tensors import as_labels
 
 __all__ = ["evaluate", "predict"]
 

@@ -7,11 +7,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Generator, Tensor, nn
 
-from vitlib.checks import Count, MaskRatio, Natural, check_divides, check_labels, check_unit, checked
+from vitlib.checks import Count, MaskRatio, Natural, check_divides, checked
 from vitlib.config import ViTConfig
 from vitlib.model.patches import patchify, unpatchify
 from vitlib.model.posembed import STD
 from vitlib.model.vit import VisionTransformer
+from vitlib.tensors import check_labels, check_unit
 
 __all__ = ["MaskedPatchModel", "corrupt_patches", "guess_patches", "patch_colours"]
 
@@ -172,6 +173,9 @@ def guess_patches(
     Where a patch is shown it is believed; a masked one gets the mean colour of the shown ones among its eight
     neighbours, or of all shown ones where none of these is. `mask` and `source` are as from `corrupt_patches`,
     `images` of any scale, `patch_size` is P.
+
+    Raises:
+        ValueError: If the mask is of another grid, or hides all patches of an image.
 
     Source: not in the paper; chapter 17.
     """

@@ -13,12 +13,12 @@ import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from torch import Generator, Tensor, nn
 
-from vitlib.checks import check_labels
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset, normalize, to_float
 from vitlib.device import derive_seed
 from vitlib.model.patches import patchify
 from vitlib.model.vit import build_model
+from vitlib.tensors import check_labels
 from vitlib.train.augment import augment_batch, augment_images
 from vitlib.train.evaluate import evaluate
 from vitlib.train.masked import (

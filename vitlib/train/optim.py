@@ -172,7 +172,11 @@ class EMA:
     @torch.no_grad()
     @checked
     def update(self, model: nn.Module) -> None:
-        """Take the model's weights into the average; buffers are copied as they are."""
+        """Take the model's weights into the average; buffers are copied as they are.
+
+        Raises:
+            ValueError: If they are another model's.
+        """
         d = min(self.decay, (1 + self.updates) / (10 + self.updates))
         mine: list[Tensor] = list(self.model.parameters())
         theirs = [p.detach() for p in model.parameters()]

@@ -18,9 +18,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64, Integer, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import Classes, Count, Seed, check_labels, checked, is_number
+from vitlib.checks import Classes, Count, Seed, checked, is_number
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
+from vitlib.tensors import check_labels
 from vitlib.train.evaluate import outputs
 
 __all__ = ["features", "few_shot", "replace_head", "sample_shots"]

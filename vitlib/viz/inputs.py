@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitlib.checks import as_labels, check_images
 from vitlib.data.dataset import to_float
+from vitlib.tensors import as_labels, check_images
 
 
 def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndarray]:

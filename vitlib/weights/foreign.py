@@ -15,10 +15,11 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Grid, Rate, Usual, check_finite, checked
+from vitlib.checks import Grid, Rate, Usual, checked
 from vitlib.config import ViTConfig
 from vitlib.model.posembed import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
+from vitlib.tensors import check_finite
 
 __all__ = ["convert_state_dict", "load_weights"]
 

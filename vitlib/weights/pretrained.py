@@ -13,13 +13,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from vitlib.checks import check_finite, check_name, checked
+from vitlib.checks import check_name, checked
 from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.evidence import RESULTS, read_json, write_atomic, write_json
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import MODELS, VisionTransformer, build_model
+from vitlib.tensors import check_finite
 
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
 

@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from vitlib.checks import check_labels, checked
+from vitlib.checks import checked
+from vitlib.tensors import check_labels
 from vitlib.train.recipe import RECIPES
 from vitworkshop.doctor.case import NUM_FIT, Case, Finding, logits_of, output_of
 from vitworkshop.doctor.checks import OF_THE_MODEL, batch_size

@@ -1,4 +1,4 @@
-"""Does a row of the book repeat here, and does it stay as it is when the first weights move by a rounding error?"""
+"""A row of the book run again here, as it is, or with its first weights moved by a rounding error."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from jaxtyping import UInt8
 from torch import Tensor, nn
 
-from vitlib.checks import check_choice, check_dtype, check_images, checked
+from vitlib.checks import check_choice, checked
+from vitlib.tensors import check_dtype, check_images
 from vitworkshop.web.export import SCRIPTS, check_runs_in_a_page, samples_script, scores_script, web_script
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
