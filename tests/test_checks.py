@@ -16,7 +16,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from torch import Generator, Tensor, nn
 
 import vitlib as vl
-from vitlib import checks
+from vitlib import checks, tensors
 
 errors = pytest.mark.errors
 
