@@ -36,7 +36,7 @@ def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
 
 @checked
 def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer | ResNet, dict]:
-    """A model that the book or the reader trained, and its card.
+    """A trained model, and its card.
 
     Args:
         name: One of `list_pretrained(folder)`; or, without a folder, the folder of a run, as in "runs/pets-laptop".
