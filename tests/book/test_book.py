@@ -61,8 +61,7 @@ def test_code_cells_are_short(path):
 def test_a_chapter_can_be_read_in_a_sitting(path):
     assert 60 <= len(read(path)["cells"]) <= 100
     heard = re.sub(r"!\[[^]]*\]\([^)]*\)", "", prose(path))  # who sees a picture reads no description of it
-    limit = 5250 if path.stem == "04-resolution" else 5000  # to be shortened: it gained a section
-    assert len(heard.split()) <= limit
+    assert len(heard.split()) <= 5000
 
 
 @chapter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from browsing import built, needs_browser, opened, show, unscripted
@@ -137,13 +138,46 @@ def test_explorers_load_when_they_come_into_view_and_weigh_little(browser, addre
     with opened(browser, f"{address}/{built(page)}") as (tab, wrong):
         if page not in ("book/intro", LAB):
             tab.wait_for_load_state("networkidle")
-            early = [name for _, name in tab.evaluate(FILES) if (HTML / "_static/vit" / name).is_file()]
-            assert early == ["boot.js"] and (HTML / "_static/vit/boot.js").stat().st_size < 4000
+            early = [name for _, name in tab.evaluate(FILES)]
+            assert "boot.js" in early and "explorer.js" not in early and "vit.js" not in early
         wake(tab)
         files = tab.evaluate(FILES)
         assert sum(size for size, _ in files) <= 3e6, sorted(files, reverse=True)[:9]
         assert any(name == "explorer.js" for _, name in files)
         assert wrong == []
+
+
+def test_other_pages_load_only_the_small_script(browser, address):
+    with opened(browser, f"{address}/{built('book/02-patch-embedding')}") as (tab, _):
+        tab.evaluate("scrollTo(0, document.body.scrollHeight)")
+        tab.wait_for_load_state("networkidle")
+        ours = [name for _, name in tab.evaluate(FILES) if (HTML / "_static" / "vit" / name).is_file()]
+        assert ours == ["boot.js"]
+        assert (Path(HTML) / "_static" / "vit" / "boot.js").stat().st_size < 4000
+
+
+def test_the_contract_of_every_page(browser, address):
+    """`window.vit` is there at once; models come when they are asked for, and answer in the documented shapes."""
+    with opened(browser, f"{address}/{built('book/02-patch-embedding')}") as (tab, _):
+        models = tab.evaluate(
+            """async () => Promise.all(window.vit.models().map(async name => {
+                const {config, classes, card, run} = await window.vit.load(name);
+                const sizes = Object.entries(run(new Float32Array(3 * 32 * 32))).map(([key, all]) => [key, all.length]);
+                return [config, classes.length, card.parameters, Object.fromEntries(sizes)];
+            }))"""
+        )
+        canvas = "Object.assign(document.createElement('canvas'), {width: 50, height: 40})"
+        assert tab.evaluate(f"window.vit.pixels({canvas}).then(pixels => pixels.length)") == 3 * 32 * 32
+        assert len(models) >= 2
+        for config, classes, parameters, sizes in models:
+            T, L, h = (
+                1 + (config["img_size"] // config["patch_size"]) ** 2,
+                config["depth"],
+                config["num_heads"],
+            )
+            assert classes == config["num_classes"] == 10 and parameters <= 480_000
+            tokens = (L + 1) * T * config["embed_dim"]
+            assert sizes == {"logits": 10, "probs": 10, "attention": L * h * T * T, "tokens": tokens}
 
 
 def test_the_tour_goes_from_its_first_step_to_its_last(browser, address):

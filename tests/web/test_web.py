@@ -26,9 +26,11 @@ def random_intervention(draw: torch.Generator, cfg) -> dict:
     def coin():
         return torch.rand((), generator=draw) < 0.5
 
+    order = torch.randperm(N, generator=draw).tolist()
     positions = "none" if coin() else torch.randperm(N, generator=draw).tolist()
     heads = [(layer, head) for layer in range(L) for head in range(h) if torch.rand((), generator=draw) < 0.2]
     return {
+        "order": order if coin() else None,
         "positions": positions if coin() else None,
         "remove": torch.randperm(N, generator=draw)[: N // 3].tolist() if coin() else [],
         "heads": heads,

@@ -56,14 +56,20 @@
 
   const standardise = (bytes) => Float32Array.from(bytes, (value) => (value / 255 - 0.5) / 0.5);
 
-  /* A File or a Blob -> bytes (3, size, size). */
-  async function bytes(file, size) {
-    const asIs = { colorSpaceConversion: "none", premultiplyAlpha: "none" };
-    const picture = await createImageBitmap(file, asIs).catch(() => {
-      const name = file.name || "the file";
-      throw new Error(file.size ? `${name} is no picture that the browser can read` : `${name} is empty`);
-    });
-    const { width: w, height: h } = picture;
+  /* A File, a Blob, an image, a canvas, an ImageBitmap or ImageData -> bytes (3, size, size). */
+  async function bytes(source, size = 32) {
+    let picture = source;
+    if (source instanceof Blob) {
+      try {
+        picture = await createImageBitmap(source, { colorSpaceConversion: "none", premultiplyAlpha: "none" });
+      } catch {
+        const name = source.name || "the file";
+        throw new Error(source.size ? `${name} is no picture that the browser can read` : `${name} is empty`);
+      }
+    }
+    if (picture instanceof ImageData) return fit(picture.data, picture.width, picture.height, size);
+    const [w, h] = [picture.naturalWidth || picture.width, picture.naturalHeight || picture.height];
+    if (!w || !h) throw new Error("the picture has no pixels");
     const shrink = Math.max(1, Math.max(w, h) / MOST), canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [Math.max(1, Math.round(w / shrink)), Math.max(1, Math.round(h / shrink))];
     const context = canvas.getContext("2d", { willReadFrequently: true });
@@ -73,5 +79,7 @@
     return fit(data, canvas.width, canvas.height, size);
   }
 
-  Object.assign(root, { vitPictures: { bytes, standardise } });
+  const pixels = async (source, size) => standardise(await bytes(source, size));
+
+  Object.assign(root, { vitPictures: { bytes, pixels, standardise } });
 })(typeof window === "undefined" ? globalThis : window);

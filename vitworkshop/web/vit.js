@@ -78,7 +78,10 @@
 
   class VisionTransformer {
     constructor(config, weights) {
-      this.config = config; // one that `export_web` lets through
+      const fits = config.patch_embed === "conv" && config.pos_embed === "learned" && config.norm_order === "pre"
+        && config.head === "linear" && config.act === "gelu" && config.layer_scale === null;
+      if (!fits) throw new Error("expected conv patches, learned positions, pre-norm blocks and a linear head");
+      this.config = config;
       this.weights = weights;
       this.grid = config.img_size / config.patch_size;
       this.N = this.grid ** 2;
@@ -105,16 +108,16 @@
     }
 
     /* The encoder's input (Equation 1): (C, H, W) -> (1 + N, D).
-       positions: "none", or for place n whose position it gets. */
-    embed(pixels, positions) {
+       order[n]: the patch whose content stands in place n; positions: "none", or for place n whose position it gets. */
+    embed(pixels, { order, positions } = {}) {
       const { embed_dim: D, in_chans: C, patch_size: P } = this.config, { N } = this;
       const patches = linear(this.patchify(pixels), N, ...this.layer("patch_embed.proj"), C * P * P, D);
       const { cls_token: cls, pos_embed: pos } = this.weights, x = new Float32Array((1 + N) * D);
       for (let i = 0; i < D; i++) x[i] = cls[i] + pos[i];
       for (let n = 0; n < N; n++) {
-        const place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D, to = (1 + n) * D;
-        const scale = positions === "none" ? 0 : 1;
-        for (let i = 0; i < D; i++) x[to + i] = patches[n * D + i] + scale * pos[place + i];
+        const from = (order ? order[n] : n) * D, place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D;
+        const scale = positions === "none" ? 0 : 1, to = (1 + n) * D;
+        for (let i = 0; i < D; i++) x[to + i] = patches[from + i] + scale * pos[place + i];
       }
       return x;
     }
@@ -156,15 +159,17 @@
        tokens ((L + 1) * T * D): before the first block and after each }.
 
        Interventions, all of them at once if wanted, in places counted from 0 row after row:
+         order      for each place the patch whose content stands there
          positions  "none", or for each place the place whose position embedding it gets
          remove     places whose tokens are left out, as if the picture had no such patches; their attention is 0
          heads      [layer, head] pairs whose output is 0 */
-    run(pixels, { positions, remove = [], heads = [] } = {}) {
+    run(pixels, { order, positions, remove = [], heads = [] } = {}) {
       const { embed_dim: D, num_heads: h, depth: L, num_classes: K, mlp_ratio: ratio } = this.config;
       const T = 1 + this.N, absent = new Uint8Array(T), hidden = Math.trunc(D * ratio);
+      this.check(pixels, order, positions, remove, heads);
       for (const n of remove) absent[1 + n] = 1;
       const attention = new Float32Array(L * h * T * T), tokens = new Float32Array((L + 1) * T * D);
-      let x = this.embed(pixels, positions);
+      let x = this.embed(pixels, { order, positions });
       tokens.set(x);
       for (let l = 0; l < L; l++) {
         const name = `blocks.${l}`, maps = attention.subarray(l * h * T * T, (l + 1) * h * T * T);
@@ -191,6 +196,21 @@
       for (let t = 1; t <= this.N; t++)
         if (!absent[t] && ++n) for (let i = 0; i < D; i++) mean[i] += tokens[t * D + i];
       return mean.map((sum) => (n ? sum / n : 0));
+    }
+
+    check(pixels, order, positions, remove, heads) {
+      const { in_chans: C, img_size: H, num_heads: h, depth: L } = this.config, { N } = this;
+      const places = (list) => [...list].every((n) => Number.isInteger(n) && n >= 0 && n < N);
+      const expect = (right, wanted) => { if (!right) throw new RangeError(`expected ${wanted}`); };
+      expect(pixels.length === C * H * H, `${C * H * H} pixels, channels first; got ${pixels.length}`);
+      expect(!order || (order.length === N && places(order)), `an order of ${N} places from 0 to ${N - 1}`);
+      const given = Array.isArray(positions);
+      expect(!positions || positions === "none" || (given && positions.length === N && places(positions)),
+        `positions "none" or ${N} places from 0 to ${N - 1}`);
+      expect(places(remove), `places from 0 to ${N - 1} to remove`);
+      const below = (i, most) => Number.isInteger(i) && i >= 0 && i < most;
+      const known = ([layer, head]) => below(layer, L) && below(head, h);
+      expect(heads.every(known), `heads as [layer, head], ${L} x ${h}`);
     }
   }
 
