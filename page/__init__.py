@@ -11,9 +11,8 @@ CONCERNS = "address api map numbers claims typography drawings chapters cards se
 
 def setup(app):
     """Registers each concern with Sphinx; what happens to a page in which order is said by their priorities."""
-    gc.set_threshold(
-        100_000, 50
-    )  # Sphinx keeps what it builds: to look through it often cost a fifth of the build
+    # Sphinx keeps what it builds: to look through it often took a fifth of its time
+    gc.set_threshold(100_000, 50)
     for name in CONCERNS.split():
         import_module(f"page.{name}").setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import torch
 from scipy.stats import t
 
 import vitlib as vl
@@ -87,7 +86,7 @@ def example() -> str:
     name = next(iter(STUDIES))
     claim, result = STUDIES[name].claims[0], load_results(name)
     found = claim.judge(result["runs"])
-    mean, se, (low, high) = (100 * torch.tensor(found[key]) for key in ("difference", "se", "interval"))
+    mean, se, low, high = (100 * number for number in (found["difference"], found["se"], *found["interval"]))
     student = t.ppf(0.975, found["n"] - 1)
     return (
         f"**Worked out: “{claim.says}”** (study `{name}`). The {found['n']} differences between *{found['first']}* and "

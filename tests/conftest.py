@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import sys
 
 import pytest
 from browsing import address, browser, visited  # noqa: F401 - fixtures
@@ -25,6 +26,8 @@ TYPECHECK = os.environ.get("VITLIB_TYPECHECK") == "1"
 if TYPECHECK:
     from jaxtyping import install_import_hook
 
+    early = {"vitlib", "vitworkshop"} & sys.modules.keys()
+    assert not early, f"{early} is imported before the hook, and what it holds would not be checked"
     install_import_hook(["vitlib", "vitworkshop"], "typechecker.check")
 
 # The same examples in every run, and no deadline: a shared machine is slow now and then.

@@ -21,9 +21,8 @@ from vitlib.tensors import check_images, check_numbers
 
 P = ParamSpec("P")
 R = TypeVar("R")
-LARGEST = (
-    8192  # side of an image in pixels; beyond it neither a picture nor a table of positions fits into memory
-)
+# side of an image in pixels; beyond it neither a picture nor a table of positions fits into memory
+LARGEST = 8192
 
 
 def is_number(value: Any) -> bool:
@@ -135,6 +134,9 @@ def check_name(what: str, name: object, fix: str) -> None:
     """Refuse a `name` that is no file name, or leads to another folder; `what` names it."""
     if not isinstance(name, str) or not name.strip(". ") or {*name} & {*"/\\\0"} or len(name.encode()) > 200:
         raise ValueError(f"{what} must be a file name without folders, got {name!r}; {fix}")
+
+
+# --- what stands at a parameter ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

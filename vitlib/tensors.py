@@ -129,6 +129,3 @@ def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor
     if num_classes and not 0 <= low <= high < num_classes:
         raise ValueError(f"expected labels in [0, {num_classes}), got {low} to {high}; name every class")
     return found.long()
-
-
-# --- what stands at a parameter ---------------------------------------------------------------------------------

@@ -145,9 +145,8 @@ class ConvPatchEmbed(nn.Module):
         )
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        _check(
-            images, self.patch_size, self.proj.weight
-        )  # a convolution would drop the last pixels in silence
+        # a convolution would drop the last pixels in silence
+        _check(images, self.patch_size, self.proj.weight)
         return flatten_map(self.proj(images))
 
 

@@ -181,9 +181,8 @@ def few_shot(
     for x in (train_x, test_x):
         if len(x) == 0 or not x.isfinite().all():
             raise ValueError("expected finite features, got none, NaN or infinity; has the model diverged?")
-    classes, train_y = (
-        train_y.cpu().long().unique(return_inverse=True)
-    )  # those without an image get no column
+    # classes without an image get no column
+    classes, train_y = train_y.cpu().long().unique(return_inverse=True)
     test_y = test_y.cpu()
     if len(classes) < 2:
         raise ValueError("expected images of two classes or more, got one class")

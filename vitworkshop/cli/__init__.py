@@ -17,8 +17,6 @@ from vitworkshop.cli.options import Parser, printable
 __all__ = ["main"]
 
 _MENDABLE = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
-
-
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 

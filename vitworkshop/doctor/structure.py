@@ -32,9 +32,8 @@ def registration(case: Case) -> Iterator[Finding]:
             part for value in lists for part in value if isinstance(part, nn.Module) and part not in owned
         ]
     extra = [p for module in hidden for p in module.parameters() if p.requires_grad]
-    if (
-        extra and (loss := case.model(case.images[:2]).square().sum()).requires_grad
-    ):  # a teacher gets no gradient
+    # a teacher gets no gradient
+    if extra and (loss := case.model(case.images[:2]).square().sum()).requires_grad:
         used = [g for g in torch.autograd.grad(loss, extra, allow_unused=True) if g is not None]
         if used:
             says = f"{len(used)} tensors are used that are not among the model's parameters"

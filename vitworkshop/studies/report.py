@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -134,9 +135,15 @@ def outcome_of(claim: Claim, result: dict | None) -> Outcome:
     return Outcome(measured, found["verdict"], str(found["n"]), needed, bounds, "; ".join(doubts))
 
 
+@cache
+def moved_runs() -> dict[str, list[dict]]:
+    """Study -> its runs with moved first weights, read once."""
+    return load_results("rounding")["studies"]
+
+
 def turns(claim: Claim, result: dict) -> bool:
     """Whether a verdict is another one with the runs whose first weights were moved (tools/measure_rounding.py)."""
-    moved = load_results("rounding")["studies"].get(result["name"], [])
+    moved = moved_runs().get(result["name"], [])
     instead = {(run["variant"], run["seed"]) for run in moved}
     others = [run for run in result["runs"] if (run["variant"], run["seed"]) not in instead]
     return bool(moved) and claim.judge(others + moved)["verdict"] != claim.judge(result["runs"])["verdict"]

@@ -79,19 +79,19 @@ class Claim:
         """The verdict ("agrees", "differs", "smaller", "open") with its numbers, from runs.
 
         A run has "variant", "seed" and "final". The numbers are "metric", the sides' best variants, those of them
-        "at_edge" of the rates tried, what
-        `paired_difference` says (of a single shared seed "difference" and "n"), and where it is open, "seeds": about
-        how many would decide.
+        "at_edge" of the rates tried, what `paired_difference` says (of a single shared seed "difference" and "n"),
+        and where it is open, "seeds": about how many would decide.
         """
         scores: dict[str, dict[int, float]] = {}
         for run in runs:
             scores.setdefault(run["variant"], {})[run["seed"]] = run["final"].get(self.metric, math.nan)
-        sides = [[name for name in side if name in scores] for side in (self.first, self.second)]
+        sides = [
+            {name: statistics.fmean(scores[name].values()) for name in side if name in scores}
+            for side in (self.first, self.second)
+        ]
         if not all(sides):
             return {"verdict": "open", "metric": self.metric}
-        first, second = (
-            max(side, key=lambda name: statistics.fmean(scores[name].values())) for side in sides
-        )
+        first, second = bests = [max(side, key=side.__getitem__) for side in sides]
         paired: dict[str, Any] = paired_difference(scores[first], scores[second]) or {}
         for seed in () if paired else scores[first].keys() & scores[second].keys():  # one at most
             paired = {"difference": scores[first][seed] - scores[second][seed], "n": 1}
@@ -110,11 +110,12 @@ class Claim:
             spread = paired.get("se", 0.0) * paired.get("n", 0) ** 0.5
             verdict, paired["seeds"] = "open", seeds_to_reach(self.margin, spread, SEEDS)
         found = {"verdict": verdict, "metric": self.metric, "first": first, "second": second, **paired}
-        edges = [best for best in (first, second) if at_edge(self.rates_of(best, scores, runs))]
+        tried = zip(bests, sides, strict=True)
+        edges = [best for best, side in tried if at_edge(self.rates_of(best, side, runs))]
         return {**found, "at_edge": edges} if edges else found
 
-    def rates_of(self, best: str, scores: dict[str, dict[int, float]], runs: list[dict]) -> dict[str, float]:
-        """The mean score at each learning rate tried with a side's best variant.
+    def rates_of(self, best: str, side: dict[str, float], runs: list[dict]) -> dict[str, float]:
+        """The mean score at each learning rate tried with the best variant of a side (variant -> mean).
 
         Rates end the variants' names; where a run tries several and keeps the best, they end keys of its "final".
         """
@@ -122,10 +123,8 @@ class Claim:
         inside = [key for key in finals[0] if key.startswith(f"{self.metric} lr=")]
         if inside:
             return {key: statistics.fmean(final[key] for final in finals) for key in inside}
-        side = next(side for side in (self.first, self.second) if best in side)
         stem, rate, _ = best.rpartition("lr=")
-        alike = [name for name in side if name in scores and rate and name.startswith(stem + rate)]
-        return {name: statistics.fmean(scores[name].values()) for name in alike}
+        return {name: mean for name, mean in side.items() if rate and name.startswith(stem + rate)}
 
 
 @dataclass

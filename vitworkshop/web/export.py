@@ -74,7 +74,7 @@ def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
 def web_script(model: nn.Module, card: dict) -> str:
     """The script that `export_web` writes: `window.vitModels[name] = {config, classes, card, shapes, data}`."""
     model = check_runs_in_a_page(model)
-    _check_card(card, model.cfg.num_classes)
+    _check_card(card)
     config = asdict(model.cfg)
     if other := {key: config[key] for key, value in CAN.items() if config[key] != value}:
         wanted = ", ".join(f"{key}={CAN[key]!r}" for key in other)
@@ -106,7 +106,7 @@ def web_script(model: nn.Module, card: dict) -> str:
     return script
 
 
-def _check_card(card: dict, num_classes: int) -> None:
+def _check_card(card: dict) -> None:
     """Refuse a card without a name, or with what a script does not hold."""
     final = card.get("final", {})
     kinds = {"name": str, "dataset": str | None, "recipe": dict, "final": dict, "classes": list | tuple}
@@ -117,9 +117,9 @@ def _check_card(card: dict, num_classes: int) -> None:
             f"expected a card as load_pretrained gives it, got {what} {card.get(what)!r:.60}; mend that"
         )
     names = card.get("classes", ())
-    if names and (len(names) != num_classes or not all(isinstance(name, str) for name in names)):
+    if not all(isinstance(name, str) for name in names):
         raise ValueError(
-            f"expected {num_classes} names of classes, got {len(names)}: {list(names)!r:.60}; name every class"
+            f"expected {len(names)} names of classes, got {len(names)}: {list(names)!r:.60}; name every class"
         )
 
 
