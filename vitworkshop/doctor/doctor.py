@@ -31,7 +31,7 @@ def doctor(
     evaluate: Callable[[nn.Module], Any] | None = None,
     augment: Callable[[Tensor], Any] | None = None,
     resample: Callable[[Tensor, tuple[int, int]], Tensor] | None = None,
-    preprocess: tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] | None = None,
+    preprocess: tuple[Callable, Callable] | None = None,
 ) -> list[Finding]:
     """Look for the usual bugs of a Vision Transformer, or another classifier, and print a line for each.
 
