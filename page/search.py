@@ -1,8 +1,8 @@
 """The book's search: an index of sections, written as a script, so that it works from a disk too.
 
 Sphinx's own search fetches each page it found to quote from it, which a browser refuses for plain files, and opens
-pages at their top. Here each section is an entry: its title, its anchor, its text and its code. Terms of the glossary
-and entries of the reference are entries of their own. `book/_static/search/search.js` reads them, by way of MiniSearch.
+pages at their top. Here each section is an entry: its title, its anchor, its text and its code. Terms of the glossary,
+folded answers and entries of the reference are entries of their own. `book/_static/search/search.js` reads them, by way of MiniSearch.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx_design.dropdown import dropdown_main
 
 SIGNS = {
     **{"times": "×", "cdot": "·", "to": "→", "sqrt": "√", "top": "ᵀ", "ell": "ℓ", "dots": "…", "le": "≤", "ge": "≥"},
@@ -21,7 +22,7 @@ SIGNS = {
 }  # fmt: skip
 SILENT = (nodes.math_block, nodes.image, nodes.raw, nodes.comment, nodes.target, nodes.system_message)
 UNREAD = {"vit_map", "solution_node", "solution_start_node", "onlynode", "toctree", "index", "bibliography"}
-NESTED = (nodes.section, nodes.title, addnodes.desc, addnodes.glossary)  # entries of their own
+NESTED = (nodes.section, nodes.title, addnodes.desc, addnodes.glossary, dropdown_main)  # entries of their own
 FIELDS = ("title", "anchor", "text", "code")
 pages: dict[str, list[dict]] = {}  # what was collected in this build
 
@@ -89,6 +90,10 @@ def entries(doctree) -> list[dict]:
         for item in glossary.findall(nodes.definition_list_item):
             term = item[0]
             add(text_of(term), term["ids"], text_of(item, (nodes.term,)))
+    for question, answer in doctree.findall(dropdown_main):
+        title = text_of(question)
+        answer["ids"] = answer["ids"] or [nodes.make_id(title)]  # within the fold, which a browser then opens
+        add(title, answer["ids"], text_of(answer), code_of(answer))
     for described in doctree.findall(addnodes.desc):
         sign, *rest = described
         for name in sign["ids"][:1]:

@@ -1,10 +1,12 @@
-/* Four small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
+/* Six small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
    theme switch, and the page is light on paper by its style sheet.
 
    1. What scrolls sideways, and only that, is a tab stop with a name: code, tables, equations, figures.
    2. The theme's buttons keep the focus when keys pressed them (its scripts take it away).
    3. Its theme switch says which mode is on, and its search button is named by what it shows.
-   4. Paper is light, whatever the screen is. */
+   4. Paper is light, whatever the screen is.
+   5. The field that Ctrl + K opens fetches the search when one types in it.
+   6. "Back to top" steps aside for explorers. */
 (() => {
   "use strict";
 
@@ -61,6 +63,14 @@
   new MutationObserver(sayMode).observe(root, { attributes: true, attributeFilter: ["data-mode"] });
   sayMode();
   document.querySelectorAll(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));
+
+  document.getElementById("pst-search-dialog")?.addEventListener("input", () => {
+    if (!document.querySelector(".bd-search-container"))
+      for (const name of ["minisearch/minisearch", "sections", "search/search"]) {
+        const src = `${root.dataset.content_root || "./"}_static/${name}.js`;
+        document.head.append(Object.assign(document.createElement("script"), { async: false, src }));
+      }
+  }, { once: true });
 
   let before = null;
   const light = () => {

@@ -12,6 +12,29 @@ from tools.build import HTML
 
 pytestmark = needs_browser
 CHAPTER = "book/05-attention"
+# What newcomers type, and the pages that answer; search.js was built on these, so they say nothing of other queries
+QUERIES = {
+    "positional encoding": "03-position",
+    "tokenizer": "01-patchify",
+    "CLS token": "07-cls-or-gap",
+    "ViT-B": "08-whole-vit",
+    "why is my loss nan": "questions",
+    "feed forward network": "06-encoder",
+    "dropout": "06-encoder",
+    "cosine learning rate schedule": "09-training 10-recipe",
+    "heatmap": "13-attention-maps 14-rollout-and-grad-cam",
+    "explainability": "14-rollout-and-grad-cam 13-attention-maps",
+    "fine tune a pretrained model": "16-transfer",
+    "freeze the backbone": "16-transfer",
+    "masked autoencoder": "17-masked-patches",
+    "FLOPs": "08-whole-vit",
+    "image size not divisible": "02-patch-embedding 01-patchify",
+    "object detection": "18-axial-and-after",
+    "how to install": "how-to-run",
+    "scaling laws": "12-scaling",
+    "resume training": "09-training",
+    "mixed precision": "10-recipe 12-scaling",
+}  # fmt: skip
 
 
 @pytest.fixture(params=["http", "file"])
@@ -115,6 +138,39 @@ def test_a_search_goes_on_by_keyboard(browser, address):
         tab.locator(".bd-search-container input").fill("xqzw")
         tab.wait_for_function("document.getElementById('search-status').textContent.startsWith('Nothing')")
         assert not wrong
+
+
+def test_newcomers_find_their_page_among_the_first_three(browser, address):
+    """By the field's own words, not the book's; of each query one page that answers is enough."""
+    with opened(browser, f"{address}/{built('search')}") as (tab, _):
+        found = {}
+        for words in QUERIES:
+            tab.locator(".bd-search-container input").fill(words)
+            tab.wait_for_function("words => document.title.startsWith(`${words} ·`)", arg=words)
+            hrefs = tab.eval_on_selector_all("#search-hits a", "all => all.slice(0, 3).map(a => a.href)")
+            found[words] = [re.search(r"([\w-]+)\.html", href)[1] for href in hrefs]
+        assert not {words: each for words, each in found.items() if not {*each} & {*QUERIES[words].split()}}
+
+
+def test_every_page_searches_as_one_types(browser, root):
+    """What the search reads is fetched with the first letter, not before; Tab leads to the hits."""
+    with opened(browser, f"{root}/{built(CHAPTER)}", width=390) as (tab, wrong):
+        fetched = "document.scripts.length"
+        before = tab.evaluate(fetched)
+        tab.keyboard.press("Control+k")
+        assert tab.evaluate(fetched) == before
+        tab.keyboard.type("positional enc")
+        tab.locator("#search-hits mark", has_text="position").first.wait_for()
+        tab.keyboard.press("Tab")
+        assert "03-position.html#" in tab.evaluate("document.activeElement.href")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390 and not wrong
+
+
+def test_a_folded_answer_is_found_and_opened(browser, root):
+    with opened(browser, f"{root}/{built('search')}?q=rectangle") as (tab, _):
+        tab.locator("#search-hits a[href*='questions.html#']").first.click()
+        tab.wait_for_url("**/questions.html#*")
+        assert tab.locator("details[open]").count() == 1
 
 
 def test_search_without_scripts_leads_on(browser, address):

@@ -1,28 +1,75 @@
-/* The page search.html: finds sections of the book and shows each with the words around the hit.
-   The sections come from sections.js, which the build writes; MiniSearch ranks them. Nothing is fetched, so it works
+/* The page search.html, and the field that Ctrl + K opens on every other: finds sections of the book while one types, and
+   shows each with the words around the hit. The sections come from sections.js, which the build writes; MiniSearch ranks them. Nothing is fetched, so it works
    from a disk as well. Without scripts the page says so and leads to the contents. */
 (() => {
   "use strict";
-  const form = document.querySelector(".bd-search-container form");
+  const page = document.querySelector(".bd-search-container");
+  const place = page ?? document.getElementById("pst-search-dialog");
+  if (!page) place.insertAdjacentHTML("beforeend", '<p id="search-status" role="status"></p><ol id="search-hits"></ol>');
+  const form = place.querySelector("form");
   const field = form.querySelector("input");
   const status = document.getElementById("search-status");
   const list = document.getElementById("search-hits");
   const root = document.documentElement.dataset.content_root || "./";
-  const MOST = 30;
+  const MOST = page ? 30 : 6;
+
+  // What a newcomer may say, and the book's word for it
+  const SAYS = [
+    [/\bpositional\b/g, "position"],
+    [/\bencodings?\b/g, "embedding"],
+    [/\btokeni[sz](?:ers?|ing|ation|e)\b/g, "patchify"],
+    [/\bclass(?:ification)? token\b/g, "CLS token"],
+    [/\bfeed[ -]?forward(?: (?:network|layer|block)s?)?\b|\bffn\b/g, "MLP"],
+    [/\bheat ?maps?\b/g, "attention map"],
+    [/\b(?:explainab|interpretab)ility\b|\bxai\b/g, "explanation rollout"],
+    [/\bautoencoders?\b|\bmae\b/g, "masked MAE"],
+    [/\bfreez(?:e|ing)\b/g, "frozen"],
+    [/\b(?:backbone|feature extractor)s?\b/g, "features"],
+    [/\b(?:mixed precision|half precision|amp|fp16|bf16)\b/g, "bfloat16 precision"],
+    [/\bdropout\b/g, "DropPath"],
+    [/\bdivisible\b/g, "divide"],
+    [/\bcolor/g, "colour"],
+  ];
+  const SILENT = new Set(`a an and any are as at be by can could do does did for from get has have how i in into is it its
+    me my not of on or should so that the there this to use was what when where which why will with`.split(/\s+/));
+  // "ViT-B/16" is found by "vit-b" as a whole, and "tunes", "tuned" by "tuning"
+  const tokenize = (text) => [...text.split(/[\s\p{P}]+/u), ...(text.match(/\p{L}+-\p{L}+/gu) ?? []).map((one) => one.replace("-", ""))];
+  const stem = (word) => word.toLowerCase().replace(/iz(?=[eia])/, "is").replace(/(?<=\p{L}{3})(?:ings?|ed|es|(?<!s)s|e)$/u, "");
+  // Chapters teach; lists of sources hold every word, and the reference answers those who know a name
+  const standing = ({ title, address }) => (/^(?:References|Bibliography)$/.test(title) ? 0.1
+    : /^(?:Exercises|Summary|Key terms)$/.test(title) ? 0.5 : /\/\d\d-/.test(address) || /^vl\./.test(field.value) ? 1
+      : /api\.html/.test(address) ? 0.3 : 0.6);
 
   const sections = window.bookSections.map((section, id) => ({ ...section, id }));
-  const index = new MiniSearch({ fields: ["title", "page", "text", "code"] });
+  const index = new MiniSearch({ fields: ["title", "page", "text", "code"], tokenize, processTerm: stem });
   index.addAll(sections);
 
+  // A section counts for more on a page with more about it; of each page the best comes before more of the same
   const find = (words) => {
-    const options = {
+    const said = SAYS.reduce((text, [theirs, ours]) => text.replace(theirs, ours), words.toLowerCase());
+    const asked = [...new Set(tokenize(said).filter((word) => word && !SILENT.has(word)).map(stem))];
+    const found = index.search(asked.length ? asked.join(" ") : words, {
       boost: { title: 5, page: 1.5, text: 1, code: 0.4 },
+      boostDocument: (id) => standing(sections[id]),
       prefix: (term) => term.length > 2,
       fuzzy: (term) => (term.length > 5 ? 0.15 : 0),
       weights: { prefix: 0.6, fuzzy: 0.2 },
-    };
-    const all = index.search(words, { ...options, combineWith: "AND" });
-    return all.length ? all : index.search(words, options);
+    });
+    const most = Math.max(0, ...found.map((hit) => hit.queryTerms.length));
+    const kept = found.filter((hit) => hit.queryTerms.length > most / 2);
+    const totals = {}, before = {};
+    for (const hit of kept) {
+      const { address } = sections[hit.id];
+      hit.score *= (hit.queryTerms.length / most) ** 2;
+      totals[address] = (totals[address] ?? 0) + hit.score;
+    }
+    const whole = Math.max(...Object.values(totals));
+    for (const hit of kept.sort((one, other) => other.score - one.score)) {
+      const { address } = sections[hit.id];
+      before[address] = (before[address] ?? 0) + 1;
+      hit.score *= (0.3 + totals[address] / whole) * 0.7 ** (before[address] - 1);
+    }
+    return kept.sort((one, other) => other.score - one.score);
   };
 
   const escape = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -35,7 +82,7 @@
 
   // The text around the first hit, each hit marked; of code, the line that holds it
   const excerpt = (section, terms) => {
-    const hit = new RegExp(`(?<![\\p{L}\\p{N}])(?:${terms.map(escape).join("|")})(?![\\p{L}\\p{N}])`, "giu");
+    const hit = new RegExp(`(?<![\\p{L}\\p{N}])(?:${terms.map(escape).join("|")})\\p{L}*`, "giu");
     const inText = section.text.search(hit);
     const line = inText < 0 && section.code.split("\n").find((each) => each.search(hit) >= 0);
     let text = line ? line.trim() : section.text;
@@ -72,8 +119,8 @@
     const count = hits.length === 1 ? "1 section" : `${hits.length} sections`;
     if (!words) status.textContent = "";
     else if (!hits.length) status.textContent = `Nothing found for “${words}”.`;
-    else status.textContent = count + (hits.length > MOST ? `; the first ${MOST} are shown.` : " found.");
-    document.title = document.title.replace(/^.*?(?=Search —)/, words ? `${words} · ` : "");
+    else status.textContent = count + (hits.length > MOST ? `; the first ${MOST} are shown${page ? "" : ", Enter shows more"}.` : " found.");
+    if (page) document.title = document.title.replace(/^.*?(?=Search —)/, words ? `${words} · ` : "");
   };
 
   let waiting;
@@ -81,13 +128,13 @@
     clearTimeout(waiting);
     waiting = setTimeout(show, 150);
   });
-  form.addEventListener("submit", (event) => {
+  if (page) form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(waiting);
     history.replaceState(null, "", `?q=${encodeURIComponent(field.value.trim())}`);
     show();
   });
-  field.value = new URLSearchParams(location.search).get("q") || "";
+  if (page) field.value = new URLSearchParams(location.search).get("q") || "";
   show();
   field.focus();
 })();
