@@ -2,7 +2,8 @@
 
 Sphinx's own search fetches each page it found to quote from it, which a browser refuses for plain files, and opens
 pages at their top. Here each section is an entry: its title, its anchor, its text and its code. Terms of the glossary,
-folded answers and entries of the reference are entries of their own. `book/_static/search/search.js` reads them, by way of MiniSearch.
+folded answers and entries of the reference are entries of their own. `book/_static/search/search.js` reads
+them, by way of MiniSearch.
 """
 
 from __future__ import annotations
