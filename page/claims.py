@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docutils import nodes
 from scipy.stats import t
 
 import vitlib as vl
+from page.chapters import details, summary
 from page.numbers import Computed, hardware, time_taken
 from page.typography import NARROW
 from vitlib.evidence import RESULTS, load_results
@@ -23,6 +25,14 @@ from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import Outcome, base_changes, bold, outcome_of
 from vitworkshop.studies.study import Claim
 
+SHOWN = ("all", "agrees", "smaller", "differs", "open")
+FILTER = f"""<fieldset class="verdicts" onchange="document.querySelectorAll('details.board').forEach(
+  one => one.open = !this.querySelector('[value=all]').checked)"><legend>Show claims of the verdict</legend>{
+    " ".join(
+        f'<label><input type="radio" name="verdict" value="{each}"{" checked" * (each == "all")}> {each}</label>'
+        for each in SHOWN
+    )
+}</fieldset>"""
 VERDICTS = ("agrees", "smaller", "differs", "open", "not run yet")
 ASIDE = "not counted"
 KINDS = ("ahead", "equal", "apart")
@@ -174,6 +184,35 @@ class Claims(Computed):
     make = staticmethod(lambda name: OF_ALL.get(name, lambda: claims_of(name))())
 
 
+def fold_board(app, doctree, docname: str) -> None:
+    """Folds each part of the board to how many claims got which verdict; above the first stands the filter."""
+    if docname != "book/claims":
+        return
+    parts = [one for one in doctree.findall(nodes.section) if one.parent.parent is doctree]
+    boards = [
+        (part, tables) for part in parts if (tables := list(filter(is_board, part.findall(nodes.table))))
+    ]
+    for part, tables in boards:
+        rows = [row for table in tables for row in next(table.findall(nodes.tbody))]
+        found = [next(row[2].findall(nodes.strong)).astext() for row in rows]
+        for row, verdict in zip(rows, found, strict=True):
+            row["classes"].append(verdict.replace(" ", "-"))
+        counts = ", ".join(f"{found.count(each)} {each}" for each in VERDICTS if each in found)
+        fold = details(
+            "", summary("", f"{len(found)} claims: {counts}"), *part.children[1:], classes=["board"]
+        )
+        part.children[1:] = []
+        part += fold
+    first = boards[0][0]
+    first.parent.insert(first.parent.index(first), nodes.raw("", FILTER, format="html"))
+
+
+def is_board(table: nodes.table) -> bool:
+    """Whether its rows are claims of a study."""
+    return table.astext().split()[0] == "claim"
+
+
 def setup(app) -> None:
-    """Registers the directive with Sphinx."""
+    """Registers the directive with Sphinx, and folds the board when search and links have read it."""
     app.add_directive("claims", Claims)
+    app.connect("doctree-resolved", fold_board, priority=910)

@@ -16,6 +16,7 @@ import tinycss2
 # From another host (a widget's), of an extension that is not used, or for solutions, which fold without a script
 UNWANTED = re.compile(r"^http|sphinx-thebe|togglebutton")
 ICONS = re.compile(r'\s*<script src="[^"]*/fontawesome\.js[^"]*"></script>')
+SIDEBAR = '<div id="pst-primary-sidebar"'  # with the logo, which stands in no landmark
 AUTO = "auto.css"
 # One logo serves both modes, and the theme's second copy of it waits for a script
 LOGO = 'html[data-theme="auto"] .navbar-brand .only-light { display: block !important; }\n'
@@ -35,11 +36,11 @@ def drop_thebe(app, config) -> None:
             app.disconnect(listener.id)
 
 
-def drop_icon_script(app) -> None:
+def mend_frame(app) -> None:
     """Leaves out the theme's script of icons, 1.5 MB, for a font of 3 kB (`fonts.css`): it has no setting for it."""
     if app.builder.format == "html":
-        render = app.builder.templates.render
-        app.builder.templates.render = lambda name, context: ICONS.sub("", render(name, context))
+        render, named = app.builder.templates.render, f'{SIDEBAR} role="complementary" aria-label="The book"'
+        app.builder.templates.render = lambda *page: ICONS.sub("", render(*page)).replace(SIDEBAR, named)
 
 
 def is_wanted(file) -> bool:
@@ -112,7 +113,7 @@ def setup(app) -> None:
     """Mends pages when all others are done with them; `auto.css` comes after the theme's colours of code."""
     app.add_js_file(None, body=CHOOSE)
     app.connect("config-inited", drop_thebe)
-    app.connect("builder-inited", drop_icon_script)
+    app.connect("builder-inited", mend_frame)
     app.connect("html-page-context", link_auto)
     app.connect("html-page-context", mend_page, priority=950)
     app.connect("build-finished", write_auto, priority=900)

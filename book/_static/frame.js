@@ -27,7 +27,9 @@
       if (marked) return;
       box.dataset.scrolls = "yes";
       box.setAttribute("role", box.matches("pre, .drawing") ? "group" : "region");
-      box.setAttribute("aria-label", `${nameOf(box)}, scrolls sideways`);
+      const name = nameOf(box); // one of its own for each: they are landmarks
+      const same = document.querySelectorAll(`[aria-label^="${CSS.escape(name)}"][data-scrolls]`).length;
+      box.setAttribute("aria-label", `${name}${same ? ` (${same + 1})` : ""}, scrolls sideways`);
     } else {
       box.removeAttribute("tabindex");
       if (!marked) return;
@@ -71,6 +73,14 @@
         document.head.append(Object.assign(document.createElement("script"), { async: false, src }));
       }
   }, { once: true });
+
+  const up = document.getElementById("pst-back-to-top");
+  const under = new Set();
+  const strip = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) under[isIntersecting ? "add" : "delete"](target);
+    if (up) up.style.visibility = under.size ? "hidden" : "";
+  }, { rootMargin: "-80% 0px 0px" }); // where the button lies
+  document.querySelectorAll(".bd-article *").forEach((one) => one.localName.startsWith("vit-") && strip.observe(one));
 
   let before = null;
   const light = () => {

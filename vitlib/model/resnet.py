@@ -105,7 +105,8 @@ class ResNet(nn.Module):
 
     >>> import torch
     >>> model = ResNet(ResNetConfig())
-    >>> model(torch.zeros(2, 3, 32, 32)).shape, model.forward_features(torch.zeros(2, 3, 32, 32)).shape
+    >>> images = torch.zeros(2, 3, 32, 32)
+    >>> model(images).shape, model.forward_features(images).shape
     (torch.Size([2, 10]), torch.Size([2, 256, 4, 4]))
     """
 
