@@ -155,6 +155,8 @@ def test_back_to_top_steps_aside_for_an_explorer(browser, address, root):
         for width in (320, 390, 768, 1100, 1280, 1920):
             show(tab, width=width)
             tab.evaluate("scrollTo({top: 9e9, behavior: 'instant'})")
+            tab.wait_for_function("document.getElementById('pst-back-to-top').style.display === 'none'")
+            tab.wait_for_function(shown, arg="visible")
             tab.wait_for_function(UPWARD)  # the theme shows it on the way up
             assert up.is_visible() == (width < 1200), "the theme shows none beside the contents"
             explorer.evaluate("one => one.scrollIntoView({block: 'center', behavior: 'instant'})")
