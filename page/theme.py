@@ -36,11 +36,18 @@ def drop_thebe(app, config) -> None:
             app.disconnect(listener.id)
 
 
-def mend_frame(app) -> None:
+def drop_icon_script(app) -> None:
     """Leaves out the theme's script of icons, 1.5 MB, for a font of 3 kB (`fonts.css`): it has no setting for it."""
     if app.builder.format == "html":
+        render = app.builder.templates.render
+        app.builder.templates.render = lambda name, context: ICONS.sub("", render(name, context))
+
+
+def name_sidebar(app) -> None:
+    """Makes the bar with the logo a landmark; it has no setting for it either."""
+    if app.builder.format == "html":
         render, named = app.builder.templates.render, f'{SIDEBAR} role="complementary" aria-label="The book"'
-        app.builder.templates.render = lambda *page: ICONS.sub("", render(*page)).replace(SIDEBAR, named)
+        app.builder.templates.render = lambda name, context: render(name, context).replace(SIDEBAR, named)
 
 
 def is_wanted(file) -> bool:
@@ -113,7 +120,8 @@ def setup(app) -> None:
     """Mends pages when all others are done with them; `auto.css` comes after the theme's colours of code."""
     app.add_js_file(None, body=CHOOSE)
     app.connect("config-inited", drop_thebe)
-    app.connect("builder-inited", mend_frame)
+    app.connect("builder-inited", drop_icon_script)
+    app.connect("builder-inited", name_sidebar)
     app.connect("html-page-context", link_auto)
     app.connect("html-page-context", mend_page, priority=950)
     app.connect("build-finished", write_auto, priority=900)
