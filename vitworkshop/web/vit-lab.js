@@ -7,12 +7,15 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, grid, h, note, paint, percent, place, pointer, range, sample, setPressed, sides,
+    VitExplorer, argmax, bars, button, grid, h, keeps, note, paint, percent, place, pointer, range, sample, setPressed,
+    sides,
   } = window.vitExplorer;
 
+  const RUB = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
+  const REST = 350; // milliseconds
   const TOOLS = {
-    remove: ["Rub out", "The token is left out, as if the picture had no such patch."],
-    paint: ["Paint grey", "The patch stays and becomes grey; the model sees grey."],
+    remove: ["Rub out", `${RUB}: a patch's token is left out, as if the picture had no such patch.`],
+    paint: ["Paint grey", `${RUB}: a patch stays and becomes grey; the model sees grey.`],
     swap: ["Swap two", "Press two patches: their contents change places."],
   };
 
@@ -22,9 +25,12 @@
       .head, .head p { margin-bottom: 0.4rem; }
       .grid + .row, .grid + .note, .bars + .row { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
+      .view { touch-action: pan-y pinch-zoom; }
+      .grid { -webkit-touch-callout: none; }
+      .grid > button, .grid > button[aria-pressed="true"] { box-shadow: inset -1px -1px rgb(255 255 255 / 0.4),
+        inset 1px 1px rgb(0 0 0 / 0.2); }
       .grid > button.out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
-      .grid > button[aria-pressed="true"] { box-shadow: none; }
-      .grid > button.first { box-shadow: inset 0 0 0 3px var(--warm); }
+      .grid > button.first[aria-pressed="true"] { box-shadow: inset 0 0 0 3px var(--warm); }
       .tour p { background: var(--back); border-left: 4px solid var(--accent); border-radius: 0.3rem;
         padding: 0.6rem 0.8rem; }
       .part { margin-top: 0.8rem; }
@@ -46,13 +52,13 @@
       Object.assign(this, { tool: "remove", past: [], panels: [] });
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
-      this.change = h("p");
-      this.hint = note();
+      this.change = keeps(h("p"), this.longest(brief));
+      this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
       this.bars = bars(this.model.classes);
       const picker = await this.chooser(await this.samples());
       const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
       if (brief) {
-        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, this.reset]));
+        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, h("div", { class: "row" }, this.undo, this.reset)]));
       } else {
         const { layers, rankings, inside } = window.vitLabPanels;
         this.panels = [layers(this), rankings(this), inside(this)];
@@ -184,43 +190,66 @@
       return this.tool === "remove" ? "removed" : "painted";
     }
 
-    /* Rubbing with the mouse: every patch that it passes while it is down; one step for undo.
-       A finger's drag scrolls the page, so on a touch screen each patch is tapped. */
+    /* Rubbing: every patch that a pointer passes while it is down, wherever in the lab it began; one step for undo.
+       A finger rubs if it sets out sideways or has rested on a patch; a swipe up or down scrolls the page. */
     rubbing() {
       const { node } = this.grid;
-      let stroke = null;
-      const at = (event) => {
-        const [col, row] = pointer(event, node).map((share) => Math.floor(share * this.n));
-        return Math.min(row, col) >= 0 && Math.max(row, col) < this.n ? row * this.n + col : -1;
+      let stroke = null; // where it began and is, what it has rubbed out, and whether it is no tap and no swipe
+      const rub = (path) => {
+        const keep = !stroke.done.size;
+        path.forEach((i) => stroke.done.add(i));
+        this.set({ [this.erased]: [...new Set([...this.state[this.erased], ...stroke.done])] }, { keep });
       };
-      const end = () => setTimeout(() => { stroke = null; });
-      node.addEventListener("pointerdown", (event) => {
-        const begins = this.tool !== "swap" && event.pointerType === "mouse" && event.button === 0;
-        stroke = begins ? { last: at(event), done: new Set() } : null;
+      const end = () => {
+        const ended = stroke;
+        clearTimeout(stroke?.rest);
+        setTimeout(() => { if (stroke === ended) stroke = null; }, 50); // after its click
+      };
+      this.view.addEventListener("pointerdown", (event) => {
+        const { button: which, clientX: x, clientY: y, isPrimary, pointerType, target } = event;
+        const free = node.contains(target) || !target.closest("button, details, input, select");
+        const finger = pointerType === "touch", at = pointer(event, node);
+        clearTimeout(stroke?.rest);
+        stroke = this.tool !== "swap" && !which && isPrimary && free ? { x, y, at, done: new Set(), goes: !finger } : null;
+        if (!stroke || !finger || !node.contains(target)) return;
+        stroke.rest = setTimeout(() => {
+          stroke.goes = true;
+          rub(this.between(at, at));
+        }, REST);
       });
-      node.addEventListener("pointermove", (event) => {
-        const i = stroke && event.buttons ? at(event) : -1;
-        if (i < 0 || i === stroke.last) return;
-        const begins = !stroke.done.size;
-        this.between(stroke.last, i).forEach((one) => stroke.done.add(one));
-        stroke.last = i;
-        this.set({ [this.erased]: [...new Set([...this.state[this.erased], ...stroke.done])] }, { keep: begins });
-      });
+      addEventListener("pointermove", (event) => {
+        const across = Math.abs(event.clientX - stroke?.x), down = Math.abs(event.clientY - stroke?.y);
+        if (!stroke || !event.buttons || (!stroke.goes && Math.max(across, down) < 4)) return;
+        clearTimeout(stroke.rest);
+        if (!stroke.goes && down > across) stroke = null;
+        if (!stroke) return;
+        stroke.goes = true;
+        const to = pointer(event, node), path = this.between(stroke.at, to);
+        if (!stroke.done.size && path.every((i) => i === this.between(stroke.at, stroke.at)[0])) return; // still a press
+        stroke.at = to;
+        getSelection().empty();
+        if (path.some((i) => !stroke.done.has(i))) rub(path);
+      }, this.whileHere);
       addEventListener("pointerup", end, this.whileHere);
       addEventListener("pointercancel", end, this.whileHere);
-      node.addEventListener("click", (event) => {
-        if (!stroke?.done.size || !event.detail) return; // a key's click has no detail
+      const stop = (event) => {
+        if (!stroke?.done.size || (event.type === "click" && !event.detail)) return; // a key's click has no detail
         event.stopPropagation();
         event.preventDefault();
-      }, true);
+      };
+      node.addEventListener("click", stop, true);
+      node.addEventListener("contextmenu", stop);
+      this.view.addEventListener("touchmove", stop, { passive: false }); // what rubs does not scroll
     }
 
-    /* The places on the line from one to another: a fast pointer skips some. */
-    between(from, to) {
-      const { n } = this, rows = Math.floor(to / n) - Math.floor(from / n), cols = (to % n) - (from % n);
-      const steps = Math.max(Math.abs(rows), Math.abs(cols), 1);
-      return range(steps + 1).map((k) =>
-        Math.round(Math.floor(from / n) + (rows * k) / steps) * n + Math.round((from % n) + (cols * k) / steps));
+    /* The places on the line from one point to another, in shares of the picture: a fast pointer skips some. */
+    between([x0, y0], [x1, y1]) {
+      const { n } = this, steps = Math.ceil(4 * n * Math.max(Math.abs(x1 - x0), Math.abs(y1 - y0), 1e-9));
+      const passed = range(steps + 1).flatMap((k) => {
+        const [col, row] = [x0 + ((x1 - x0) * k) / steps, y0 + ((y1 - y0) * k) / steps].map((at) => Math.floor(at * n));
+        return Math.min(row, col) >= 0 && Math.max(row, col) < n ? [row * n + col] : [];
+      });
+      return [...new Set(passed)];
     }
 
     toolbox() {
@@ -266,7 +295,7 @@
       const card = `${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`;
       const page = location.protocol !== "about:"; // a notebook's frame has no address
       return h("div", { class: "row part" }, page ? button("Link to this", copy) : [], this.linked,
-        h("span", { class: "note" }, `${card} Your picture stays on this page.`));
+        h("span", { class: "note" }, `${card}`));
     }
 
     // The view
@@ -276,11 +305,8 @@
       const now = argmax(probs), was = argmax(this.before);
       this.drawPicture();
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
-      const then = now === was
-        ? `still ${classes[was]}`
-        : `it changed its mind, from ${classes[was]} to ${classes[now]}`;
       this.change.textContent = did.length
-        ? `${did.join(", ")}: ${then} (${classes[was]} ${percent(this.before[was])} → ${percent(probs[was])}).`
+        ? `${did.join(", ")}: ${this.turn(now, probs[now])}.`
         : "Rub out patches until it changes its mind.";
       this.hint.textContent = TOOLS[this.tool][1];
       Object.keys(TOOLS).forEach((tool, i) => setPressed(this.toolButtons[i], tool === this.tool));
@@ -304,17 +330,32 @@
       });
     }
 
+    /* The answer before and now, in words. */
+    turn(now, share) {
+      const { classes } = this.model, was = argmax(this.before), first = `${classes[was]} ${percent(this.before[was])}`;
+      return now === was ? `still ${first} → ${percent(share)}`
+        : `it changed its mind, ${first} → ${classes[now]} ${percent(share)}`;
+    }
+
+    /* The longest that can be said of a change. */
+    longest(brief) {
+      const { N, model: { classes } } = this, all = brief ? "" : `, ${N} painted grey, positions set to zero`;
+      const [first, second] = [...classes].sort((a, b) => b.length - a.length);
+      return `${N} of ${N} patches rubbed out${all}: it changed its mind, ${first} 99 % → ${second} 99 %.`;
+    }
+
     /* What was done, in words. */
     told() {
       const { order, painted, removed, positions, heads } = this.state;
       const moved = order.filter((from, to) => from !== to).length;
-      return [
+      const all = [
         removed.length && `${removed.length} of ${this.N} patches rubbed out`,
         painted.length && `${painted.length} painted grey`,
         moved && `${moved} moved`,
         positions && (positions === "none" ? "positions set to zero" : "positions shuffled"),
         heads.length && `${heads.length} head${heads.length > 1 ? "s" : ""} off`,
       ].filter(Boolean);
+      return all.length < 4 ? all : [...all.slice(0, 2), `${all.length - 2} more changes`];
     }
   }
 
