@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import torch
 
+from page.explorers import LABS
 from vitlib.data.cifar10 import find_cifar10
 from vitlib.data.dataset import Dataset, load_dataset, normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
@@ -21,7 +22,6 @@ from vitlib.explain.erasing import intervene
 from vitlib.explain.lens import logit_lens
 from vitlib.weights.pretrained import load_pretrained
 
-MODELS = ("cifar10-modern", "drawn10-token")  # of the labs
 IMAGES = 1000
 SEEDS = 3
 P, GRID = 4, 8
@@ -107,7 +107,7 @@ def main() -> None:
     """Measures every model whose data are here; others keep what was measured before."""
     path = RESULTS / "lab.json"
     models = load_results("lab")["models"] if path.is_file() else {}
-    for name in MODELS:
+    for name in LABS:
         if name.startswith("cifar10") and find_cifar10() is None:
             print(f"{name}: CIFAR-10 is not here; what was measured before stays")
             continue

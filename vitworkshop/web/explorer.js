@@ -235,18 +235,23 @@
 
     /* The model of the attribute `model`, and its sizes. */
     async loadModel() {
-      this.name = this.getAttribute("model") ?? "cifar10-modern";
+      this.name = this.getAttribute("model") ?? window.vit.first.model;
       this.model = await window.vit.load(this.name);
       const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.model.config;
       const n = size / P;
       Object.assign(this, { size, P, L, heads, n, N: n * n, readsCls: global_pool === "token" });
     }
 
+    /* The picture that is shown first. */
+    get firstPicture() {
+      return this.getAttribute("picture") ?? window.vit.first.picture;
+    }
+
     /* The samples to choose from, by their names, as the attribute `pictures` lists them, with commas. */
     async samples() {
       await window.vit.script("samples.js");
       const names = (this.getAttribute("pictures") ?? "cat,astronaut,coffee,rocket").split(",").filter(Boolean);
-      return Object.fromEntries(names.map((name) => [name, sample(name)]));
+      return Object.fromEntries([...new Set([this.firstPicture, ...names])].map((name) => [name, sample(name)]));
     }
 
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */

@@ -1,4 +1,4 @@
-/* <vit-lab model="cifar10-modern" picture="cat" brief>: a Vision Transformer to take apart, and to watch meanwhile.
+/* <vit-lab model="drawn10-token" picture="drawn house" brief>: a Vision Transformer to take apart, and to watch meanwhile.
 
    All that was done to the picture and to the model is one small object, `state`; every change makes a new one, so that
    undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass; the
@@ -35,7 +35,8 @@
         padding: 0.6rem 0.8rem; }
       .part { margin-top: 0.8rem; }
       .layers { display: grid; gap: 0.25rem; grid-auto-columns: minmax(0, 1fr); grid-auto-flow: column; }
-      .layers button { font-size: 0.78rem; line-height: 1.35; padding: 0.2rem 0; }
+      .layers button { font-size: 0.78rem; line-height: 1.35; padding: 0.2rem 0; white-space: nowrap; }
+      @container (max-width: 330px) { .layers button { font-size: 0.66rem; } }
       .layers small { font-size: 0.72rem; }
       .says { display: grid; font-size: 0.68rem; gap: 1px; grid-template-columns: repeat(var(--n), 1fr); }
       .says span { align-items: center; aspect-ratio: 1; border-radius: 2px; display: flex; justify-content: center;
@@ -124,7 +125,7 @@
     follow() {
       const state = this.hasAttribute("brief") ? null : this.fromLink();
       if (!state && this.state) return;
-      const first = this.getAttribute("picture") ?? "cat";
+      const first = this.firstPicture;
       this.show(first, sample(first), state ?? this.fresh());
       if (state) setTimeout(() => this.scrollIntoView());
     }
