@@ -35,6 +35,12 @@ def interventions(draw: torch.Generator, heads: int, layers: int) -> dict[str, d
     swapped = list(range(GRID**2))
     swapped[half[0]], swapped[half[1]] = half[1], half[0]
     border = [n for n in range(GRID**2) if n // GRID in (0, 7) or n % GRID in (0, 7)]
+    columns = torch.rand(GRID, GRID, generator=draw).argsort(1)  # of each row, in a random order
+    upside = PLACES.roll(4, 0)
+    blocks = torch.randperm(GRID**2 // 4, generator=draw).view(GRID // 2, GRID // 2)
+    corners = blocks // (GRID // 2) * 2 * GRID + blocks % (GRID // 2) * 2  # where a block of 2 x 2 begins
+    inside = torch.tensor([[0, 1], [GRID, GRID + 1]])
+    whole = (corners[:, None, :, None] + inside[None, :, None, :]).reshape(GRID, GRID)
     return {
         "remove 32 at random": {"remove": half},
         "paint 32 at random": {"paint": half},
@@ -43,6 +49,10 @@ def interventions(draw: torch.Generator, heads: int, layers: int) -> dict[str, d
         "swap two at random": {"order": swapped},
         "shuffle all": {"order": shuffled},
         "swap quadrants": {"order": PLACES.roll((4, 4), (0, 1)).flatten().tolist()},
+        "move 2 x 2 blocks at random": {"order": whole.flatten().tolist()},
+        "swap left and right": {"order": PLACES.roll(4, 1).flatten().tolist()},
+        "swap top and bottom": {"order": upside.flatten().tolist()},
+        "swap top and bottom, shuffle inside rows": {"order": upside.gather(1, columns).flatten().tolist()},
         "mirror": {"order": PLACES.flip(1).flatten().tolist()},
         "positions to zero": {"positions": "none"},
         "shuffle all, positions to zero": {"order": shuffled, "positions": "none"},

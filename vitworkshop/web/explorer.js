@@ -242,6 +242,8 @@
       Object.assign(this, { size, P, L, heads, n, N: n * n, readsCls: global_pool === "token" });
     }
 
+    stays = "A picture of yours stays on this page.";
+
     /* The picture that is shown first. */
     get firstPicture() {
       return this.getAttribute("picture") ?? window.vit.first.picture;
@@ -257,17 +259,17 @@
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */
     async chooser(pictures) {
       await window.vit.script("pictures.js");
-      const stays = "A picture of yours stays on this page.", told = keeps(note(stays), "m".repeat(50));
+      const told = this.status = keeps(note(this.stays), "m".repeat(50));
       told.setAttribute("role", "status");
       let last = 0; // what was asked for last counts, whatever is ready first
-      const choose = async (name, bytes, meanwhile = stays) => {
+      const choose = async (name, bytes, meanwhile = this.stays) => {
         const asked = ++last;
         told.textContent = meanwhile;
         try {
           const ready = await bytes;
           if (asked !== last) return;
           this.show(name, ready);
-          told.textContent = stays;
+          told.textContent = this.stays;
         } catch (error) {
           if (asked === last) told.textContent = `${error.message}.`;
         }

@@ -7,7 +7,7 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, grid, h, keeps, note, paint, percent, place, pointer, range, sample, setPressed,
+    VitExplorer, argmax, bars, button, folded, grid, h, keeps, note, paint, percent, place, pointer, range, sample, setPressed,
     sides,
   } = window.vitExplorer;
 
@@ -23,7 +23,7 @@
     static style = `
       .head { align-items: start; display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; justify-content: space-between; }
       .head, .head p { margin-bottom: 0.4rem; }
-      .grid + .row, .grid + .note, .bars + .row { margin-top: 0.6rem; }
+      .grid + *, .bars + * { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
       .view { touch-action: pan-y pinch-zoom; }
       .grid { -webkit-touch-callout: none; }
@@ -31,8 +31,13 @@
         inset 1px 1px rgb(0 0 0 / 0.2); }
       .grid > button.out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
       .grid > button.first[aria-pressed="true"] { box-shadow: inset 0 0 0 3px var(--warm); }
-      .tour p { background: var(--back); border-left: 4px solid var(--accent); border-radius: 0.3rem;
-        padding: 0.6rem 0.8rem; }
+      .tour:not(:empty) { background: var(--back); border: 2px solid var(--accent); border-radius: 0.4rem; bottom: 0.3rem;
+        box-shadow: 0 0 1rem rgb(0 0 0 / 0.25); max-height: 50vh; overflow: auto; padding: 0.6rem 0.8rem;
+        position: sticky; z-index: 1030; }
+      .tour .row { margin: 0.5rem 0 0; }
+      .tour input { flex: 1; }
+      .ringed { border-radius: 2px; outline: 3px solid var(--warm); outline-offset: 3px; }
+      .head, .ringed { scroll-margin-top: 5rem; }
       .part { margin-top: 0.8rem; }
       .layers { display: grid; gap: 0.25rem; grid-auto-columns: minmax(0, 1fr); grid-auto-flow: column; }
       .layers button { font-size: 0.78rem; line-height: 1.35; padding: 0.2rem 0; white-space: nowrap; }
@@ -41,6 +46,8 @@
       .says { display: grid; font-size: 0.68rem; gap: 1px; grid-template-columns: repeat(var(--n), 1fr); }
       .says span { align-items: center; aspect-ratio: 1; border-radius: 2px; display: flex; justify-content: center;
         overflow: hidden; }
+      pre { background: var(--back); border-radius: 0.3rem; font-size: 0.8rem; margin: 0.4rem 0; overflow-x: auto;
+        padding: 0.6rem; }
       .heads { border-collapse: collapse; }
       .heads th { color: var(--soft); font-size: 0.8rem; font-weight: 500; padding: 0 0.4rem; }
       .heads button { min-height: 1.8rem; min-width: 1.8rem; padding: 0; }`;
@@ -59,17 +66,18 @@
       const picker = await this.chooser(await this.samples());
       const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
       if (brief) {
-        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, h("div", { class: "row" }, this.undo, this.reset)]));
+        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, h("div", { class: "row" }, this.undo, this.reset),
+          this.foot(brief)]));
       } else {
         const { layers, rankings, inside } = window.vitLabPanels;
-        this.panels = [layers(this), rankings(this), inside(this)];
-        const [first, second, third] = this.panels.map((panel) => panel.node);
         this.tour = window.vitTour(this);
-        this.view.append(h("div", { class: "head" }, said, this.tour.start), this.tour.node,
-          sides([this.grid.node, picker], [this.bars.node, tools]),
-          first, sides(second, third), this.foot());
-        addEventListener("hashchange", () => this.follow(), this.whileHere);
+        this.panels = [layers(this), rankings(this), inside(this), this.tour];
+        const [first, second, third] = this.panels.map((panel) => panel.node);
+        this.head = h("div", { class: "head" }, said, this.tour.start);
+        this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools]),
+          first, sides(second, third), this.foot(), this.tour.node);
       }
+      addEventListener("hashchange", () => this.follow(), this.whileHere);
       this.follow();
     }
 
@@ -123,7 +131,7 @@
 
     /* Shows the state of the page's link, if it is for this lab; it may choose the picture as well. */
     follow() {
-      const state = this.hasAttribute("brief") ? null : this.fromLink();
+      const state = this.fromLink();
       if (!state && this.state) return;
       const first = this.firstPicture;
       this.show(first, sample(first), state ?? this.fresh());
@@ -278,43 +286,75 @@
         h("div", { class: "row" }, this.undo, this.reset));
     }
 
-    /* A link to the state, and which model it is. */
-    foot() {
-      this.linked = h("span", { role: "status", class: "note" });
-      const copy = async () => {
-        const without = window.vitSamples[this.picture] ? "" : ", without your picture";
-        history.replaceState(null, "", this.link());
+    /* A link to the state, the same in Python, and which model it is; a notebook's frame has neither. */
+    foot(brief) {
+      const copied = async (text, what, otherwise) => {
         try {
-          await navigator.clipboard.writeText(location.href);
-          this.linked.textContent = `The link is copied${without}.`;
+          await navigator.clipboard.writeText(text);
+          this.status.textContent = `${what} copied.`;
         } catch {
-          this.linked.textContent = `The address line holds the link${without}.`;
+          this.status.textContent = otherwise;
         }
       };
+      const link = button("Link to this", () => {
+        const without = window.vitSamples[this.picture] ? "" : ", without your picture,";
+        history.replaceState(null, "", this.link());
+        copied(location.href, `The link${without} is`, `The link${without} is in the address line.`);
+      });
+      const copy = button("Copy", () => copied(this.code.textContent, "The lines are", "Mark the lines and copy them."));
+      this.code = h("pre", { tabindex: "0", "aria-label": "Lines of Python" });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
-      const card = `${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`;
-      const page = location.protocol !== "about:"; // a notebook's frame has no address
-      return h("div", { class: "row part" }, page ? button("Link to this", copy) : [], this.linked,
-        h("span", { class: "note" }, `${card}`));
+      const card = note(`${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`);
+      const page = location.protocol === "about:" ? [] : [h("div", { class: "row" }, link),
+        folded("The same in Python", false, this.code, copy)];
+      return h("div", { class: "part" }, brief ? [] : card, page);
+    }
+
+    /* The lines that compute in a notebook what is shown; what is grey is painted before it moves. */
+    python() {
+      const { name, picture, size, n, P } = this, { order, painted, positions, removed, heads } = this.state;
+      const list = (all) => `[${all.join(", ")}]`, drawn = picture.match(/^drawn (.+)/)?.[1];
+      const names = this.model.card.dataset?.startsWith("Drawn") ? "DRAWN10" : "CIFAR10";
+      const grey = painted.map((to) => order[to]), place = (k) => `${k} * ${P}:${k} * ${P} + ${P}`;
+      const what = [
+        order.some((from, to) => from !== to) && `order=${list(order)}`,
+        positions && `positions=${positions === "none" ? '"none"' : list(positions)}`,
+        removed.length && `remove=${list(removed)}`,
+        heads.length && `heads=${list(heads.map(([l, k]) => `(${l}, ${k})`))}`,
+      ].filter(Boolean);
+      return [
+        "import vitlib as vl", "",
+        `model, card = vl.load_pretrained("${name}")`,
+        ...(drawn ? ['images, labels = vl.load_drawn10("test", n=200)',
+          `image = images[labels == vl.DRAWN10_CLASSES.index("${drawn}")][:1]`]
+          : window.vitSamples[picture] ? [`image = vl.sample_image("${picture}", ${size})[None]`]
+            : [`image = vl.load_image("your-picture.jpg", ${size})[None]`]),
+        ...(grey.length ? [`for n in ${list(grey)}:  # grey`,
+          `    image[..., ${place(`(n // ${n})`)}, ${place(`(n % ${n})`)}] = 128`] : []),
+        `logits = vl.intervene(${["model", "vl.normalize(image)", ...what].join(", ")})`,
+        `for name, p in zip(vl.${names}_CLASSES, logits.softmax(-1)[0]):`,
+        '    print(f"{name:12}{p:.3f}")', "",
+      ].join("\n");
     }
 
     // The view
 
     draw() {
       const { classes } = this.model, { probs } = this.look(), did = this.told();
-      const now = argmax(probs), was = argmax(this.before);
+      const now = argmax(probs);
       this.drawPicture();
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
       this.change.textContent = did.length
-        ? `${did.join(", ")}: ${this.turn(now, probs[now])}.`
+        ? `${did.join(", ")}: ${this.turn(probs)}.`
         : "Rub out patches until it changes its mind.";
       this.hint.textContent = TOOLS[this.tool][1];
       Object.keys(TOOLS).forEach((tool, i) => setPressed(this.toolButtons[i], tool === this.tool));
       this.bars.show(probs, this.before);
       this.undo.disabled = !this.past.length;
       this.reset.disabled = !did.length;
-      if (this.linked) this.linked.textContent = "";
+      this.status.textContent = this.stays;
+      this.code.textContent = this.python();
       this.panels.forEach((panel) => panel.draw());
       this.say(`${this.verdict.textContent}. ${this.change.textContent}`);
     }
@@ -332,10 +372,10 @@
     }
 
     /* The answer before and now, in words. */
-    turn(now, share) {
-      const { classes } = this.model, was = argmax(this.before), first = `${classes[was]} ${percent(this.before[was])}`;
-      return now === was ? `still ${first} → ${percent(share)}`
-        : `it changed its mind, ${first} → ${classes[now]} ${percent(share)}`;
+    turn(probs) {
+      const { classes } = this.model, [was, now] = [this.before, probs].map(argmax);
+      const first = `${classes[was]} ${percent(this.before[was])}`, share = percent(probs[now]);
+      return now === was ? `still ${first} → ${share}` : `it changed its mind, ${first} → ${classes[now]} ${share}`;
     }
 
     /* The longest that can be said of a change. */
