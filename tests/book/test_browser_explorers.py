@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from browsing import built, needs_browser, opened, show, unscripted
 from test_browser_access import axe  # noqa: F401  (a fixture)
 
@@ -185,7 +186,7 @@ SEEN = """lab => { // the ringed part, and what may hide it: all in the window
     const [part, sheet] = ['.ringed', '.tour'].map(
         one => lab.shadowRoot.querySelector(one).getBoundingClientRect());
     const header = document.querySelector('.bd-header-article').getBoundingClientRect().bottom;
-    return {part: lab.shadowRoot.querySelector('.ringed').outerHTML.slice(0, 90), hidden: part.height < 1
+    return {part: lab.shadowRoot.querySelector('.ringed').outerHTML.slice(0, 90), rects: [part.top, part.bottom, header, sheet.top, sheet.bottom, innerHeight], hidden: part.height < 1
         || part.top < header || part.bottom > sheet.top + part.height / 3 || sheet.bottom > innerHeight};
 }"""
 
@@ -237,3 +238,42 @@ def test_what_the_tour_says_holds_for_every_lab(model):
     ]
     assert [(less, more) for less, more in rising if share[more] - share[less] < 0.05] == []
     assert share["shuffle all, positions to zero"] == share["positions to zero"]
+
+
+SHIFT = """window.shift = 0; new PerformanceObserver(list => list.getEntries().forEach(one => window.shift += one.value))
+    .observe({type: 'layout-shift', buffered: true})"""
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
+@pytest.mark.parametrize("page", ["book/intro", LAB])
+def test_nothing_moves_when_an_explorer_comes(browser, address, page, width):
+    """Its place is kept, as high as it will be."""
+    with opened(browser, "about:blank", width) as (tab, _):
+        tab.add_init_script(SHIFT)
+        tab.goto(f"{address}/{built(page)}")
+        tab.wait_for_selector("vit-lab[data-ready]")
+        tab.wait_for_timeout(300)
+        assert tab.evaluate("window.shift") <= 0.05
+
+
+DONE = """{removed: [3, 11], painted: [0, 9], heads: [[1, 0]], order: lab.state.order.toReversed(),
+    positions: [...lab.state.order.slice(1), 0]}"""
+
+
+@pytest.mark.parametrize(("page", "at"), [("book/intro", 0), (LAB, 0), (LAB, 1)])
+@pytest.mark.parametrize("state", ["{}", DONE, "{positions: 'none', removed: [63]}"])
+def test_a_state_has_its_link_and_its_lines_of_python(browser, page, at, state):
+    """The link brings it back; the lines, run as they are, give its answer."""
+    with opened(browser, (HTML / built(page)).as_uri()) as (tab, wrong):
+        wake(tab)
+        lab = tab.locator("vit-lab").nth(at)
+        shares = lab.evaluate(f"lab => (lab.set({state}), [...lab.result.probs])")
+        lines, found = lab.locator("pre").inner_text(), {}
+        exec(lines, found)
+        torch.testing.assert_close(found["logits"].softmax(-1)[0], torch.tensor(shares), rtol=0, atol=1e-3)
+        lab.get_by_role("button", name="Link to this").click()
+        tab.wait_for_function("location.hash")
+        tab.reload()
+        wake(tab)
+        assert lab.evaluate("lab => [...lab.result.probs]") == pytest.approx(shares, abs=1e-6)
+        assert wrong == []

@@ -259,7 +259,7 @@
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */
     async chooser(pictures) {
       await window.vit.script("pictures.js");
-      const told = this.status = keeps(note(this.stays), "m".repeat(50));
+      const told = this.status = keeps(note(this.stays), "The browser shows this picture, but lets no page read its pixels.");
       told.setAttribute("role", "status");
       let last = 0; // what was asked for last counts, whatever is ready first
       const choose = async (name, bytes, meanwhile = this.stays) => {

@@ -89,7 +89,7 @@
       if (!part) return;
       part.classList.add("ringed");
       for (const one of lab.view.querySelectorAll("details")) if (one.contains(part)) one.open = true;
-      (part === lab.grid.node ? lab.head : part).scrollIntoView({ block: "start" });
+      (part === lab.grid.node ? lab.head : part).scrollIntoView({ block: "start", behavior: "instant" });
     }
 
     function asking(at) {

@@ -23,6 +23,7 @@
     static style = `
       .head { align-items: start; display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; justify-content: space-between; }
       .head, .head p { margin-bottom: 0.4rem; }
+      .head > div { flex: 1 1 18rem; }
       .grid + *, .bars + * { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
       .view { touch-action: pan-y pinch-zoom; }
@@ -66,8 +67,7 @@
       const picker = await this.chooser(await this.samples());
       const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
       if (brief) {
-        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, h("div", { class: "row" }, this.undo, this.reset),
-          this.foot(brief)]));
+        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, this.foot(brief)]));
       } else {
         const { layers, rankings, inside } = window.vitLabPanels;
         this.tour = window.vitTour(this);
@@ -306,9 +306,9 @@
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
       const card = note(`${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`);
-      const page = location.protocol === "about:" ? [] : [h("div", { class: "row" }, link),
-        folded("The same in Python", false, this.code, copy)];
-      return h("div", { class: "part" }, brief ? [] : card, page);
+      const page = location.protocol !== "about:", same = folded("The same in Python", false, this.code, copy);
+      return h("div", { class: "part" }, brief ? [] : card,
+        h("div", { class: "row" }, brief ? [this.undo, this.reset] : [], page ? link : []), page ? same : []);
     }
 
     /* The lines that compute in a notebook what is shown; what is grey is painted before it moves. */
