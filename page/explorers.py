@@ -60,16 +60,17 @@ def write_scripts(app, error) -> None:
     (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")
 
 
-def room(name: str) -> str:
-    """Style that keeps an explorer's place until it stands there, as high as it will be at any width."""
-    points = json.loads(ROOMS.read_text(encoding="utf-8"))[name]
-    steps, one = [], f'[data-room="{name}"]:not([data-ready])'
+def with_room(tag: re.Match) -> str:
+    """An explorer's tag with style that keeps its place until it stands there, as high as it will be at any width."""
+    points = json.loads(ROOMS.read_text(encoding="utf-8"))[tag[1]]
+    steps, one = [], f'[data-room="{tag[1]}"]:not([data-ready])'
     for k, (width, height) in enumerate(points):
         a, b = points[k : k + 2] if k + 1 < len(points) else points[-2:]  # straight lines between them
         slope = (b[1] - a[1]) / (b[0] - a[0])
         line = f"{one}::before {{ padding-top: calc({height - slope * width:.0f}px + {100 * slope:.1f}%); }}"
         steps.append(f"@container (min-width: {width if k else 0}px) {{ {line} }}")
-    return ROOM.format(one=one, steps="\n".join(steps))
+    style = ROOM.format(one=one, steps="\n".join(steps))
+    return f'{style}{tag[0]} data-room="{tag[1]}"'
 
 
 def size_stills(app, pagename, templatename, context, doctree) -> None:
@@ -83,8 +84,8 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
     names = "|".join(path.name for path in STILLS.glob("*.webp"))
     if context.get("body"):
         context["body"] = re.sub(rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"])
-        tags = r'(<vit-\w+)(?=[^>]*>[^<]*<p><img (?:[^>]*_images/)([\w-]+)\.webp)'
-        context["body"] = re.sub(tags, lambda tag: f'{room(tag[2])}{tag[1]} data-room="{tag[2]}"', context["body"])
+        tags = r"<vit-\w+(?=[^>]*>[^<]*<p><img [^>]*_images/([\w-]+)\.webp)"
+        context["body"] = re.sub(tags, with_room, context["body"])
 
 
 def setup(app) -> None:

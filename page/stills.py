@@ -60,7 +60,8 @@ def main() -> None:
             picture = Image.open(io.BytesIO(shown.screenshot()))
             picture.save(STILLS / f"{name}.webp", quality=65, method=6)
             rooms[name] = shown.evaluate(HEIGHTS, list(WIDTHS))
-    ROOMS.write_text(json.dumps(rooms, indent=1) + "\n", encoding="utf-8")
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(points)}" for name, points in rooms.items())
+    ROOMS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from tools.browser import chromium, launched
 
 STATIC = Path(__file__).resolve().parents[1] / "book" / "_static"
 ROWS = 10  # of a token's numbers are drawn
-SIDE, TOP, LEFT = 272, 28, 89  # the square cut from the photograph, so that the cat's face fills it; PICTURE's
+SIDE, TOP, LEFT = 272, 28, 89  # the square cut from the photograph, so that the cat's face fills it
 FINE = (256, 256)  # pixels of the photograph as it is shown
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',Arial,sans-serif"
 NAMES = "card rule ink soft zero low high cls line bar rest"

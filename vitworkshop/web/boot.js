@@ -5,7 +5,8 @@
      await vit.pixels(source)      a picture as a model's pixels; see pictures.js
 
    Where an explorer stands (`<vit-lab>`, ...), its file is loaded once it comes near the window. The script's
-   `data-models` and `data-explorers` name what there is, `data-model` and `data-picture` what comes first. Plain scripts only, so that it works from a disk. */
+   `data-models` and `data-explorers` name what there is, `data-model` and `data-picture` what comes first. Plain
+   scripts only, so that it works from a disk. */
 (() => {
   "use strict";
 

@@ -140,7 +140,8 @@
 
   /* The likeliest classes as bars, with a tick where each bar was before. */
   function bars(classes, most = 5) {
-    const list = h("dl", { class: "bars", style: `--name:${Math.min(14, Math.max(...classes.map((one) => one.length)))}ch` });
+    const wide = Math.min(14, Math.max(...classes.map((one) => one.length)));
+    const list = h("dl", { class: "bars", style: `--name:${wide}ch` });
     return { node: list, show(probs, before) {
       const best = [...probs.keys()].sort((a, b) => probs[b] - probs[a]).slice(0, most);
       list.replaceChildren(...best.flatMap((k) => [h("dt", {}, classes[k]),
@@ -259,7 +260,8 @@
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */
     async chooser(pictures) {
       await window.vit.script("pictures.js");
-      const told = this.status = keeps(note(this.stays), "The browser shows this picture, but lets no page read its pixels.");
+      const told = keeps(note(this.stays), "The browser shows this picture, but lets no page read its pixels.");
+      this.status = told;
       told.setAttribute("role", "status");
       let last = 0; // what was asked for last counts, whatever is ready first
       const choose = async (name, bytes, meanwhile = this.stays) => {

@@ -68,7 +68,7 @@
     ];
   }
 
-  /* { start, node, state, draw }: the button that begins the tour, where its steps stand, and what the present one does. */
+  /* { start, node, state, draw }: the button that begins it, where its steps stand, and what the present one does. */
   window.vitTour = (lab) => {
     const tour = window.vitLab.models[lab.name] ? steps(lab) : [], node = h("div", { class: "tour" }), guesses = [];
     const go = (label, to) => button(label, () => show(to));

@@ -5,7 +5,7 @@
 ((root) => {
   "use strict";
 
-  const MOST = 4096; // pixels a side; larger pictures become smaller while they are decoded, or a phone runs out of memory
+  const MOST = 4096; // pixels a side; larger ones become smaller while they are decoded: a phone has little memory
   const HUGE = 1024, DRAWING = 512; // the shorter side that they get, the longer of an SVG
 
   /* Of n outputs, for each: the first input that counts and the weights of it and those after it. */

@@ -1,4 +1,4 @@
-/* <vit-lab model="drawn10-token" picture="drawn house" brief>: a Vision Transformer to take apart, and to watch meanwhile.
+/* <vit-lab model="drawn10-token" picture="drawn house" brief>: a Vision Transformer to take apart and to watch.
 
    All that was done to the picture and to the model is one small object, `state`; every change makes a new one, so that
    undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass; the
@@ -7,8 +7,8 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, folded, grid, h, keeps, note, paint, percent, place, pointer, range, sample, setPressed,
-    sides,
+    VitExplorer, argmax, bars, button, folded, grid, h, keeps, note, paint, percent, place, pointer, range, sample,
+    setPressed, sides,
   } = window.vitExplorer;
 
   const RUB = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
@@ -32,9 +32,9 @@
         inset 1px 1px rgb(0 0 0 / 0.2); }
       .grid > button.out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
       .grid > button.first[aria-pressed="true"] { box-shadow: inset 0 0 0 3px var(--warm); }
-      .tour:not(:empty) { background: var(--back); border: 2px solid var(--accent); border-radius: 0.4rem; bottom: 0.3rem;
-        box-shadow: 0 0 1rem rgb(0 0 0 / 0.25); max-height: 50vh; overflow: auto; padding: 0.6rem 0.8rem;
-        position: sticky; z-index: 1030; }
+      .tour:not(:empty) { background: var(--back); border: 2px solid var(--accent); border-radius: 0.4rem;
+        bottom: 0.3rem; box-shadow: 0 0 1rem rgb(0 0 0 / 0.25); max-height: 50vh; overflow: auto;
+        padding: 0.6rem 0.8rem; position: sticky; z-index: 1030; }
       .tour .row { margin: 0.5rem 0 0; }
       .tour input { flex: 1; }
       .ringed { border-radius: 2px; outline: 3px solid var(--warm); outline-offset: 3px; }
@@ -218,8 +218,9 @@
         const { button: which, clientX: x, clientY: y, isPrimary, pointerType, target } = event;
         const free = node.contains(target) || !target.closest("button, details, input, select");
         const finger = pointerType === "touch", at = pointer(event, node);
+        const begins = this.tool !== "swap" && !which && isPrimary && free;
         clearTimeout(stroke?.rest);
-        stroke = this.tool !== "swap" && !which && isPrimary && free ? { x, y, at, done: new Set(), goes: !finger } : null;
+        stroke = begins ? { x, y, at, done: new Set(), goes: !finger } : null;
         if (!stroke || !finger || !node.contains(target)) return;
         stroke.rest = setTimeout(() => {
           stroke.goes = true;
@@ -230,11 +231,10 @@
         const across = Math.abs(event.clientX - stroke?.x), down = Math.abs(event.clientY - stroke?.y);
         if (!stroke || !event.buttons || (!stroke.goes && Math.max(across, down) < 4)) return;
         clearTimeout(stroke.rest);
-        if (!stroke.goes && down > across) stroke = null;
-        if (!stroke) return;
-        stroke.goes = true;
-        const to = pointer(event, node), path = this.between(stroke.at, to);
-        if (!stroke.done.size && path.every((i) => i === this.between(stroke.at, stroke.at)[0])) return; // still a press
+        stroke.goes ||= across >= down;
+        const { at } = stroke, to = pointer(event, node), path = this.between(at, to), [pressed] = this.between(at, at);
+        if (!stroke.goes) stroke = null; // the page's
+        if (!stroke || (!stroke.done.size && path.every((i) => i === pressed))) return; // still a press
         stroke.at = to;
         getSelection().empty();
         if (path.some((i) => !stroke.done.has(i))) rub(path);
@@ -301,7 +301,7 @@
         history.replaceState(null, "", this.link());
         copied(location.href, `The link${without} is`, `The link${without} is in the address line.`);
       });
-      const copy = button("Copy", () => copied(this.code.textContent, "The lines are", "Mark the lines and copy them."));
+      const copy = button("Copy", () => copied(this.code.textContent, "The lines are", "Mark them to copy them."));
       this.code = h("pre", { tabindex: "0", "aria-label": "Lines of Python" });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
