@@ -64,6 +64,14 @@ def test_a_stroke_sideways_rubs_and_is_one_step(finger):
 def test_a_swipe_up_scrolls_and_rubs_nothing(finger):
     removed, scrolled = finger.stroke((6, 3), (1, 3))
     assert removed == [] and scrolled > 100
+    event = "new PointerEvent(a[0], {pointerType: 'touch', isPrimary: true, buttons: 1, clientX: 99, bubbles: true"
+    cell = "e.grid.cells[20].getBoundingClientRect().top"
+    for kind, y in (
+        ("pointerdown", f"{cell} + 20"),
+        ("pointermove", f"{cell} - 40"),
+    ):  # before the browser takes it
+        run(finger.tab, f"e.grid.cells[20].dispatchEvent({event}, composed: true, clientY: {y}}}))", kind)
+    assert run(finger.tab, "e.state.removed") == []
 
 
 def test_a_finger_that_rests_rubs_wherever_it_goes(finger):

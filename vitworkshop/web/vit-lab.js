@@ -24,6 +24,7 @@
       .head { align-items: start; display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; justify-content: space-between; }
       .head, .head p { margin-bottom: 0.4rem; }
       .head > div { flex: 1 1 18rem; }
+      .head > .row { flex: none; }
       .grid + *, .bars + * { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
       .view { touch-action: pan-y pinch-zoom; }
@@ -49,6 +50,18 @@
         overflow: hidden; }
       pre { background: var(--back); border-radius: 0.3rem; font-size: 0.8rem; margin: 0.4rem 0; overflow-x: auto;
         padding: 0.6rem; }
+      :host(:fullscreen) { background: var(--ground); font-size: min(1.2vw, 2.2vh); overflow: auto; padding: 1vh 1vw; }
+      @container (min-width: 900px) {
+        :host(:fullscreen) .view { align-content: start; border: 0; display: grid; gap: 0 2vw;
+          grid-template-columns: 1.2fr 1fr; }
+        :host(:fullscreen) .view > .sides { gap: 1vw; grid-template-columns: min(34vw, 64vh) 1fr; }
+        :host(:fullscreen) :is(.head, .tour) { grid-column: 1 / -1; }
+        :host(:fullscreen) :is(button, select, p, .layers *) { font-size: 1em; }
+        :host(:fullscreen) .head .verdict { font-size: 1.8em; }
+        :host(:fullscreen) .says { font-size: 0.75em; }
+        :host(:fullscreen) .more { display: none; }
+      }
+      @container (max-width: 500px) { .large { display: none; } }
       .heads { border-collapse: collapse; }
       .heads th { color: var(--soft); font-size: 0.8rem; font-weight: 500; padding: 0 0.4rem; }
       .heads button { min-height: 1.8rem; min-width: 1.8rem; padding: 0; }`;
@@ -73,9 +86,13 @@
         this.tour = window.vitTour(this);
         this.panels = [layers(this), rankings(this), inside(this), this.tour];
         const [first, second, third] = this.panels.map((panel) => panel.node);
-        this.head = h("div", { class: "head" }, said, this.tour.start);
-        this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools]),
-          first, sides(second, third), this.foot(), this.tour.node);
+        const large = button("Full screen", () => (document.fullscreenElement ? document.exitFullscreen()
+          : this.requestFullscreen()));
+        large.className = "large";
+        const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
+        this.head = h("div", { class: "head" }, said, begin);
+        this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools]), first,
+          h("div", { class: "more" }, sides(second, third), this.foot()), this.tour.node);
       }
       addEventListener("hashchange", () => this.follow(), this.whileHere);
       this.follow();
