@@ -89,24 +89,14 @@
       if (!part) return;
       part.classList.add("ringed");
       for (const one of lab.view.querySelectorAll("details")) if (one.contains(part)) one.open = true;
-      (part === lab.grid.node ? lab.head : part).scrollIntoView({ block: "start", behavior: "instant" });
-    }
-
-    function asking(at) {
-      const guess = slider("Your guess, in percent", 0, 100, 1, 50, () => { shown.textContent = `${guess.value} %`; });
-      const shown = h("output", {}, "50 %");
-      const onsubmit = (event) => {
-        event.preventDefault();
-        guesses[at] = guess.value / 100;
-        show(at);
-      };
-      return [guess, h("form", { class: "row", onsubmit }, h("span", {}, "Your guess"), guess, shown,
-        h("button", {}, "Show what comes"))];
+      const room = innerHeight > 700; // for the answer above the picture
+      (part === lab.grid.node && room ? lab.head : part).scrollIntoView({ block: "start", behavior: "instant" });
     }
 
     function show(at) {
       now = at;
       start.hidden = at !== null;
+      lab.toggleAttribute("touring", start.hidden);
       lab.set(state());
       ring(tour[at]?.part());
       if (at === null) {
@@ -115,16 +105,23 @@
         return;
       }
       const { title, asks, says, share } = tour[at], known = at in guesses, last = at + 1 === tour.length;
-      const plain = (known ? says : asks).replace(/\s+/g, " "), [guess, form] = known ? [] : asking(at);
-      const next = known && (last ? go("Finish", null) : go("Next", at + 1)), compared = bars(["you guessed", "it is"]);
+      const plain = (known ? says : asks).replace(/\s+/g, " "), shown = h("output", {}, "50 %");
+      const guess = slider("Your guess, in percent", 0, 100, 1, 50, () => { shown.textContent = `${guess.value} %`; });
+      const next = last ? go("Finish", null) : go("Next", at + 1), compared = bars(["you guessed", "it is"]);
       compared.show([guesses[at] ?? 0, share]);
+      const onsubmit = (event) => {
+        event.preventDefault();
+        guesses[at] = guess.value / 100;
+        show(at);
+      };
       node.replaceChildren(
         h("p", {}, h("b", {}, `${at + 1} of ${tour.length}: ${title}${/[.?]$/.test(title) ? "" : "."} `), plain, here),
-        known ? compared.node : form,
-        h("div", { class: "row" }, at ? go("Back", at - 1) : [], next || [],
-          known && last ? [] : go("End the tour", null)));
+        h("form", { onsubmit },
+          known ? compared.node : h("div", { class: "row" }, h("span", {}, "Your guess"), guess, shown),
+          h("div", { class: "row" }, at ? go("Back", at - 1) : [], known ? next : h("button", {}, "Show it"),
+            known && last ? [] : go("End the tour", null))));
       lab.say(`${title}. ${known ? `You guessed ${percent(guesses[at])}. ` : ""}${plain}${here.textContent}`);
-      (guess ?? next).focus({ preventScroll: true });
+      (known ? next : guess).focus({ preventScroll: true });
     }
 
     return { start, node, state, draw };

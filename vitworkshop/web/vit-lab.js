@@ -36,7 +36,9 @@
       .tour:not(:empty) { background: var(--back); border: 2px solid var(--accent); border-radius: 0.4rem;
         bottom: 0.3rem; box-shadow: 0 0 1rem rgb(0 0 0 / 0.25); max-height: 50vh; overflow: auto;
         padding: 0.6rem 0.8rem; position: sticky; z-index: 1030; }
+      @media (max-height: 700px) { .tour:not(:empty) { font-size: 0.85rem; max-height: 40vh; padding: 0.3rem 0.6rem; } }
       .tour .row { margin: 0.5rem 0 0; }
+      .tour .row:last-child { background: var(--back); bottom: -0.6rem; padding-bottom: 0.4rem; position: sticky; }
       .tour input { flex: 1; }
       .ringed { border-radius: 2px; outline: 3px solid var(--warm); outline-offset: 3px; }
       .head, .ringed { scroll-margin-top: 5rem; }
