@@ -57,11 +57,11 @@
         :host(:fullscreen) .view { align-content: start; border: 0; display: grid; gap: 0 2vw;
           grid-template-columns: 1.2fr 1fr; }
         :host(:fullscreen) .view > .sides { gap: 1vw; grid-template-columns: min(34vw, 64vh) 1fr; }
-        :host(:fullscreen) :is(.head, .tour) { grid-column: 1 / -1; }
+        :host(:fullscreen) :is(.head, .more, .tour) { grid-column: 1 / -1; }
         :host(:fullscreen) :is(button, select, p, .layers *) { font-size: 1em; }
         :host(:fullscreen) .head .verdict { font-size: 1.8em; }
         :host(:fullscreen) .says { font-size: 0.75em; }
-        :host(:fullscreen) .more { display: none; }
+        :host(:fullscreen) .more:not(:has(.ringed)) { display: none; }
       }
       @container (max-width: 500px) { .large { display: none; } }
       .heads { border-collapse: collapse; }
