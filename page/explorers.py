@@ -27,8 +27,17 @@ from vitlib.weights.pretrained import load_pretrained
 from vitworkshop.web import export
 
 STILLS = Path(__file__).resolve().parents[1] / "book" / "_static" / "figures" / "explorers"
-MODELS = ("cifar10-modern", "cifar10-plain", "drawn10-token")
+ROOMS = STILLS / "rooms.json"  # of each picture's explorer: its widths, and how high it is then; in pixels
+MODEL, PICTURE = "cifar10-modern", "cat"  # which come first, wherever a tag does not say others
+LABS = (MODEL, "drawn10-token")
+MODELS = (*LABS, "cifar10-plain")
 FOLDER = "vit"
+ROOM = """<style>@media screen and (scripting: enabled) {{
+{one} {{ container-type: inline-size; display: block; margin: 1.5rem 0; overflow: clip; position: relative; }}
+{one} > * {{ margin: 0; position: absolute; width: 100%; }}
+{one} > p + p {{ display: none; }}
+{one}::before {{ content: ""; display: block; }}
+{steps} }}</style>"""
 
 
 def write_scripts(app, error) -> None:
@@ -51,8 +60,21 @@ def write_scripts(app, error) -> None:
     (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")
 
 
+def with_room(tag: re.Match) -> str:
+    """An explorer's tag with style that keeps its place until it stands there, as high as it will be at any width."""
+    points = json.loads(ROOMS.read_text(encoding="utf-8"))[tag[1]]
+    steps, one = [], f'[data-room="{tag[1]}"]:not([data-ready])'
+    for k, (width, height) in enumerate(points):
+        a, b = points[k : k + 2] if k + 1 < len(points) else points[-2:]  # straight lines between them
+        slope = (b[1] - a[1]) / (b[0] - a[0])
+        line = f"{one}::before {{ padding-top: calc({height - slope * width:.0f}px + {100 * slope:.1f}%); }}"
+        steps.append(f"@container (min-width: {width if k else 0}px) {{ {line} }}")
+    style = ROOM.format(one=one, steps="\n".join(steps))
+    return f'{style}{tag[0]} data-room="{tag[1]}"'
+
+
 def size_stills(app, pagename, templatename, context, doctree) -> None:
-    """Gives the explorers' pictures their sizes, so that nothing moves when they come."""
+    """Gives the explorers and their pictures their sizes, so that nothing moves when they come."""
 
     def sized(image: re.Match) -> str:
         with Image.open(STILLS / image["name"]) as still:
@@ -62,12 +84,15 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
     names = "|".join(path.name for path in STILLS.glob("*.webp"))
     if context.get("body"):
         context["body"] = re.sub(rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"])
+        tags = r"<vit-\w+(?=[^>]*>[^<]*<p><img [^>]*_images/([\w-]+)\.webp)"
+        context["body"] = re.sub(tags, with_room, context["body"])
 
 
 def setup(app) -> None:
     """Registers the scripts with Sphinx."""
     names = " ".join(sorted(script.stem for script in export.SCRIPTS.glob("vit-*.js")))
-    known = {"data-models": " ".join(MODELS), "data-explorers": names}
+    first = {"data-model": MODEL, "data-picture": PICTURE}
+    known = {"data-models": " ".join(MODELS), "data-explorers": names, **first}
     app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
     app.connect("html-page-context", size_stills)
     app.connect("build-finished", write_scripts)

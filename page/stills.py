@@ -1,5 +1,7 @@
 """Takes the explorers' pictures for readers without scripts and for paper: book/_static/figures/explorers/*.webp.
 
+Beside them, rooms.json says how high each explorer is at some widths, so that pages keep its place.
+
     python -m page.stills
 
 Needs the built book (`make book`) and Chrome or Chromium. Each is what a reader sees who has just come to the page.
@@ -8,10 +10,11 @@ Needs the built book (`make book`) and Chrome or Chromium. Each is what a reader
 from __future__ import annotations
 
 import io
+import json
 
 from PIL import Image
 
-from page.explorers import STILLS
+from page.explorers import ROOMS, STILLS
 from tools.browser import chromium, launched
 from tools.build import HTML
 
@@ -26,6 +29,17 @@ PAGES = {  # the explorer's picture: its page, and which of the page's explorers
     "shapes": ("08-whole-vit", "vit-shapes"),
     "attention": ("09-training", "vit-attention"),
 }
+WIDTHS = (286, 320, 358, 460, 567, 569, 640, 688, 790)  # between 567 and 569, two columns become one
+HEIGHTS = """async (one, widths) => {
+    const found = [];
+    for (const width of widths) {
+        one.style.width = `${width}px`;
+        await new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame));
+        found.push([width, Math.round(one.getBoundingClientRect().height)]);
+    }
+    one.style.width = "";
+    return found;
+}"""
 
 
 def main() -> None:
@@ -33,6 +47,7 @@ def main() -> None:
     if chromium() is None or not (HTML / "book" / "lab.html").exists():
         raise SystemExit("expected Chromium and the built book; install it and run make book")
     STILLS.mkdir(parents=True, exist_ok=True)
+    rooms = {}
     look = {"color_scheme": "light", "reduced_motion": "reduce"}
     with launched() as browser:
         tab = browser.new_page(viewport={"width": 1280, "height": 2400}, **look)
@@ -44,6 +59,9 @@ def main() -> None:
             tab.wait_for_timeout(500)  # bars grow
             picture = Image.open(io.BytesIO(shown.screenshot()))
             picture.save(STILLS / f"{name}.webp", quality=65, method=6)
+            rooms[name] = shown.evaluate(HEIGHTS, list(WIDTHS))
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(points)}" for name, points in rooms.items())
+    ROOMS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

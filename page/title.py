@@ -21,10 +21,10 @@ from einops import rearrange
 from torch import Tensor
 
 import vitlib as vl
+from page.explorers import MODEL, PICTURE
 from tools.browser import chromium, launched
 
 STATIC = Path(__file__).resolve().parents[1] / "book" / "_static"
-MODEL = "cifar10-modern"
 ROWS = 10  # of a token's numbers are drawn
 SIDE, TOP, LEFT = 272, 28, 89  # the square cut from the photograph, so that the cat's face fills it
 FINE = (256, 256)  # pixels of the photograph as it is shown
@@ -43,7 +43,7 @@ def observe() -> SimpleNamespace:
     """What the model makes of the photograph: its tokens (T, D), and how much of each patch (N,) is read."""
     model, _ = vl.load_pretrained(MODEL)
     cfg, cut = model.cfg, np.s_[TOP : TOP + SIDE, LEFT : LEFT + SIDE]
-    photo = vl.sample_image("cat").permute(1, 2, 0).numpy()[cut]  # (SIDE, SIDE, 3)
+    photo = vl.sample_image(PICTURE).permute(1, 2, 0).numpy()[cut]  # (SIDE, SIDE, 3)
     small = cv2.resize(photo, cfg.image_shape, interpolation=cv2.INTER_AREA)
     images = vl.normalize(torch.from_numpy(small).permute(2, 0, 1)[None])  # (1, 3, 32, 32)
     with torch.no_grad():

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import torch
 
+from page.explorers import LABS
 from vitlib.data.cifar10 import find_cifar10
 from vitlib.data.dataset import Dataset, load_dataset, normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
@@ -21,7 +22,6 @@ from vitlib.explain.erasing import intervene
 from vitlib.explain.lens import logit_lens
 from vitlib.weights.pretrained import load_pretrained
 
-MODELS = ("cifar10-modern", "drawn10-token")  # of the labs
 IMAGES = 1000
 SEEDS = 3
 P, GRID = 4, 8
@@ -35,6 +35,12 @@ def interventions(draw: torch.Generator, heads: int, layers: int) -> dict[str, d
     swapped = list(range(GRID**2))
     swapped[half[0]], swapped[half[1]] = half[1], half[0]
     border = [n for n in range(GRID**2) if n // GRID in (0, 7) or n % GRID in (0, 7)]
+    columns = torch.rand(GRID, GRID, generator=draw).argsort(1)  # of each row, in a random order
+    upside = PLACES.roll(4, 0)
+    blocks = torch.randperm(GRID**2 // 4, generator=draw).view(GRID // 2, GRID // 2)
+    corners = blocks // (GRID // 2) * 2 * GRID + blocks % (GRID // 2) * 2  # where a block of 2 x 2 begins
+    inside = torch.tensor([[0, 1], [GRID, GRID + 1]])
+    whole = (corners[:, None, :, None] + inside[None, :, None, :]).reshape(GRID, GRID)
     return {
         "remove 32 at random": {"remove": half},
         "paint 32 at random": {"paint": half},
@@ -43,6 +49,10 @@ def interventions(draw: torch.Generator, heads: int, layers: int) -> dict[str, d
         "swap two at random": {"order": swapped},
         "shuffle all": {"order": shuffled},
         "swap quadrants": {"order": PLACES.roll((4, 4), (0, 1)).flatten().tolist()},
+        "move 2 x 2 blocks at random": {"order": whole.flatten().tolist()},
+        "swap left and right": {"order": PLACES.roll(4, 1).flatten().tolist()},
+        "swap top and bottom": {"order": upside.flatten().tolist()},
+        "swap top and bottom, shuffle inside rows": {"order": upside.gather(1, columns).flatten().tolist()},
         "mirror": {"order": PLACES.flip(1).flatten().tolist()},
         "positions to zero": {"positions": "none"},
         "shuffle all, positions to zero": {"order": shuffled, "positions": "none"},
@@ -107,7 +117,7 @@ def main() -> None:
     """Measures every model whose data are here; others keep what was measured before."""
     path = RESULTS / "lab.json"
     models = load_results("lab")["models"] if path.is_file() else {}
-    for name in MODELS:
+    for name in LABS:
         if name.startswith("cifar10") and find_cifar10() is None:
             print(f"{name}: CIFAR-10 is not here; what was measured before stays")
             continue

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from browsing import built, needs_browser, opened, show, unscripted
 from test_browser_access import axe  # noqa: F401  (a fixture)
 
@@ -180,20 +181,100 @@ def test_the_contract_of_every_page(browser, address):
             assert sizes == {"logits": 10, "probs": 10, "attention": L * h * T * T, "tokens": tokens}
 
 
-def test_the_tour_goes_from_its_first_step_to_its_last(browser, address):
-    """By keyboard alone: each step says something with a number of the results, and does something to the picture."""
-    measured = json.loads((ROOT / "vitlib/results/lab.json").read_text())["models"]["cifar10-modern"]
-    with opened(browser, f"{address}/{built(LAB)}") as (tab, wrong):
+LABS = json.loads((ROOT / "vitlib/results/lab.json").read_text())["models"]
+SEEN = """lab => { // the ringed part, and what may hide it: all in the window
+    const [part, sheet] = ['.ringed', '.tour'].map(
+        one => lab.shadowRoot.querySelector(one).getBoundingClientRect());
+    const header = document.querySelector('.bd-header-article').getBoundingClientRect().bottom;
+    return {part: lab.shadowRoot.querySelector('.ringed').outerHTML.slice(0, 90), hidden: part.height < 1
+        || part.top < header || part.bottom > sheet.top + part.height / 3 || sheet.bottom > innerHeight};
+}"""
+
+
+@pytest.mark.parametrize(("width", "model"), [(1280, 0), (1280, 1), (390, 0), (390, 1)])
+def test_the_tour_goes_from_its_first_step_to_its_last(browser, address, width, model):
+    """By keyboard alone: each step asks, then says something with a number of the results beside what was guessed, does
+    something to the picture, and rings the part that it speaks of, where one sees it."""
+    measured = list(LABS.values())[model]["interventions"]
+    with opened(browser, f"{address}/{built(LAB)}", width) as (tab, wrong):
         wake(tab)
-        lab = tab.locator("vit-lab").first
+        lab = tab.locator("vit-lab").nth(model)
         lab.get_by_role("button", name="Take the tour").press("Enter")
-        texts = []
-        for _ in range(8):
+        texts, parts = [], []
+        for step in range(8):
+            untouched = lab.evaluate("lab => JSON.stringify(lab.state) === JSON.stringify(lab.fresh())")
+            assert untouched and "?" in lab.locator(".tour p").inner_text()
+            tab.keyboard.press("ArrowRight")  # the focus is on the slider
+            tab.keyboard.press("Enter")
             texts.append(lab.locator(".tour p").inner_text())
+            assert "51 %" in lab.locator(".tour .bars").inner_text()
+            seen = lab.evaluate(SEEN)
+            parts.append(seen["part"])
+            assert not seen["hidden"], (step, seen)
             tab.keyboard.press("Enter")  # the focus is on Next, at last on Finish
         assert len(set(texts)) == 8 and all("%" in text for text in texts)
-        shuffled = measured["interventions"]["shuffle all"]["changed"]["mean"]
-        assert f"{100 * shuffled:.0f} %" in texts[3]
-        assert lab.locator(".tour p").count() == 0
+        assert f"{100 * measured['shuffle all']['changed']['mean']:.0f} %" in texts[3]
+        assert all("On this picture: " in text for text in texts[1:7])
+        most = max((what for what in measured if what.startswith("head ")),
+                   key=lambda what: measured[what]["changed"]["mean"])  # fmt: skip
+        assert most.removesuffix(" off") in texts[6] and "layers" in parts[7]
+        head, layer = re.findall(r"\d+", most)
+        assert f"layer {layer}, head {head}" in parts[6] and "Position embeddings" in parts[5]
+        assert lab.locator(".tour p, .ringed").count() == 0
         assert lab.get_by_role("button", name="Take the tour").is_visible()
+        assert wrong == []
+
+
+@pytest.mark.parametrize("model", LABS)
+def test_what_the_tour_says_holds_for_every_lab(model):
+    """Its words for which of two shares is more, by at least five points."""
+    share = {what: entry["changed"]["mean"] for what, entry in LABS[model]["interventions"].items()}
+    rising = [
+        ("remove 32 at random", "paint 32 at random"),
+        ("shuffle all", "swap quadrants"),
+        ("move 2 x 2 blocks at random", "swap quadrants"),
+        ("swap left and right", "swap top and bottom"),
+        ("shuffle all", "swap top and bottom, shuffle inside rows"),
+    ]
+    assert [(less, more) for less, more in rising if share[more] - share[less] < 0.05] == []
+    assert share["shuffle all, positions to zero"] == share["positions to zero"]
+
+
+SHIFT = """window.shift = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(one => window.shift += one.value))
+        .observe({type: 'layout-shift', buffered: true})"""
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
+@pytest.mark.parametrize("page", ["book/intro", LAB])
+def test_nothing_moves_when_an_explorer_comes(browser, address, page, width):
+    """Its place is kept, as high as it will be."""
+    with opened(browser, "about:blank", width) as (tab, _):
+        tab.add_init_script(SHIFT)
+        tab.goto(f"{address}/{built(page)}")
+        tab.wait_for_selector("vit-lab[data-ready]")
+        tab.wait_for_timeout(300)
+        assert tab.evaluate("window.shift") <= 0.05
+
+
+DONE = """{removed: [3, 11], painted: [0, 9], heads: [[1, 0]], order: lab.state.order.toReversed(),
+    positions: [...lab.state.order.slice(1), 0]}"""
+
+
+@pytest.mark.parametrize(("page", "at"), [("book/intro", 0), (LAB, 0), (LAB, 1)])
+@pytest.mark.parametrize("state", ["{}", DONE, "{positions: 'none', removed: [63]}"])
+def test_a_state_has_its_link_and_its_lines_of_python(browser, page, at, state):
+    """The link brings it back; the lines, run as they are, give its answer."""
+    with opened(browser, (HTML / built(page)).as_uri()) as (tab, wrong):
+        wake(tab)
+        lab = tab.locator("vit-lab").nth(at)
+        shares = lab.evaluate(f"lab => (lab.set({state}), [...lab.result.probs])")
+        lines, found = lab.locator("pre").inner_text(), {}
+        exec(lines, found)
+        torch.testing.assert_close(found["logits"].softmax(-1)[0], torch.tensor(shares), rtol=0, atol=1e-3)
+        lab.get_by_role("button", name="Link to this").click()
+        tab.wait_for_function("location.hash")
+        tab.reload()
+        wake(tab)
+        assert lab.evaluate("lab => [...lab.result.probs]") == pytest.approx(shares, abs=1e-6)
         assert wrong == []

@@ -256,3 +256,19 @@ def test_a_hostile_link_does_nothing(browser, address, state):
     with explorer(browser, address + state_link(state), "vit-lab") as tab:
         check(tab)
         assert told(tab) == "Rub out patches until it changes its mind."
+
+
+def test_full_screen_shows_all_at_once(browser, address):
+    """On a projector: picture, bars, attention and lens in one view, in large letters; and back."""
+    with explorer(browser, address, "vit-lab", 1920) as tab:
+        tab.set_viewport_size({"width": 1920, "height": 1080})
+        press(tab, "Full screen")
+        tab.wait_for_function("document.fullscreenElement")
+        for part in (".grid", ".bars", ".layers", ".says", "canvas[role=img]", ".verdict"):
+            box = tab.locator(f"vit-lab {part}").first.bounding_box()
+            assert box["y"] >= 0 and box["y"] + box["height"] <= 1080, part
+            assert box["x"] >= 0 and box["x"] + box["width"] <= 1920, part
+        size = "parseFloat(getComputedStyle(e.shadowRoot.querySelector(a[0])).fontSize)"
+        assert run(tab, size, ".verdict") > 36 and run(tab, size, ".layers b") > 20
+        press(tab, "Full screen")
+        tab.wait_for_function("!document.fullscreenElement")

@@ -51,7 +51,7 @@ def page(tmp_path: Path, body: str, models=()) -> str:
     (tmp_path / "page.html").write_text(
         f"""<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<script defer src="boot.js" data-models="{names}" data-explorers="{explorers}"></script>
+<script defer src="boot.js" data-models="{names}" data-explorers="{explorers}" data-picture="cat"></script>
 <body style="margin: 0 auto; max-width: 688px; padding: 0 12px"><h1>A page</h1>{body}</body></html>""",
         encoding="utf-8",
     )

@@ -5,7 +5,8 @@
      await vit.pixels(source)      a picture as a model's pixels; see pictures.js
 
    Where an explorer stands (`<vit-lab>`, ...), its file is loaded once it comes near the window. The script's
-   `data-models` and `data-explorers` name what there is. Plain scripts only, so that it works from a disk. */
+   `data-models` and `data-explorers` name what there is, `data-model` and `data-picture` what comes first. Plain
+   scripts only, so that it works from a disk. */
 (() => {
   "use strict";
 
@@ -48,7 +49,8 @@
   };
 
   const models = () => [...new Set([...list("models"), ...Object.keys(window.vitModels ?? {})])];
-  window.vit = { models, load, pixels, script };
+  const first = { model: here?.dataset.model, picture: here?.dataset.picture }; // where a tag names none
+  window.vit = { models, load, pixels, script, first };
 
   const explorers = list("explorers");
   const near = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach(({ target }) => {

@@ -35,7 +35,8 @@
     .grid > button[aria-pressed="true"] { background: none;
       box-shadow: inset 0 0 0 2px var(--accent), inset 0 0 0 3.5px #fff; }
     .grid > button:focus-visible { outline-offset: -3px; z-index: 1; }
-    .bars { display: grid; gap: 0.25rem 0.6rem; grid-template-columns: max-content 1fr 3.2em; margin: 0; }
+    .bars { display: grid; gap: 0.25rem 0.6rem; grid-template-columns: minmax(var(--name), max-content) 1fr 3.2em;
+      margin: 0; }
     .bars dt { grid-column: 1; margin: 0; }
     .bars dd { margin: 0; }
     .bars .bar { align-self: center; background: var(--back); border-radius: 0.2rem; height: 0.8rem;
@@ -49,13 +50,15 @@
     .facts dd { margin: 0; }
     .verdict { font-size: 1.15rem; font-weight: 600; min-height: 1.5em; }
     .note { color: var(--soft); font-size: 0.88rem; }
+    .keeps { display: flow-root; overflow-wrap: anywhere; }
+    .keeps::before { content: attr(data-longest); float: left; margin-right: -100%; visibility: hidden; width: 100%; }
     summary { cursor: pointer; }
     [hidden] { display: none !important; }
     .silent { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; white-space: nowrap;
       width: 1px; }
     .view.dropping { outline: 3px dashed var(--accent); }
-    slot { display: none; }
-    @media print { .view { display: none; } slot { display: block; } }
+    :host([data-ready="yes"]) slot { display: none; }
+    @media print { .view { display: none; } :host([data-ready="yes"]) slot { display: block; } }
     @media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }`;
 
   /* h("button", { class: "x", onclick: f, "aria-label": "…" }, "text", other nodes) */
@@ -121,6 +124,14 @@
   const slider = (label, min, max, step, value, oninput) =>
     h("input", { type: "range", "aria-label": label, min, max, step, value, oninput });
   const note = (...text) => h("p", { class: "note" }, ...text);
+
+  /* A line that is as high as the longest of what it may say, whatever it says, so that nothing below it moves. */
+  function keeps(line, ...texts) {
+    line.classList.add("keeps");
+    line.dataset.longest = texts.sort((a, b) => b.length - a.length)[0];
+    return line;
+  }
+
   const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
   const folded = (title, open, ...children) => h("details", { open }, h("summary", {}, title), children);
 
@@ -129,7 +140,8 @@
 
   /* The likeliest classes as bars, with a tick where each bar was before. */
   function bars(classes, most = 5) {
-    const list = h("dl", { class: "bars" });
+    const wide = Math.min(14, Math.max(...classes.map((one) => one.length)));
+    const list = h("dl", { class: "bars", style: `--name:${wide}ch` });
     return { node: list, show(probs, before) {
       const best = [...probs.keys()].sort((a, b) => probs[b] - probs[a]).slice(0, most);
       list.replaceChildren(...best.flatMap((k) => [h("dt", {}, classes[k]),
@@ -207,8 +219,7 @@
         theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
         this.here.signal.addEventListener("abort", () => theme.disconnect());
       }).catch((error) => {
-        this.shadowRoot.querySelector("slot").style.display = "block"; // the figure stays
-        this.dataset.ready = "no";
+        this.dataset.ready = "no"; // the figure stays
         console.error(`${this.localName}: ${error.message}`);
       });
     }
@@ -225,36 +236,48 @@
 
     /* The model of the attribute `model`, and its sizes. */
     async loadModel() {
-      this.name = this.getAttribute("model") ?? "cifar10-modern";
+      this.name = this.getAttribute("model") ?? window.vit.first.model;
       this.model = await window.vit.load(this.name);
       const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.model.config;
       const n = size / P;
       Object.assign(this, { size, P, L, heads, n, N: n * n, readsCls: global_pool === "token" });
     }
 
+    stays = "A picture of yours stays on this page.";
+
+    /* The picture that is shown first. */
+    get firstPicture() {
+      return this.getAttribute("picture") ?? window.vit.first.picture;
+    }
+
     /* The samples to choose from, by their names, as the attribute `pictures` lists them, with commas. */
     async samples() {
       await window.vit.script("samples.js");
       const names = (this.getAttribute("pictures") ?? "cat,astronaut,coffee,rocket").split(",").filter(Boolean);
-      return Object.fromEntries(names.map((name) => [name, sample(name)]));
+      return Object.fromEntries([...new Set([this.firstPicture, ...names])].map((name) => [name, sample(name)]));
     }
 
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */
     async chooser(pictures) {
       await window.vit.script("pictures.js");
-      const problem = h("span", { role: "alert", class: "note" });
+      const told = keeps(note(this.stays), "The browser shows this picture, but lets no page read its pixels.");
+      this.status = told;
+      told.setAttribute("role", "status");
       let last = 0; // what was asked for last counts, whatever is ready first
-      const choose = async (name, bytes) => {
+      const choose = async (name, bytes, meanwhile = this.stays) => {
         const asked = ++last;
-        problem.textContent = "";
+        told.textContent = meanwhile;
         try {
           const ready = await bytes;
-          if (asked === last) this.show(name, ready);
+          if (asked !== last) return;
+          this.show(name, ready);
+          told.textContent = this.stays;
         } catch (error) {
-          if (asked === last) problem.textContent = error.message;
+          if (asked === last) told.textContent = `${error.message}.`;
         }
       };
-      const own = (file) => choose("your picture", window.vitPictures.bytes(file, this.size));
+      const own = (file) => choose("your picture", window.vitPictures.bytes(file, this.size),
+        `Reading ${window.vitPictures.called(file)} …`);
       const looks = (name) => ({ type: "button", "aria-pressed": "false", "aria-label": name, title: name });
       this.pictures = Object.entries(pictures).map(([name, bytes]) =>
         h("button", { ...looks(name), onclick: () => choose(name, bytes) }, paint(bytes)));
@@ -265,9 +288,9 @@
         },
       });
       whenGiven(this.view, this, own);
-      return h("div", { class: "row" },
+      return h("div", {}, h("div", { class: "row" },
         h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" }, this.pictures),
-        button("Your picture …", () => input.click()), input, problem);
+        button("Your picture …", () => input.click()), input), told);
     }
 
     /* Shows a picture, and marks it among the samples. */
@@ -281,7 +304,7 @@
   const sample = (name) => Uint8Array.from(atob(window.vitSamples[name]), (c) => c.charCodeAt(0));
 
   window.vitExplorer = {
-    VitExplorer, argmax, bars, button, clamp, folded, grid, h, note, onArrows, paint, percent, place, pointer, range,
-    sample, select, setPressed, sides, slider, squares, terms,
+    VitExplorer, argmax, bars, button, clamp, folded, grid, h, keeps, note, onArrows, paint, percent, place, pointer,
+    range, sample, select, setPressed, sides, slider, squares, terms,
   };
 })();

@@ -5,7 +5,7 @@
   "use strict";
 
   const {
-    argmax, button, folded, h, note, percent, range, select, setPressed, sides, slider, squares,
+    argmax, button, folded, h, keeps, note, percent, range, select, setPressed, sides, slider, squares,
   } = window.vitExplorer;
   const { halfOf, rankingView, received, shuffled } = window.vitRankings;
 
@@ -30,8 +30,10 @@
       chosen = layer;
       draw();
     }));
-    const says = h("div", { class: "says", style: `--n:${lab.n}`, role: "img" }), saysNote = note();
-    const map = h("canvas", { role: "img" }), mapNote = note();
+    const says = h("div", { class: "says", style: `--n:${lab.n}`, role: "img" }), map = h("canvas", { role: "img" });
+    const [start, long] = [name(0), [...classes].sort((a, b) => b.length - a.length)[0]];
+    const saysNote = keeps(note(), patchesSay(`${lab.N} of ${lab.N} say ${long}`, start));
+    const mapNote = keeps(note(), attentionIs(lab.L, lab.N));
 
     const cell = (probs) => {
       if (!probs) return h("span");
@@ -40,23 +42,31 @@
       return h("span", { style, title: `${classes[k]} ${percent(probs[k])}` }, short[k]);
     };
 
+    function patchesSay(what, when) {
+      const never = lab.readsCls ? " The head was trained to read CLS, never a patch." : "";
+      return `Each patch by itself, ${when}: ${what}.${never}`;
+    }
+
+    function attentionIs(block, few) {
+      const who = lab.readsCls ? "CLS reads" : "the patches read";
+      const half = few ? `half of what ${who} of patches comes from ${few} of ${lab.N}` : "none";
+      return `Attention in block ${block - 1}: ${half}.`;
+    }
+
     function drawAnswers({ patches }) {
       const counts = classes.map(() => 0);
       for (const probs of patches.values()) counts[argmax(probs)]++;
       says.replaceChildren(...range(lab.N).map((i) => cell(patches.get(i))));
       const most = argmax(counts), many = `${counts[most]} of ${patches.size}`;
       const what = patches.size ? `${many} say ${classes[most]}` : "none is left";
-      const never = lab.readsCls ? " The head was trained to read CLS, never a patch." : "";
-      saysNote.textContent = `Each patch by itself, ${name(chosen)}: ${what}.${never}`;
+      saysNote.textContent = patchesSay(what, name(chosen));
       says.setAttribute("aria-label", saysNote.textContent);
     }
 
     function drawAttention() {
       const block = Math.max(chosen, 1), got = received(lab, block), most = Math.max(...got) || 1, few = halfOf(got);
       squares(map, lab, got.map((one) => one / most));
-      const who = lab.readsCls ? "CLS reads" : "the patches read";
-      const half = few ? `half of what ${who} of patches comes from ${few} of ${lab.N}` : "none";
-      mapNote.textContent = `Attention in block ${block - 1}: ${half}.`;
+      mapNote.textContent = attentionIs(block, few);
       map.setAttribute("aria-label", mapNote.textContent);
     }
 
@@ -83,7 +93,7 @@
   function rankings(lab) {
     const many = slider("How many patches", 0, lab.N, 1, 0, apply);
     const mode = select("Remove or keep", ["remove the first", "keep only the first"], () => again() && apply());
-    const count = h("output", {}, "0 patches");
+    const count = h("output", { style: "min-width: 11em" }, "0 patches");
     const view = rankingView(lab, (n) => { count.textContent = `asked ${n} of ${lab.N} times`; });
     let own = null; // what the slider has removed
     const again = () => lab.state.removed === own;

@@ -1,78 +1,129 @@
-/* The guided tour of the lab: eight steps, each something to see on this picture and how often it happens on many.
+/* The guided tour of the lab: eight steps. Each asks first, then shows what was guessed beside how often it happens on
+   many pictures, and what happens on this one; it opens, scrolls to and rings the part of the lab that it speaks of.
 
-   The shares come from `window.vitLab`, which is vitlib/results/lab.json (python -m tools.measure_lab). */
+   The shares come from `window.vitLab`, which is vitlib/results/lab.json (python -m tools.measure_lab); what the texts
+   say of them holds for each of its models (tests/book/test_browser_explorers.py). */
 (() => {
   "use strict";
 
-  const { button, h, percent, range } = window.vitExplorer;
+  const { bars, button, h, percent, range, slider } = window.vitExplorer;
 
-  /* Of each step: a title, a text, and what is done to the state. */
+  /* Of each step: a title, the part, a question, the share that answers it, a text, and what is done to the state. */
   function steps(lab) {
-    const { accuracy, interventions, lens, n } = window.vitLab.models[lab.name], { N } = lab, half = lab.n / 2;
-    const changed = (what) => percent(interventions[what].changed.mean);
+    const { accuracy, interventions, lens, n } = window.vitLab.models[lab.name], { N, L } = lab, half = lab.n / 2;
+    const changed = (what) => interventions[what].changed.mean, told = (what) => percent(changed(what));
     const all = range(N), row = (i) => Math.floor(i / lab.n), col = (i) => i % lab.n;
     const removed = all.filter((i) => (row(i) + col(i)) % 2);
     const quadrants = all.map((i) => ((row(i) + half) % lab.n) * lab.n + ((col(i) + half) % lab.n));
     const mixed = all.map((i) => (i * 37 + 11) % N); // 37 and 64 have no common factor: each patch stands somewhere
     const heads = Object.keys(interventions).filter((what) => what.startsWith("head "));
-    heads.sort((a, b) => interventions[b].changed.mean - interventions[a].changed.mean);
+    heads.sort((a, b) => changed(b) - changed(a));
     const [most, head, layer] = heads[0].match(/head (\d+) of layer (\d+)/);
+    const { node } = lab.grid, find = (what) => () => lab.view.querySelector(what);
+    const step = (title, part, asks, share, says, does = {}) => ({ title, part, asks, share, says, does });
     return [
-      ["A picture, 64 patches, an answer", {},
+      step("A picture, 64 patches, an answer", () => node,
         `The model reads 64 patches and says how likely each of its ten classes is. Of ${n.toLocaleString("en")}
-        pictures that it has not learned from, it names ${percent(accuracy)} rightly. All shares on this tour are of
-        these pictures: of how many the answer changes, right or wrong.`],
-      ["Half is enough, often", { removed },
-        `Every second token is left out; a ViT reads whatever tokens there are. When 32 random patches are removed,
-        ${changed("remove 32 at random")} of the answers change.`],
-      ["Grey is not nothing", { painted: removed },
-        `The same patches, painted grey instead. Grey is something to see: when 32 random patches are painted,
-        ${changed("paint 32 at random")} of the answers change.`],
-      ["A bag of patches", { order: mixed },
-        `All patches are there, each in a wrong place. In random orders, ${changed("shuffle all")} of the answers
-        change; the rest do without the order.`],
-      ["Large pieces, wrong places", { order: quadrants },
-        `Only the quadrants have changed places: most pairs of neighbours are still together. Of the answers,
-        ${changed("swap quadrants")} change.`],
-      ["Without places, no order", { order: mixed, positions: "none" },
-        `Position embeddings set to zero: ${changed("positions to zero")} of the answers change. Shuffling on top of
-        that changes nothing more: press “Shuffle all”, and watch the bars.`],
-      ["One head", { heads: [[Number(layer), Number(head)]] },
-        `Of ${heads.length} heads, this one matters most here: without ${most}, ${changed(heads[0])} of the answers
-        change; without the one that matters least, ${changed(heads.at(-1))}.`],
-      ["When does it know?", {},
-        `What the head would say if it read an earlier layer. So many answers are the final ones already, before the
-        first block and after each: ${lens.map(percent).join(", ")}.`],
+        pictures that it has not learned from, how many does it name rightly?`, accuracy,
+        `${percent(accuracy)} are named rightly. All shares on this tour are of these pictures; from here on, of how
+        many the answer changes, right or wrong.`),
+      step("Every second token", () => node,
+        "A ViT reads whatever tokens there are. Leave out 32 patches of 64: how many answers change?",
+        changed("remove 32 at random"),
+        `Without 32 random patches, ${told("remove 32 at random")} of the answers change. Here every second one is left
+        out.`, { removed }),
+      step("Grey is not nothing", () => node,
+        `The same patches stay, but are painted grey. Left out, they changed ${told("remove 32 at random")} of the
+        answers; how many now?`, changed("paint 32 at random"),
+        `More: ${told("paint 32 at random")} change when 32 random patches are painted. Grey is something to see.`,
+        { painted: removed }),
+      step("A bag of patches", () => node,
+        "All patches are there, in a random order. How many answers change?", changed("shuffle all"),
+        `${told("shuffle all")} change, ${percent(1 - changed("shuffle all"))} stay as they were, although next to no
+        patch stands in its place.`, { order: mixed }),
+      step("Large pieces, wrong places", () => node,
+        `Only the quadrants change places; inside them, all neighbours are together still. A full shuffle changed
+        ${told("shuffle all")}. And this?`, changed("swap quadrants"),
+        `More: ${told("swap quadrants")}. Not because parts stay whole: 2 × 2 blocks in a random order change
+        ${told("move 2 x 2 blocks at random")}. Height counts more: left and right swapped change
+        ${told("swap left and right")}, top and bottom ${told("swap top and bottom")}, also with each row shuffled
+        (${told("swap top and bottom, shuffle inside rows")}).`,
+        { order: quadrants }),
+      step("Without places, no order", find("select[aria-label='Position embeddings']"),
+        "Position embeddings set to zero: nothing says where a patch stands. How many answers change?",
+        changed("positions to zero"),
+        `${told("positions to zero")}. With a shuffle on top of it, ${told("shuffle all, positions to zero")}: there
+        is no order left to lose. Press “Shuffle all” above, and watch the bars.`,
+        { order: mixed, positions: "none" }),
+      step("One head", find(`[aria-label='layer ${layer}, head ${head}']`),
+        `Of ${heads.length} heads, the one that matters most is switched off. How many answers change?`,
+        changed(heads[0]),
+        `Without ${most}, ringed here, ${told(heads[0])} change; without the one that matters least,
+        ${told(heads.at(-1))}.`, { heads: [[Number(layer), Number(head)]] }),
+      step("When does it know?", find(".layers"),
+        `Let the head read an earlier layer. After half of the blocks, how many answers are the final ones already?`,
+        lens[L / 2],
+        `${percent(lens[L / 2])} after block ${L / 2 - 1}. Before the first block and after each:
+        ${lens.map(percent).join(", ")}.`),
     ];
   }
 
-  /* { start, node, state }: the button that begins the tour, where its steps stand, and what the present one does. */
+  /* { start, node, state, draw }: the button that begins it, where its steps stand, and what the present one does. */
   window.vitTour = (lab) => {
-    const tour = window.vitLab.models[lab.name] ? steps(lab) : [], node = h("div", { class: "tour" });
+    const tour = window.vitLab.models[lab.name] ? steps(lab) : [], node = h("div", { class: "tour" }), guesses = [];
     const go = (label, to) => button(label, () => show(to));
-    const start = tour.length ? go("Take the tour: five minutes", 0) : [];
+    const start = tour.length ? go("Take the tour: five minutes", 0) : [], here = h("span");
 
     let now = null;
-    const state = () => ({ ...lab.fresh(), ...(now === null ? {} : tour[now][1]) });
+    const state = () => ({ ...lab.fresh(), ...(now in guesses ? tour[now].does : {}) });
+
+    /* What the step does to this picture. */
+    function draw() {
+      const { probs } = lab.result;
+      here.textContent = now in guesses && lab.told().length ? ` On this picture: ${lab.turn(probs)}.` : "";
+    }
+
+    /* The part that a step speaks of: open, in view and ringed; of the picture, its answer in view as well. */
+    function ring(part) {
+      lab.view.querySelectorAll(".ringed").forEach((one) => one.classList.remove("ringed"));
+      if (!part) return;
+      part.classList.add("ringed");
+      for (const one of lab.view.querySelectorAll("details")) if (one.contains(part)) one.open = true;
+      const room = innerHeight > 700; // for the answer above the picture
+      (part === lab.grid.node && room ? lab.head : part).scrollIntoView({ block: "start", behavior: "instant" });
+    }
 
     function show(at) {
       now = at;
       start.hidden = at !== null;
+      lab.toggleAttribute("touring", start.hidden);
       lab.set(state());
+      ring(tour[at]?.part());
       if (at === null) {
         node.replaceChildren();
         start.focus();
         return;
       }
-      const [title, , text] = tour[at], plain = text.replace(/\s+/g, " ");
-      const last = at + 1 === tour.length, next = last ? go("Finish", null) : go("Next", at + 1);
+      const { title, asks, says, share } = tour[at], known = at in guesses, last = at + 1 === tour.length;
+      const plain = (known ? says : asks).replace(/\s+/g, " "), shown = h("output", {}, "50 %");
+      const guess = slider("Your guess, in percent", 0, 100, 1, 50, () => { shown.textContent = `${guess.value} %`; });
+      const next = last ? go("Finish", null) : go("Next", at + 1), compared = bars(["you guessed", "it is"]);
+      compared.show([guesses[at] ?? 0, share]);
+      const onsubmit = (event) => {
+        event.preventDefault();
+        guesses[at] = guess.value / 100;
+        show(at);
+      };
       node.replaceChildren(
-        h("p", {}, h("b", {}, `${at + 1} of ${tour.length}: ${title}${/[.?]$/.test(title) ? "" : "."} `), plain),
-        h("div", { class: "row" }, at ? go("Back", at - 1) : [], next, last ? [] : go("End the tour", null)));
-      lab.say(`${title}. ${plain}`);
-      next.focus();
+        h("p", {}, h("b", {}, `${at + 1} of ${tour.length}: ${title}${/[.?]$/.test(title) ? "" : "."} `), plain, here),
+        h("form", { onsubmit },
+          known ? compared.node : h("div", { class: "row" }, h("span", {}, "Your guess"), guess, shown),
+          h("div", { class: "row" }, at ? go("Back", at - 1) : [], known ? next : h("button", {}, "Show it"),
+            known && last ? [] : go("End the tour", null))));
+      lab.say(`${title}. ${known ? `You guessed ${percent(guesses[at])}. ` : ""}${plain}${here.textContent}`);
+      (known ? next : guess).focus({ preventScroll: true });
     }
 
-    return { start, node, state };
+    return { start, node, state, draw };
   };
 })();

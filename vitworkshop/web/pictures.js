@@ -5,7 +5,8 @@
 ((root) => {
   "use strict";
 
-  const MOST = 4096; // pixels a side; larger pictures are drawn smaller first, or a phone runs out of memory
+  const MOST = 4096; // pixels a side; larger ones become smaller while they are decoded: a phone has little memory
+  const HUGE = 1024, DRAWING = 512; // the shorter side that they get, the longer of an SVG
 
   /* Of n outputs, for each: the first input that counts and the weights of it and those after it. */
   function area(size, n) {
@@ -56,30 +57,48 @@
 
   const standardise = (bytes) => Float32Array.from(bytes, (value) => (value / 255 - 0.5) / 0.5);
 
+  /* What a sentence calls a file. */
+  const called = ({ name }) => (name?.length > 24 ? `${name.slice(0, 16)} … ${name.slice(-6)}` : name || "the file");
+
+  /* A file as a picture: an SVG as an image, anything else as a bitmap, resized while it is decoded if it is huge. */
+  async function read(file) {
+    const image = new Image(), address = URL.createObjectURL(file), svg = file.type.startsWith("image/svg");
+    try {
+      await new Promise((done, fail) => Object.assign(image, { onload: done, onerror: fail, src: address }));
+      if (svg) return image;
+      const { naturalWidth: w, naturalHeight: h } = image, share = Math.min(1, HUGE / Math.min(w, h));
+      const smaller = Math.max(w, h) <= MOST ? {}
+        : { resizeWidth: Math.round(w * share), resizeHeight: Math.round(h * share), resizeQuality: "high" };
+      return await createImageBitmap(file, { colorSpaceConversion: "none", premultiplyAlpha: "none", ...smaller });
+    } catch {
+      throw new Error(`${called(file)} ${file.size ? "is no picture that the browser can read" : "is empty"}`);
+    } finally {
+      URL.revokeObjectURL(address);
+    }
+  }
+
   /* A File, a Blob, an image, a canvas, an ImageBitmap or ImageData -> bytes (3, size, size). */
   async function bytes(source, size = 32) {
-    let picture = source;
-    if (source instanceof Blob) {
-      try {
-        picture = await createImageBitmap(source, { colorSpaceConversion: "none", premultiplyAlpha: "none" });
-      } catch {
-        const name = source.name || "the file";
-        throw new Error(source.size ? `${name} is no picture that the browser can read` : `${name} is empty`);
-      }
-    }
+    const picture = source instanceof Blob ? await read(source) : source;
     if (picture instanceof ImageData) return fit(picture.data, picture.width, picture.height, size);
     const [w, h] = [picture.naturalWidth || picture.width, picture.naturalHeight || picture.height];
     if (!w || !h) throw new Error("the picture has no pixels");
-    const shrink = Math.max(1, Math.max(w, h) / MOST), canvas = document.createElement("canvas");
+    const long = Math.max(w, h), svg = picture !== source && picture instanceof Image; // it has no pixels of its own
+    const shrink = long / (svg ? DRAWING : Math.min(long, MOST)), canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [Math.max(1, Math.round(w / shrink)), Math.max(1, Math.round(h / shrink))];
     const context = canvas.getContext("2d", { willReadFrequently: true });
     context.imageSmoothingQuality = "high";
     context.drawImage(picture, 0, 0, canvas.width, canvas.height);
-    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    let data;
+    try {
+      ({ data } = context.getImageData(0, 0, canvas.width, canvas.height));
+    } catch { // an SVG with a page in it, an image from elsewhere
+      throw new Error("the browser shows this picture, but lets no page read its pixels");
+    }
     return fit(data, canvas.width, canvas.height, size);
   }
 
   const pixels = async (source, size) => standardise(await bytes(source, size));
 
-  Object.assign(root, { vitPictures: { bytes, pixels, standardise } });
+  Object.assign(root, { vitPictures: { bytes, called, pixels, standardise } });
 })(typeof window === "undefined" ? globalThis : window);

@@ -53,7 +53,7 @@
         this.explanation(),
         folded("Knobs that change the drawing, not the model", false, h("div", { class: "knobs" },
           this.knob("gamma", 0.25, 3, 0.25), this.knob("floor", 0, 0.5, 0.05), this.knob("smoothing", 0, 2, 0.25))));
-      const first = this.getAttribute("picture") ?? "cat";
+      const first = this.firstPicture;
       this.show(first, sample(first));
     }
 

@@ -1,4 +1,4 @@
-/* <vit-lab model="cifar10-modern" picture="cat" brief>: a Vision Transformer to take apart, and to watch meanwhile.
+/* <vit-lab model="drawn10-token" picture="drawn house" brief>: a Vision Transformer to take apart and to watch.
 
    All that was done to the picture and to the model is one small object, `state`; every change makes a new one, so that
    undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass; the
@@ -7,12 +7,15 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, grid, h, note, paint, percent, place, pointer, range, sample, setPressed, sides,
+    VitExplorer, argmax, bars, button, folded, grid, h, keeps, note, paint, percent, place, pointer, range, sample,
+    setPressed, sides,
   } = window.vitExplorer;
 
+  const RUB = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
+  const REST = 350; // milliseconds
   const TOOLS = {
-    remove: ["Rub out", "The token is left out, as if the picture had no such patch."],
-    paint: ["Paint grey", "The patch stays and becomes grey; the model sees grey."],
+    remove: ["Rub out", `${RUB}: a patch's token is left out, as if the picture had no such patch.`],
+    paint: ["Paint grey", `${RUB}: a patch stays and becomes grey; the model sees grey.`],
     swap: ["Swap two", "Press two patches: their contents change places."],
   };
 
@@ -20,20 +23,47 @@
     static style = `
       .head { align-items: start; display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; justify-content: space-between; }
       .head, .head p { margin-bottom: 0.4rem; }
-      .grid + .row, .grid + .note, .bars + .row { margin-top: 0.6rem; }
+      .head > div { flex: 1 1 18rem; }
+      .head > .row { flex: none; }
+      .grid + *, .bars + * { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
+      .view { touch-action: pan-y pinch-zoom; }
+      .grid { -webkit-touch-callout: none; }
+      .grid > button, .grid > button[aria-pressed="true"] { box-shadow: inset -1px -1px rgb(255 255 255 / 0.4),
+        inset 1px 1px rgb(0 0 0 / 0.2); }
       .grid > button.out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
-      .grid > button[aria-pressed="true"] { box-shadow: none; }
-      .grid > button.first { box-shadow: inset 0 0 0 3px var(--warm); }
-      .tour p { background: var(--back); border-left: 4px solid var(--accent); border-radius: 0.3rem;
-        padding: 0.6rem 0.8rem; }
+      .grid > button.first[aria-pressed="true"] { box-shadow: inset 0 0 0 3px var(--warm); }
+      .tour:not(:empty) { background: var(--back); border: 2px solid var(--accent); border-radius: 0.4rem;
+        bottom: 0.3rem; box-shadow: 0 0 1rem rgb(0 0 0 / 0.25); max-height: 50vh; overflow: auto;
+        padding: 0.6rem 0.8rem; position: sticky; z-index: 1030; }
+      @media (max-height: 700px) { .tour:not(:empty) { font-size: 0.85rem; max-height: 40vh; padding: 0.3rem 0.6rem; } }
+      .tour .row { margin: 0.5rem 0 0; }
+      .tour .row:last-child { background: var(--back); bottom: -0.6rem; padding-bottom: 0.4rem; position: sticky; }
+      .tour input { flex: 1; }
+      .ringed { border-radius: 2px; outline: 3px solid var(--warm); outline-offset: 3px; }
+      .head, .ringed { scroll-margin-top: 5rem; }
       .part { margin-top: 0.8rem; }
       .layers { display: grid; gap: 0.25rem; grid-auto-columns: minmax(0, 1fr); grid-auto-flow: column; }
-      .layers button { font-size: 0.78rem; line-height: 1.35; padding: 0.2rem 0; }
+      .layers button { font-size: 0.78rem; line-height: 1.35; padding: 0.2rem 0; white-space: nowrap; }
+      @container (max-width: 330px) { .layers button { font-size: 0.66rem; } }
       .layers small { font-size: 0.72rem; }
       .says { display: grid; font-size: 0.68rem; gap: 1px; grid-template-columns: repeat(var(--n), 1fr); }
       .says span { align-items: center; aspect-ratio: 1; border-radius: 2px; display: flex; justify-content: center;
         overflow: hidden; }
+      pre { background: var(--back); border-radius: 0.3rem; font-size: 0.8rem; margin: 0.4rem 0; overflow-x: auto;
+        padding: 0.6rem; }
+      :host(:fullscreen) { background: var(--ground); font-size: min(1.2vw, 2.2vh); overflow: auto; padding: 1vh 1vw; }
+      @container (min-width: 900px) {
+        :host(:fullscreen) .view { align-content: start; border: 0; display: grid; gap: 0 2vw;
+          grid-template-columns: 1.2fr 1fr; }
+        :host(:fullscreen) .view > .sides { gap: 1vw; grid-template-columns: min(34vw, 64vh) 1fr; }
+        :host(:fullscreen) :is(.head, .more, .tour) { grid-column: 1 / -1; }
+        :host(:fullscreen) :is(button, select, p, .layers *) { font-size: 1em; }
+        :host(:fullscreen) .head .verdict { font-size: 1.8em; }
+        :host(:fullscreen) .says { font-size: 0.75em; }
+        :host(:fullscreen) .more:not(:has(.ringed)) { display: none; }
+      }
+      @container (max-width: 500px) { .large { display: none; } }
       .heads { border-collapse: collapse; }
       .heads th { color: var(--soft); font-size: 0.8rem; font-weight: 500; padding: 0 0.4rem; }
       .heads button { min-height: 1.8rem; min-width: 1.8rem; padding: 0; }`;
@@ -46,23 +76,27 @@
       Object.assign(this, { tool: "remove", past: [], panels: [] });
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
-      this.change = h("p");
-      this.hint = note();
+      this.change = keeps(h("p"), this.longest(brief));
+      this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
       this.bars = bars(this.model.classes);
       const picker = await this.chooser(await this.samples());
       const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
       if (brief) {
-        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, this.reset]));
+        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, this.foot(brief)]));
       } else {
         const { layers, rankings, inside } = window.vitLabPanels;
-        this.panels = [layers(this), rankings(this), inside(this)];
-        const [first, second, third] = this.panels.map((panel) => panel.node);
         this.tour = window.vitTour(this);
-        this.view.append(h("div", { class: "head" }, said, this.tour.start), this.tour.node,
-          sides([this.grid.node, picker], [this.bars.node, tools]),
-          first, sides(second, third), this.foot());
-        addEventListener("hashchange", () => this.follow(), this.whileHere);
+        this.panels = [layers(this), rankings(this), inside(this), this.tour];
+        const [first, second, third] = this.panels.map((panel) => panel.node);
+        const large = button("Full screen", () => (document.fullscreenElement ? document.exitFullscreen()
+          : this.requestFullscreen()));
+        large.className = "large";
+        const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
+        this.head = h("div", { class: "head" }, said, begin);
+        this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools]), first,
+          h("div", { class: "more" }, sides(second, third), this.foot()), this.tour.node);
       }
+      addEventListener("hashchange", () => this.follow(), this.whileHere);
       this.follow();
     }
 
@@ -116,9 +150,9 @@
 
     /* Shows the state of the page's link, if it is for this lab; it may choose the picture as well. */
     follow() {
-      const state = this.hasAttribute("brief") ? null : this.fromLink();
+      const state = this.fromLink();
       if (!state && this.state) return;
-      const first = this.getAttribute("picture") ?? "cat";
+      const first = this.firstPicture;
       this.show(first, sample(first), state ?? this.fresh());
       if (state) setTimeout(() => this.scrollIntoView());
     }
@@ -184,43 +218,66 @@
       return this.tool === "remove" ? "removed" : "painted";
     }
 
-    /* Rubbing with the mouse: every patch that it passes while it is down; one step for undo.
-       A finger's drag scrolls the page, so on a touch screen each patch is tapped. */
+    /* Rubbing: every patch that a pointer passes while it is down, wherever in the lab it began; one step for undo.
+       A finger rubs if it sets out sideways or has rested on a patch; a swipe up or down scrolls the page. */
     rubbing() {
       const { node } = this.grid;
-      let stroke = null;
-      const at = (event) => {
-        const [col, row] = pointer(event, node).map((share) => Math.floor(share * this.n));
-        return Math.min(row, col) >= 0 && Math.max(row, col) < this.n ? row * this.n + col : -1;
+      let stroke = null; // where it began and is, what it has rubbed out, and whether it is no tap and no swipe
+      const rub = (path) => {
+        const keep = !stroke.done.size;
+        path.forEach((i) => stroke.done.add(i));
+        this.set({ [this.erased]: [...new Set([...this.state[this.erased], ...stroke.done])] }, { keep });
       };
-      const end = () => setTimeout(() => { stroke = null; });
-      node.addEventListener("pointerdown", (event) => {
-        const begins = this.tool !== "swap" && event.pointerType === "mouse" && event.button === 0;
-        stroke = begins ? { last: at(event), done: new Set() } : null;
+      const end = () => {
+        const ended = stroke;
+        clearTimeout(stroke?.rest);
+        setTimeout(() => { if (stroke === ended) stroke = null; }, 50); // after its click
+      };
+      this.view.addEventListener("pointerdown", (event) => {
+        const { button: which, clientX: x, clientY: y, isPrimary, pointerType, target } = event;
+        const free = node.contains(target) || !target.closest("button, details, input, select");
+        const finger = pointerType === "touch", at = pointer(event, node);
+        const begins = this.tool !== "swap" && !which && isPrimary && free;
+        clearTimeout(stroke?.rest);
+        stroke = begins ? { x, y, at, done: new Set(), goes: !finger } : null;
+        if (!stroke || !finger || !node.contains(target)) return;
+        stroke.rest = setTimeout(() => {
+          stroke.goes = true;
+          rub(this.between(at, at));
+        }, REST);
       });
-      node.addEventListener("pointermove", (event) => {
-        const i = stroke && event.buttons ? at(event) : -1;
-        if (i < 0 || i === stroke.last) return;
-        const begins = !stroke.done.size;
-        this.between(stroke.last, i).forEach((one) => stroke.done.add(one));
-        stroke.last = i;
-        this.set({ [this.erased]: [...new Set([...this.state[this.erased], ...stroke.done])] }, { keep: begins });
-      });
+      addEventListener("pointermove", (event) => {
+        const across = Math.abs(event.clientX - stroke?.x), down = Math.abs(event.clientY - stroke?.y);
+        if (!stroke || !event.buttons || (!stroke.goes && Math.max(across, down) < 4)) return;
+        clearTimeout(stroke.rest);
+        stroke.goes ||= across >= down;
+        const { at } = stroke, to = pointer(event, node), path = this.between(at, to), [pressed] = this.between(at, at);
+        if (!stroke.goes) stroke = null; // the page's
+        if (!stroke || (!stroke.done.size && path.every((i) => i === pressed))) return; // still a press
+        stroke.at = to;
+        getSelection().empty();
+        if (path.some((i) => !stroke.done.has(i))) rub(path);
+      }, this.whileHere);
       addEventListener("pointerup", end, this.whileHere);
       addEventListener("pointercancel", end, this.whileHere);
-      node.addEventListener("click", (event) => {
-        if (!stroke?.done.size || !event.detail) return; // a key's click has no detail
+      const stop = (event) => {
+        if (!stroke?.done.size || (event.type === "click" && !event.detail)) return; // a key's click has no detail
         event.stopPropagation();
         event.preventDefault();
-      }, true);
+      };
+      node.addEventListener("click", stop, true);
+      node.addEventListener("contextmenu", stop);
+      this.view.addEventListener("touchmove", stop, { passive: false }); // what rubs does not scroll
     }
 
-    /* The places on the line from one to another: a fast pointer skips some. */
-    between(from, to) {
-      const { n } = this, rows = Math.floor(to / n) - Math.floor(from / n), cols = (to % n) - (from % n);
-      const steps = Math.max(Math.abs(rows), Math.abs(cols), 1);
-      return range(steps + 1).map((k) =>
-        Math.round(Math.floor(from / n) + (rows * k) / steps) * n + Math.round((from % n) + (cols * k) / steps));
+    /* The places on the line from one point to another, in shares of the picture: a fast pointer skips some. */
+    between([x0, y0], [x1, y1]) {
+      const { n } = this, steps = Math.ceil(4 * n * Math.max(Math.abs(x1 - x0), Math.abs(y1 - y0), 1e-9));
+      const passed = range(steps + 1).flatMap((k) => {
+        const [col, row] = [x0 + ((x1 - x0) * k) / steps, y0 + ((y1 - y0) * k) / steps].map((at) => Math.floor(at * n));
+        return Math.min(row, col) >= 0 && Math.max(row, col) < n ? [row * n + col] : [];
+      });
+      return [...new Set(passed)];
     }
 
     toolbox() {
@@ -248,46 +305,75 @@
         h("div", { class: "row" }, this.undo, this.reset));
     }
 
-    /* A link to the state, and which model it is. */
-    foot() {
-      this.linked = h("span", { role: "status", class: "note" });
-      const copy = async () => {
-        const without = window.vitSamples[this.picture] ? "" : ", without your picture";
-        history.replaceState(null, "", this.link());
+    /* A link to the state, the same in Python, and which model it is; a notebook's frame has neither. */
+    foot(brief) {
+      const copied = async (text, what, otherwise) => {
         try {
-          await navigator.clipboard.writeText(location.href);
-          this.linked.textContent = `The link is copied${without}.`;
+          await navigator.clipboard.writeText(text);
+          this.status.textContent = `${what} copied.`;
         } catch {
-          this.linked.textContent = `The address line holds the link${without}.`;
+          this.status.textContent = otherwise;
         }
       };
+      const link = button("Link to this", () => {
+        const without = window.vitSamples[this.picture] ? "" : ", without your picture,";
+        history.replaceState(null, "", this.link());
+        copied(location.href, `The link${without} is`, `The link${without} is in the address line.`);
+      });
+      const copy = button("Copy", () => copied(this.code.textContent, "The lines are", "Mark them to copy them."));
+      this.code = h("pre", { tabindex: "0", "aria-label": "Lines of Python" });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
-      const card = `${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`;
-      const page = location.protocol !== "about:"; // a notebook's frame has no address
-      return h("div", { class: "row part" }, page ? button("Link to this", copy) : [], this.linked,
-        h("span", { class: "note" }, `${card} Your picture stays on this page.`));
+      const card = note(`${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`);
+      const page = location.protocol !== "about:", same = folded("The same in Python", false, this.code, copy);
+      return h("div", { class: "part" }, brief ? [] : card,
+        h("div", { class: "row" }, brief ? [this.undo, this.reset] : [], page ? link : []), page ? same : []);
+    }
+
+    /* The lines that compute in a notebook what is shown; what is grey is painted before it moves. */
+    python() {
+      const { name, picture, size, n, P } = this, { order, painted, positions, removed, heads } = this.state;
+      const list = (all) => `[${all.join(", ")}]`, drawn = picture.match(/^drawn (.+)/)?.[1];
+      const names = this.model.card.dataset?.startsWith("Drawn") ? "DRAWN10" : "CIFAR10";
+      const grey = painted.map((to) => order[to]), place = (k) => `${k} * ${P}:${k} * ${P} + ${P}`;
+      const what = [
+        order.some((from, to) => from !== to) && `order=${list(order)}`,
+        positions && `positions=${positions === "none" ? '"none"' : list(positions)}`,
+        removed.length && `remove=${list(removed)}`,
+        heads.length && `heads=${list(heads.map(([l, k]) => `(${l}, ${k})`))}`,
+      ].filter(Boolean);
+      return [
+        "import vitlib as vl", "",
+        `model, card = vl.load_pretrained("${name}")`,
+        ...(drawn ? ['images, labels = vl.load_drawn10("test", n=200)',
+          `image = images[labels == vl.DRAWN10_CLASSES.index("${drawn}")][:1]`]
+          : window.vitSamples[picture] ? [`image = vl.sample_image("${picture}", ${size})[None]`]
+            : [`image = vl.load_image("your-picture.jpg", ${size})[None]`]),
+        ...(grey.length ? [`for n in ${list(grey)}:  # grey`,
+          `    image[..., ${place(`(n // ${n})`)}, ${place(`(n % ${n})`)}] = 128`] : []),
+        `logits = vl.intervene(${["model", "vl.normalize(image)", ...what].join(", ")})`,
+        `for name, p in zip(vl.${names}_CLASSES, logits.softmax(-1)[0]):`,
+        '    print(f"{name:12}{p:.3f}")', "",
+      ].join("\n");
     }
 
     // The view
 
     draw() {
       const { classes } = this.model, { probs } = this.look(), did = this.told();
-      const now = argmax(probs), was = argmax(this.before);
+      const now = argmax(probs);
       this.drawPicture();
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
-      const then = now === was
-        ? `still ${classes[was]}`
-        : `it changed its mind, from ${classes[was]} to ${classes[now]}`;
       this.change.textContent = did.length
-        ? `${did.join(", ")}: ${then} (${classes[was]} ${percent(this.before[was])} → ${percent(probs[was])}).`
+        ? `${did.join(", ")}: ${this.turn(probs)}.`
         : "Rub out patches until it changes its mind.";
       this.hint.textContent = TOOLS[this.tool][1];
       Object.keys(TOOLS).forEach((tool, i) => setPressed(this.toolButtons[i], tool === this.tool));
       this.bars.show(probs, this.before);
       this.undo.disabled = !this.past.length;
       this.reset.disabled = !did.length;
-      if (this.linked) this.linked.textContent = "";
+      this.status.textContent = this.stays;
+      this.code.textContent = this.python();
       this.panels.forEach((panel) => panel.draw());
       this.say(`${this.verdict.textContent}. ${this.change.textContent}`);
     }
@@ -304,17 +390,32 @@
       });
     }
 
+    /* The answer before and now, in words. */
+    turn(probs) {
+      const { classes } = this.model, [was, now] = [this.before, probs].map(argmax);
+      const first = `${classes[was]} ${percent(this.before[was])}`, share = percent(probs[now]);
+      return now === was ? `still ${first} → ${share}` : `it changed its mind, ${first} → ${classes[now]} ${share}`;
+    }
+
+    /* The longest that can be said of a change. */
+    longest(brief) {
+      const { N, model: { classes } } = this, all = brief ? "" : `, ${N} painted grey, positions set to zero`;
+      const [first, second] = [...classes].sort((a, b) => b.length - a.length);
+      return `${N} of ${N} patches rubbed out${all}: it changed its mind, ${first} 99 % → ${second} 99 %.`;
+    }
+
     /* What was done, in words. */
     told() {
       const { order, painted, removed, positions, heads } = this.state;
       const moved = order.filter((from, to) => from !== to).length;
-      return [
+      const all = [
         removed.length && `${removed.length} of ${this.N} patches rubbed out`,
         painted.length && `${painted.length} painted grey`,
         moved && `${moved} moved`,
         positions && (positions === "none" ? "positions set to zero" : "positions shuffled"),
         heads.length && `${heads.length} head${heads.length > 1 ? "s" : ""} off`,
       ].filter(Boolean);
+      return all.length < 4 ? all : [...all.slice(0, 2), `${all.length - 2} more changes`];
     }
   }
 

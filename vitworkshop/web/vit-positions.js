@@ -186,7 +186,7 @@
       label input[type="range"] { width: 7rem; }`;
 
     async build() {
-      const first = this.getAttribute("model") ?? "cifar10-modern";
+      const first = this.getAttribute("model") ?? window.vit.first.model;
       this.view.append(this.choices(first), ...this.similarities(), this.resampling());
       this.model = await window.vit.load(first);
       await this.change();

@@ -1,0 +1,138 @@
+"""The lab under a finger, by real touch events at 390 px: strokes rub, swipes scroll, and nothing moves."""
+
+from __future__ import annotations
+
+import pytest
+from browsing import needs_browser
+from PIL import Image
+from web_pages import explorer, page, run
+
+pytestmark = needs_browser
+PHONE = {"has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    body = '<p style="height: 60vh"></p><vit-lab brief model="tiny"></vit-lab><p style="height: 3000px"></p>'
+    return page(tmp_path_factory.mktemp("touch"), body, ["tiny"])
+
+
+class Finger:
+    """A finger on the lab's picture; places are (row, column), fractions and places outside as well."""
+
+    def __init__(self, tab) -> None:
+        self.tab, self.wire = tab, tab.context.new_cdp_session(tab)
+        tab.locator("vit-lab .grid").evaluate("grid => scrollBy(0, grid.getBoundingClientRect().top - 250)")
+
+    def at(self, row, column):
+        box = self.tab.locator("vit-lab .grid").bounding_box()
+        side = box["width"] / 8
+        return {"x": box["x"] + (column + 0.5) * side, "y": box["y"] + (row + 0.5) * side}
+
+    def stroke(self, *way, rest: float = 0) -> tuple[list[int], float]:
+        """From place to place; gives what is rubbed out and how far the page has scrolled."""
+        points, top = [self.at(*place) for place in way], self.tab.evaluate("scrollY")
+        steps = [
+            {k: a[k] + (b[k] - a[k]) * i / 12 for k in a}
+            for a, b in zip(points, points[1:], strict=False)
+            for i in range(1, 13)
+        ]
+        for kind, point in [("touchStart", points[0]), *(("touchMove", step) for step in steps)]:
+            self.wire.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+            self.tab.wait_for_timeout(rest if kind == "touchStart" else 16)
+        self.wire.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        self.tab.wait_for_timeout(200)
+        return sorted(run(self.tab, "e.state.removed")), self.tab.evaluate("scrollY") - top
+
+    def tap(self, *place):
+        self.tab.touchscreen.tap(*self.at(*place).values())
+
+
+@pytest.fixture
+def finger(browser, address):
+    with explorer(browser, address, "vit-lab", 390, **PHONE) as tab:
+        yield Finger(tab)
+
+
+def test_a_stroke_sideways_rubs_and_is_one_step(finger):
+    """It may turn on its way, and begin beside the picture."""
+    assert finger.stroke((2, 0), (2, 4), (5, 4)) == ([16, 17, 18, 19, 20, 28, 36, 44], 0)
+    finger.tab.get_by_role("button", name="Undo").tap()
+    assert finger.stroke((3, -0.7), (3, 2)) == ([24, 25, 26], 0)
+
+
+def test_a_swipe_up_scrolls_and_rubs_nothing(finger):
+    removed, scrolled = finger.stroke((6, 3), (1, 3))
+    assert removed == [] and scrolled > 100
+    event = "new PointerEvent(a[0], {pointerType: 'touch', isPrimary: true, buttons: 1, clientX: 99, bubbles: true"
+    cell = "e.grid.cells[20].getBoundingClientRect().top"
+    for kind, y in (
+        ("pointerdown", f"{cell} + 20"),
+        ("pointermove", f"{cell} - 40"),
+    ):  # before the browser takes it
+        run(finger.tab, f"e.grid.cells[20].dispatchEvent({event}, composed: true, clientY: {y}}}))", kind)
+    assert run(finger.tab, "e.state.removed") == []
+
+
+def test_a_finger_that_rests_rubs_wherever_it_goes(finger):
+    assert finger.stroke((4, 4), rest=500) == ([36], 0)
+    assert finger.stroke((1, 3), (6, 3), rest=500) == ([11, 19, 27, 35, 36, 43, 51], 0)
+
+
+def test_taps_along_a_row_hit_that_row(finger):
+    """The answer's line grows, the picture stays; the hint speaks of fingers."""
+    places = [finger.at(3, column) for column in range(4)]
+    for place in places:
+        finger.tab.touchscreen.tap(*place.values())
+    assert sorted(run(finger.tab, "e.state.removed")) == [24, 25, 26, 27]
+    assert run(finger.tab, "e.hint.textContent").startswith("Tap or stroke")
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
+@pytest.mark.parametrize("brief", ["brief", ""])
+def test_nothing_moves_whatever_is_done(browser, tmp_path, width, brief):
+    """Picture, bars and panels stay where they are: longer lines and other answers have their room."""
+    address = page(tmp_path, f'<vit-lab model="tiny" {brief}></vit-lab>', ["tiny"])
+    tops = """e.shadowRoot.querySelectorAll('.grid, .bars, .bars dt:nth-of-type(5), .samples, .layers, .says, .part')"""
+    tops = f"[...{tops}].map(one => [one.offsetTop, one.offsetHeight, one.nextElementSibling?.offsetLeft])"
+    with explorer(browser, address, "vit-lab", min(width, 790)) as tab:
+        before = run(tab, tops)
+        for state in (
+            "removed: [1, 2, 3]",
+            "removed: [...Array(64).keys()]",
+            "removed: [...Array(64).keys()], painted: [9], heads: [[0, 0], [1, 0]], positions: 'none'",
+            "order: e.state.order.toReversed(), removed: [4], heads: [[1, 1]], positions: e.state.order",
+        )[: 2 if brief else 4]:
+            run(tab, f"e.set({{...e.fresh(), {state}}})")
+            assert run(tab, tops) == before, state
+        assert run(tab, "(e.before = Array(10).fill(0).with(1, 1), e.draw())") is None
+        assert run(tab, tops) == before
+
+
+@pytest.mark.parametrize("name", ["a.svg", "page.svg", "huge.png"])
+def test_pictures_of_every_kind_are_read_or_refused_in_true_words(browser, address, tmp_path, name):
+    """An SVG is drawn; one with a page in it is refused; 12,000 pixels a side are said to be read, and take 3 s."""
+    inside = {
+        "a.svg": '<rect width="9" height="9" fill="#f00"/>',
+        "page.svg": '<foreignObject width="9" height="9"><p xmlns="http://www.w3.org/1999/xhtml">a</p></foreignObject>',
+    }
+    if name in inside:
+        head = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">'
+        (tmp_path / name).write_text(f"{head}{inside[name]}</svg>")
+    else:
+        Image.new("RGB", (12000, 12000), "red").save(tmp_path / name, compress_level=1)
+    with explorer(browser, address, "vit-lab") as tab:
+        run(tab, "e.view.addEventListener('change', () => { window.began = performance.now(); }, true)")
+        told = "e.shadowRoot.querySelector('p[role=status]')"
+        tell = f"new MutationObserver(() => said.push([performance.now(), {told}.textContent]))"
+        run(tab, f"(window.said = [], {tell}.observe({told}, {{childList: true}}))")
+        tab.locator("vit-lab input[type=file]").set_input_files(str(tmp_path / name))
+        tab.wait_for_function("window.said.length === 2")
+        (_, first), (last, end) = run(tab, "window.said")
+        assert first == f"Reading {name} …"
+        if name == "page.svg":
+            assert "lets no page read" in end and run(tab, "e.picture") == "cat"
+            return
+        assert last - run(tab, "window.began") < 3000
+        assert end == "A picture of yours stays on this page."
+        assert run(tab, "e.bytes") == [255] * 1024 + [0] * 2048
