@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import time
 from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
-from pages import CHAPTERS, ROOT, cells, prose, read, source
+from pages import ROOT
 
 from vitworkshop.exercises.engine import Exercise, judge
 
@@ -52,7 +50,13 @@ def test_the_type_of_a_right_answer_does_not_matter(number):
     entry = ENTRIES[number]
     if not entry.inputs or entry.run:
         return
-    forms = [lambda x: x.double(), lambda x: x.half(), lambda x: x.tolist(), np.asarray, lambda x: x.requires_grad_()]
+    forms = [
+        lambda x: x.double(),
+        lambda x: x.half(),
+        lambda x: x.tolist(),
+        np.asarray,
+        lambda x: x.requires_grad_(),
+    ]
     for form in forms:
 
         def answer(*arguments, form=form):

@@ -70,7 +70,11 @@ def outcome(run: Callable | None, answer: Any, arguments: tuple) -> Outcome:
     """Call an answer with copies of the arguments, under one seed; what it prints is kept from the page."""
     mine, printed, found = copy.deepcopy(arguments), io.StringIO(), Outcome()
     try:
-        with torch.random.fork_rng(devices=[]), contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        with (
+            torch.random.fork_rng(devices=[]),
+            contextlib.redirect_stdout(printed),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")
             torch.manual_seed(0)
             found.value = plain(run(answer, *mine) if run else answer(*mine))
@@ -79,7 +83,9 @@ def outcome(run: Callable | None, answer: Any, arguments: tuple) -> Outcome:
     except BaseException as error:  # the student's, whatever it is; also SystemExit
         found.error, found.says = type(error).__name__, " ".join(str(error).split())[:160]
         file = getattr(inspect.unwrap(answer), "__code__", None)
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if file and f.filename == file.co_filename]
+        frames = [
+            f for f in traceback.extract_tb(error.__traceback__) if file and f.filename == file.co_filename
+        ]
         found.where = (frames[-1].line or "") if frames else ""
     pairs = enumerate(zip(arguments, mine, strict=True), 1)
     found.changed = next((i for i, (a, b) in pairs if not same(state(b), state(a), 0)), 0)
@@ -93,13 +99,17 @@ def state(argument: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """Numbers of any type as a tensor of int64, bool, float64 (float32: they were in half precision); words as they are."""
+    """Numbers of any type as a tensor of int64, bool or float64 (float32 marks half precision); words as they are."""
     if isinstance(x, dict):
         return {key: plain(value) for key, value in x.items()}
     if isinstance(x, set | frozenset) or x is None or isinstance(x, str):
         return x
     try:
-        tensor = torch.as_tensor(np.array(x) if isinstance(x, np.ndarray | np.generic | range) else x).detach().cpu()
+        tensor = (
+            torch.as_tensor(np.array(x) if isinstance(x, np.ndarray | np.generic | range) else x)
+            .detach()
+            .cpu()
+        )
     except (TypeError, ValueError, RuntimeError):
         if not isinstance(x, list | tuple | map | zip):
             return x
@@ -135,7 +145,9 @@ def same(got: Any, want: Any, tol: float) -> bool:
 def words(x: Any, want: Any) -> Any:
     """An answer in words in the form of `want`: one word, words in order, or a set; None if it holds no words."""
     one = isinstance(want, str)
-    parts = re.split(r"[^\w.+*/-]+", x) if isinstance(x, str) and not one else [x] if isinstance(x, str) else x
+    parts = (
+        re.split(r"[^\w.+*/-]+", x) if isinstance(x, str) and not one else [x] if isinstance(x, str) else x
+    )
     if not isinstance(parts, list | tuple | set | frozenset) or not all(isinstance(p, str) for p in parts):
         return None
     found = [part.strip().casefold() for part in parts if part.strip()]

@@ -15,8 +15,6 @@ EXERCISES: dict[str, Exercise] = {}
 def changed():
     T = 65
     return {"norm1": 1, "mlp": 1, "attn": T}
-
-
 EXERCISES["05.a"] = Exercise(
     changed,
     guess=True,
@@ -29,19 +27,15 @@ EXERCISES["05.a"] = Exercise(
         ('"attn": T', '"attn": T - 1', "and the token that was replaced? It changes, too"),
     ],
     hints=["Which of the three parts sees more than one token at a time?", "The replaced token counts as well."],
-    others=[{"norm1": 1.0, "mlp": torch.tensor(1), "attn": 65.0}, ("1", "int(True)")],
+    others=[{"norm1": 1.0, "mlp": torch.tensor(1), "attn": 65.0}, ('"attn": T', '"attn": T * 1.0')],
 )
-
 
 def attention(q, k, v):
     scores = q @ k.T / q.shape[-1] ** 0.5
     return scores.softmax(dim=-1) @ v
 
-
 def variance(q, k, v):
     return f"1/sqrt(d) is missing: the scores' variance is {(q @ k.T).var():.1f}, not {(q @ k.T).var() / q.shape[1]:.1f}"
-
-
 EXERCISES["05.b"] = Exercise(
     attention,
     inputs=lambda: [tuple(torch.randn(3, 6, 8)), tuple(2 * torch.randn(3, 9, 5)), tuple(torch.randn(3, 4, 4))],
@@ -68,13 +62,10 @@ EXERCISES["05.b"] = Exercise(
             ("scores.softmax(dim=-1)", "(scores.exp() / scores.exp().sum(1, keepdim=True))")],
 )
 
-
 def table():
     tokens = torch.tensor([[2, 0, 0, 0], [1, 1, 1, 1], [0, 0, 2, 0.0]])
     scores = tokens @ tokens.T / 2
     return scores.softmax(dim=1)
-
-
 EXERCISES["05.1"] = Exercise(
     table,
     tol=0.016,
@@ -92,18 +83,13 @@ EXERCISES["05.1"] = Exercise(
             if (got.sum(1) - 1).abs().max() > 0.03 else None],
     hints=["Token a with itself: 2 · 2, halved.", "Take e to the power of each score, then divide by the sum of the row."],
     others=[("return scores.softmax(dim=1)", "return (scores.softmax(dim=1) * 100).round() / 100"),
-            ("return scores", "import math\n    scores = torch.tensor([0, math.log(2.7), math.log(7.4)])[scores.int()]\n    return scores")],
+            ("scores.softmax(dim=1)", "[[round(w, 2) for w in row] for row in scores.softmax(dim=1).tolist()]")],
 )
-
 
 def budget():
     T, D, heads, layers, images = (384 // 16) ** 2 + 1, 768, 12, 12, 64
-    one = 4 * T**2 / 2**20
-    many = 4 * D**2 + 4 * D
-    d = [many, many]
-    return {"a": T, "b": heads * one, "c": images * layers * heads * one / 2**10, "d": d, "e": one}
-
-
+    one, many = 4 * T**2 / 2**20, 4 * D**2 + 4 * D
+    return {"a": T, "b": heads * one, "c": images * layers * heads * one / 2**10, "d": [many, many], "e": one}
 EXERCISES["05.2"] = Exercise(
     budget,
     mistakes=[
@@ -112,6 +98,7 @@ EXERCISES["05.2"] = Exercise(
         ("(384 // 16) ** 2 + 1", "384**2 + 1", "pixels are not tokens: a patch holds 16 × 16 of them"),
         ("384", "224", "this is for 224 pixels"),
         ("(384 // 16) ** 2", "384**2 // 16", "a patch is 16 wide and 16 high"),
+        ("images * layers", "images", "a factor of 12 is missing: there are 12 layers, and 12 heads"),
         ("heads * one", "one", "each head has a table of its own"),
         ("4 * T**2", "T**2", "float32 takes 4 bytes a number"),
         ("4 * T**2", "2 * T**2", "this is for numbers of 2 bytes; float32 has 4"),
@@ -119,7 +106,6 @@ EXERCISES["05.2"] = Exercise(
         ("T**2", "T", "a table has T rows and T columns"),
         ("T**2", "T * D", "this is the size of the tokens; weights have a row and a column for each token"),
         ("images * layers", "layers", "for one image; 64 are asked for"),
-        ("images * layers", "images", "for one layer; 12 are asked for"),
         ("one / 2**10", "one", "in MiB; GiB are asked for"),
         ("one / 2**10", "one * 2**20 / 10**9", "GB of 10⁹ bytes; GiB of 2³⁰ are asked for"),
         (" + 4 * D", "", "biases count as well: D for each of the four matrices"),
@@ -133,9 +119,8 @@ EXERCISES["05.2"] = Exercise(
     ],
     hints=["(a) Patches along one side: 384 / 16. And one token more.", "(b) A table has T × T numbers of 4 bytes, and each head has one.",
            "(d) Queries, keys, values and the output projection: D × D each, however many heads."],
-    others=[("d = [many, many]", "d = torch.tensor([many, many])"), ("heads * one,", "round(heads * one, 1),")],
+    others=[("[many, many]", "torch.tensor([many, many])"), ("heads * one,", "round(heads * one, 1),")],
 )
-
 
 def forward(layer, x):
     B, T, D = x.shape
@@ -145,17 +130,14 @@ def forward(layer, x):
     mixed = (weights @ v).transpose(1, 2)
     return layer.proj(mixed.flatten(2))
 
-
 def unscaled(layer, x):
     q, k, _ = layer.project(x)
     return f"1/sqrt(d) is missing: the scores' variance is {(q @ k.mT).var():.1f}, not {(q @ k.mT).var() / q.shape[-1]:.1f}"
-
 
 def by_heads(layer, x):
     q, k, v = (rearrange(t, "b h t d -> h b t d") for t in layer.project(x))
     heads = [torch.softmax(a @ b.mT * a.shape[-1] ** -0.5, 2) @ c for a, b, c in zip(q, k, v, strict=True)]
     return layer.proj(torch.cat(heads, -1)).numpy()
-
 
 def layers():
     made = [(vl.Attention(24, 3).requires_grad_(False), torch.randn(2, 7, 24))]
@@ -166,29 +148,22 @@ def layers():
         layer.qkv.bias.normal_()
     return made
 
-
 def inside(arguments, got, want):
     """What can be said of the means themselves, before the projection."""
     layer, x = arguments
     means = torch.linalg.solve(layer.proj.weight.double(), (got - layer.proj.bias).flatten(0, 1).T).T.view(got.shape)
     v = layer.project(x)[2].transpose(1, 2).flatten(2).double()
-    if same_to(means, v.mean(1, keepdim=True).expand_as(v)):
+    if (means - v.mean(1, keepdim=True)).abs().max() < 0.01:
         return "every token gets the plain mean of all values: the weights are even"
-    if same_to(means, v):
+    if (means - v).abs().max() < 0.01:
         return "every token gets its own value: nothing is mixed"
     if (means > v.amax(1, keepdim=True) + 0.01).any() or (means < v.amin(1, keepdim=True) - 0.01).any():
         return "some outputs lie outside the hull of the values: do rows sum to 1, and is each head joined where it belongs?"
-
-
-def same_to(a, b):
-    return torch.allclose(a, b, atol=0.01)
-
-
 EXERCISES["05.3"] = Exercise(
     forward,
     inputs=layers,
     mistakes=[
-        (".transpose(1, 2)\n", ".reshape(B, T, D)\n", "heads are joined without the transpose: three tokens of one head are glued together"),
+        (".transpose(1, 2)\n", ".reshape(B, T, D)\n", "heads are joined without the transpose: tokens of one head are glued together"),
         ("dim=-1", "dim=-2", "the softmax runs over queries, not keys"),
         ("dim=-1", "dim=1", "the softmax runs over heads, not keys"),
         (" / q.shape[-1] ** 0.5", "", unscaled),
@@ -213,7 +188,6 @@ EXERCISES["05.3"] = Exercise(
     others=[by_heads, ("weights = scores.softmax(dim=-1)\n    mixed = (weights @ v)", "mixed = F.scaled_dot_product_attention(q, k, v)")],
 )
 
-
 def third():
     def useless(part):
         with torch.random.fork_rng(devices=[]):
@@ -226,8 +200,6 @@ def third():
 
     (part,) = filter(useless, "qkv")
     return part
-
-
 EXERCISES["05.4"] = Exercise(
     third,
     mistakes=[
@@ -238,18 +210,14 @@ EXERCISES["05.4"] = Exercise(
     others=["K", "key", "keys"],
 )
 
-
 def left_bias(rows, cols, strength):
     i = torch.arange(rows * cols)
     left = torch.where(i % cols > 0, i - 1, i)
     return strength * F.one_hot(left, rows * cols).float()[None, None]
 
-
 def left_loops(rows, cols, strength):
     N = rows * cols
     return [[[[strength * (j == (i - 1 if i % cols else i)) for j in range(N)] for i in range(N)]]]
-
-
 EXERCISES["05.5"] = Exercise(
     left_bias,
     inputs=lambda: [(2, 3, 5), (4, 2, 50.0), (1, 4, 1)],
@@ -262,7 +230,7 @@ EXERCISES["05.5"] = Exercise(
         ("float()", "float().T", "rows and columns are exchanged: row i belongs to query i"),
         ("strength * F", "F", "strength is not used"),
         ("[None, None]", "", "two axes are missing in front, for images and heads"),
-        ("rows * cols).float()", "rows * cols).float() * (i % cols > 0)[:, None]", "patches in the first column read all alike; themselves they should read"),
+        ("rows * cols).float()", "rows * cols).float() * (i % cols > 0)[:, None]", "patches in the first column should read themselves"),
         ("i % cols", "i % rows", "the column is the rest after dividing by the number of columns"),
     ],
     hints=["In which column is query i? When has it no left neighbour?", "Which key does query i read: write that as a list of N numbers first."],

@@ -96,13 +96,15 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How an answer was judged: "right", "waiting", "named" (a known mistake), "told" (in general), "error"; and why."""
+    """How an answer was judged, and why: right, waiting, named (a known mistake), told (in general), error."""
 
     kind: str
     says: str = ""
 
     def __str__(self) -> str:
-        return {"right": "right", "waiting": "waiting for your answer"}.get(self.kind, "not yet: ") + self.says
+        return {"right": "right", "waiting": "waiting for your answer"}.get(
+            self.kind, "not yet: "
+        ) + self.says
 
 
 def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
@@ -165,11 +167,15 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
     except TooLong:
         return Verdict("error", f"still running after {LIMIT:g} seconds, stopped: does a loop never end?")
     if changed := next((each.changed for each in got if each.changed), 0):
-        return Verdict("told", f"it changes its argument number {changed}: work on a copy, without += and x[...] =")
+        return Verdict(
+            "told", f"it changes its argument number {changed}: work on a copy, without += and x[...] ="
+        )
     want = [outcome(exercise.run, exercise.reference, case) for case in exercise.cases]
     off = [i for i, (g, w) in enumerate(zip(got, want, strict=True)) if not alike(g, w, w, exercise.tol)]
     if not off:
-        return Verdict("right", " (what it printed is not shown)" if any(each.printed for each in got) else "")
+        return Verdict(
+            "right", " (what it printed is not shown)" if any(each.printed for each in got) else ""
+        )
     for sentences, function in exercise.wrong():
         for case, g, w in zip(exercise.cases, got, want, strict=True):
             if not alike(g, outcome(exercise.run, function, case), w, exercise.tol):
@@ -246,7 +252,7 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
     Args:
         exercise: Its number, as in "05.3"; tasks in the text have letters, as in "05.a".
         answer: What is asked for: a number, a list, a tensor, a word, a function, a class. None waits.
-        parts: The parts of the answer by their names, where there are several.
+        **parts: The parts of the answer by their names, where there are several.
 
     Raises:
         ValueError: If there is no such exercise, or it has no such parts.
