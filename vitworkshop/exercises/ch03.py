@@ -241,7 +241,7 @@ EXERCISES["03.5"] = Exercise(
         ("return not (", "return (", "True and False are exchanged: True means faulty"),
         ("same_for_all and bool((apart > 1e-6).all())", "same_for_all", "all images alike; and are two patches apart?"),
         ("same_for_all and ", "", "it compares the tokens of one image only; compare the images as well"),
-        ("torch.zeros(4", "torch.randn(4", "it calls all faulty: feed zeros, and leave out a token's distance from itself"),
+        ("torch.zeros(4", "torch.randn(4", "it calls the right one faulty: are the tokens zero, and a token's distance from itself left out?"),
         ("apart > 1e-6", "apart.diagonal(1) > 1e-6", "it compares neighbours only: any two tokens could share a position"),
     ],
     probes=[called],

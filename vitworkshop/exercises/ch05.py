@@ -47,6 +47,7 @@ EXERCISES["05.b"] = Exercise(
         ("dim=-1", "dim=0", "the softmax runs over queries, not keys: dim=-1"),
         ("scores.softmax(dim=-1)", "scores", "the softmax is missing: weights are positive and sum to 1"),
         ("scores.softmax(dim=-1)", "scores.exp()", "the weights are not divided by their sum"),
+        ("scores.softmax(dim=-1)", "scores.flatten().softmax(0).view_as(scores)", "the whole table sums to 1; each row should"),
         ("scores.softmax(dim=-1)", "(scores / scores.sum(-1, keepdim=True))", "e to the power of the scores is missing"),
         ("q @ k.T", "k @ q.T", "queries and keys are exchanged: row i belongs to query i"),
         ("q @ k.T", "q @ q.T", "queries are compared with queries; the keys are not used"),
@@ -98,7 +99,7 @@ EXERCISES["05.2"] = Exercise(
         ("(384 // 16) ** 2 + 1", "384**2 + 1", "pixels are not tokens: a patch holds 16 × 16 of them"),
         ("384", "224", "this is for 224 pixels"),
         ("(384 // 16) ** 2", "384**2 // 16", "a patch is 16 wide and 16 high"),
-        ("images * layers", "images", "a factor of 12 is missing: there are 12 layers, and 12 heads"),
+        ("images * layers", "images", "for one layer; 12 are asked for"),
         ("heads * one", "one", "each head has a table of its own"),
         ("4 * T**2", "T**2", "float32 takes 4 bytes a number"),
         ("4 * T**2", "2 * T**2", "this is for numbers of 2 bytes; float32 has 4"),
@@ -106,6 +107,7 @@ EXERCISES["05.2"] = Exercise(
         ("T**2", "T", "a table has T rows and T columns"),
         ("T**2", "T * D", "this is the size of the tokens; weights have a row and a column for each token"),
         ("images * layers", "layers", "for one image; 64 are asked for"),
+        ("64", "32", "for 32 images; 64 are asked for"),
         ("one / 2**10", "one", "in MiB; GiB are asked for"),
         ("one / 2**10", "one * 2**20 / 10**9", "GB of 10⁹ bytes; GiB of 2³⁰ are asked for"),
         (" + 4 * D", "", "biases count as well: D for each of the four matrices"),
@@ -202,6 +204,7 @@ def third():
     return part
 EXERCISES["05.4"] = Exercise(
     third,
+    run=lambda word: {"query": "q", "key": "k", "value": "v"}.get(word.lower().replace("ies", "y").rstrip("s"), word) if isinstance(word, str) else word,
     mistakes=[
         ("return part", "return 'q'", "a bias of the queries adds to each score something that depends on the key"),
         ("return part", "return 'v'", "a bias of the values is added to every mean, and stays there"),

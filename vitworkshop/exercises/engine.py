@@ -52,7 +52,7 @@ class Exercise:
         hints: In stages, from a question to the last step but one.
         others: Other right answers, for the test: functions, values, or edits (old, new). Words among them pass.
         inputs: Draws the arguments of each call, as a list of tuples; None where a value is asked for.
-        run: run(answer, *arguments) gives what is compared; by default the answer is called.
+        run: run(answer, *arguments) gives what is compared; by default the answer is called, or taken as it is.
         probes: Each, of (arguments, got, want) where both are finite tensors of one shape, gives a sentence or None.
         tol: How far numbers may be off, in parts of the largest.
         guess: Whether the answer is a guess, kept until the truth has been seen.
@@ -91,7 +91,7 @@ class Exercise:
         """The arguments of each call; the same whenever they are drawn."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            return self.inputs()
+            return self.inputs() if self.inputs else []
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,7 @@ def judge_value(exercise: Exercise, answer: Any, want: Any, wrong: list[tuple[li
         return Verdict("told", "a value is asked for, got a function: call it")
 
     def form(value: Any) -> Any:
+        value = exercise.run(value) if exercise.run else value
         return plain(value) if words(want, want) is None else words(value, want)
 
     def fits(value: Any) -> bool:
@@ -143,9 +144,10 @@ def judge_value(exercise: Exercise, answer: Any, want: Any, wrong: list[tuple[li
         return Verdict("told", f"expected {asked}, got {answer!r:.60}")
     if fits(want) or words(want, want) is not None and any(map(fits, exercise.others)):
         return Verdict("right")
-    for sentences, value in wrong:
-        if value is not None and fits(value):
-            return Verdict("named", joined(sentences, ()))
+    named = [sentences for sentences, value in wrong if value is not None and fits(value)]
+    single = [sentence for sentences in named if len(sentences) == 1 for sentence in sentences]
+    if named:  # several mistakes may lead to one number
+        return Verdict("named", "; or ".join(dict.fromkeys(single)) or joined(named[0], ()))
     return Verdict("told", probed(exercise, (), got, form(want)) or differ(got, form(want), exercise.tol))
 
 
@@ -194,7 +196,7 @@ def alike(got: Outcome, theirs: Outcome, want: Outcome, tol: float) -> bool:
 
 def told(exercise: Exercise, i: int, got: list[Outcome], want: list[Outcome]) -> Verdict:
     """What can be said of a function that is wrong for case `i`, by no known mistake."""
-    first, arguments = got[i], ", ".join(map(short, exercise.cases[i]))
+    first, fine, arguments = got[i], *(f"({', '.join(map(short, exercise.cases[n]))})" for n in (0, i))
     if first.error:
         where = f" at `{first.where}`" if first.where else ""
         return Verdict("error", f"{first.error}{where}, for {arguments}: {first.says}")
@@ -207,7 +209,7 @@ def told(exercise: Exercise, i: int, got: list[Outcome], want: list[Outcome]) ->
     if len(got) > 2 and all(same(value, results[0], 0) for value in results[1:]):
         return Verdict("told", "it gives the same whatever it is given")
     if i > 0:
-        said = f"right for {short_all(exercise.cases[0])}, and wrong for {arguments}: {said}"
+        said = f"right for {fine}, and wrong for {arguments}: {said}"
     return Verdict("told", said)
 
 
@@ -223,16 +225,11 @@ def joined(sentences: list, arguments: tuple) -> str:
     return "; and ".join(each(*arguments) if callable(each) else each for each in sentences)
 
 
-def short_all(arguments: tuple) -> str:
-    """Arguments in a few words."""
-    return ", ".join(map(short, arguments))
-
-
 def short(x: Any) -> str:
     """An argument in a few words: a tensor's shape, a module's name, a number."""
     if isinstance(x, torch.Tensor) and x.ndim:
-        return f"a tensor {tuple(x.shape)}"
-    return f"a {type(x).__name__}" if isinstance(x, torch.nn.Module) or callable(x) else f"{x!r:.40}"
+        return f"tensor {tuple(x.shape)}"
+    return type(x).__name__ if callable(x) else f"{x!r:.40}"
 
 
 def find(exercise: str) -> Exercise:

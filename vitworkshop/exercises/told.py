@@ -53,7 +53,7 @@ def differ(got: Any, want: Any, tol: float) -> str:
         extra = sorted(got - want)
         return f"“{extra[0]}” does not belong here" if extra else "right so far, and more belong here"
     if isinstance(want, str) and isinstance(got, str):
-        return "not this"
+        return "not this one"
     if not isinstance(got, Tensor) or not isinstance(want, Tensor):
         return f"expected {kind(want)}, got {kind(got)}"
     if got.is_complex():
@@ -111,8 +111,8 @@ def of_number(got: Tensor, want: Tensor) -> Iterator[str]:
             yield "off by one: is the first counted, or the last?"
         if abs(g * w - 1) < 1e-3:
             yield "upside down: what is divided by what?"
-        if abs(ratio - 1) < 0.02:
-            yield "close: is it rounded too early, or to too few digits? Three are good"
+        if abs(ratio - 1) < 0.05:
+            yield "close: is it rounded to fewer than three digits, or is something small left out?"
         if w > 1 and min(abs(g / w**2 - 1), abs(g**2 / w - 1)) < 1e-3:
             yield "a square too many, or one that is missing"
     yield (
