@@ -6,7 +6,9 @@
 import gc
 from importlib import import_module
 
-CONCERNS = "address api map numbers claims typography drawings chapters cards search theme explorers"
+CONCERNS = (
+    "address api map numbers claims exercises typography drawings chapters cards search theme explorers"
+)
 
 
 def setup(app):

@@ -31,6 +31,7 @@ ROOMS = {
     "train.evaluate train.transfer",
     "Explanations": "explain.attention explain.gradients explain.erasing explain.lens explain.scores",
     "The doctor": "vitworkshop.doctor.case vitworkshop.doctor.doctor",
+    "Exercises": "vitworkshop.exercises.engine",
     "In a page": "vitworkshop.web.export vitworkshop.web.explore",
     "Figures and tables": "viz.pictures viz.curves viz.matrices viz.attention viz.diagrams viz.tables viz.style",
 }
@@ -38,8 +39,8 @@ HEAD = """\
 # API reference
 
 Every public name of `vitlib`, room by room, each with the chapter that derives it. A room imports only from the rooms
-above it, so the page can be read from top to bottom, and the package too: each file is one concept. The doctor and what
-makes a page stand in a second package, `vitworkshop`, and are loaded when they are first used.
+above it, so the page can be read from top to bottom, and the package too: each file is one concept. The doctor,
+exercises and what makes a page stand in a second package, `vitworkshop`, and are loaded when they are first used.
 
 `import vitlib as vl` gives all of them: write `vl.patchify`, whatever the file; figures are `vl.viz.show_images` and so
 on. Letters in shapes are those of the {doc}`notation`. This page is written from the docstrings by `page/api.py`.

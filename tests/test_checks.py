@@ -46,6 +46,7 @@ CALLS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("deletion_curve", "insertion_curve"), dict(ON, scores=SCORES)),
     **dict.fromkeys(("Block", "PostNormBlock"), dict(embed_dim=12, num_heads=2, hidden_dim=24)),
     **dict.fromkeys(("drawn10_masks", "load_drawn10"), dict(split="test", n=2, seed=0)),
+    **dict.fromkeys(("check", "hint"), dict(exercise="03.1")),
     **dict.fromkeys(("load_pretrained", "load_results"), dict(name="cifar10-laptop")),
     **dict.fromkeys(("cutmix", "mixup"), dict(images=IMAGES, targets=TARGETS, alpha=0.8, generator=DRAW)),
     "Attention": dict(embed_dim=12, num_heads=2),

@@ -34,11 +34,12 @@ ARROWS = {
     # the workshop
     "studies": (*BASE, "data", "model", "weights", "explain", "train"),
     "doctor": (*BASE, "data", "model", "train"),
+    "exercises": (*BASE, "data", "model", "weights", "explain", "train"),
     "web": (*BASE, "data", "model", "weights", "explain"),
     "cli": (*BASE, "data", "model", "weights", "train", "viz", "studies", "web"),
     "__main__": ("cli",),  # of vitlib: `python -m vitlib`
 }
-WORKSHOP = ("studies", "doctor", "web", "cli")
+WORKSHOP = ("studies", "doctor", "exercises", "web", "cli")
 FILES = {
     path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__").replace("/", "."): path
     for package in ("vitlib", "vitworkshop")

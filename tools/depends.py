@@ -1,7 +1,7 @@
 """What the run of a chapter depends on, so that a change elsewhere does not run it again.
 
 That is every module of the book's packages that it can import, itself or by way of others, what it names of those that
-`vitlib` loads late, and the studies and results it names.
+`vitlib` loads late, and the studies, results and exercises it names.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ def depends_on(notebook: Path, root: Path) -> list[Path]:
         file.stem for file in root.glob("vitworkshop/studies/*.py") if file.stem.replace("_", "-") in named
     ]
     also = [f"import vitworkshop.studies.{name}" for name in studies]
+    numbers = {text[:2] for text in named if re.fullmatch(r"\d\d\.\w", text)}  # of exercises
+    also += [f"import vitworkshop.exercises.ch{number}" for number in sorted(numbers)]
     if "subprocess" in code:  # it calls the command line
         also.append("import vitlib.__main__")
     found = modules(root, "\n".join([code, *also, *late(root, code)]))

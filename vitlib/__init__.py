@@ -1,8 +1,8 @@
 """vitlib: the package of Patch by Patch, a book on Vision Transformers (arXiv 2010.11929).
 
 All public names are here, as in `import vitlib as vl`; their homes are the files of the rooms, as in
-`vitlib.model.vit.VisionTransformer`. `vl.viz`, which needs matplotlib, and what the workshop has (`vl.doctor`,
-`vl.explore`, `vl.export_web`) are loaded when they are first used.
+`vitlib.model.vit.VisionTransformer`. `vl.viz`, which needs matplotlib, and what the workshop has (`vl.check`,
+`vl.doctor`, `vl.explore`, `vl.export_web`, `vl.hint`) are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from vitlib import viz
     from vitworkshop.doctor.case import Finding
     from vitworkshop.doctor.doctor import doctor
+    from vitworkshop.exercises.engine import check, hint
     from vitworkshop.web.explore import Explorer, explore
     from vitworkshop.web.export import export_web
 
@@ -72,6 +73,8 @@ _LATE = {  # loaded when first used: figures, which need matplotlib, and the wor
     "viz": "vitlib.viz",
     "Finding": "vitworkshop.doctor.case",
     "doctor": "vitworkshop.doctor.doctor",
+    "check": "vitworkshop.exercises.engine",
+    "hint": "vitworkshop.exercises.engine",
     "Explorer": "vitworkshop.web.explore",
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",

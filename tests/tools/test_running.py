@@ -32,6 +32,8 @@ _LATE = {
     "vitlib/room/other.py": "",
     "vitlib/viz/look.mplstyle": "",
     "vitworkshop/cli.py": "",
+    "vitworkshop/exercises/ch03.py": "import vitlib.other",
+    "vitworkshop/exercises/ch05.py": "",
     "vitworkshop/studies/registry.py": "from vitworkshop.studies import named_one, other",
     "vitworkshop/studies/named_one.py": "import vitlib.other",
     "vitworkshop/studies/other.py": "",
@@ -91,6 +93,10 @@ def book(tmp_path, monkeypatch) -> Path:
         ),
         ("import vitlib\nf'run-s{vitlib}'", {"vitlib/results/run-s1.json"}),
         ("import vitlib, subprocess", {"vitlib/__main__.py", "vitworkshop/cli.py"}),
+        (
+            'import vitlib as vl\nvl.late("03.1", None)',
+            {"vitlib/late.py", "vitworkshop/exercises/ch03.py", "vitlib/other.py"},
+        ),
         ("files = !ls", set(PACKAGE)),
         (
             "import vitlib\nvitlib.list_pretrained()",

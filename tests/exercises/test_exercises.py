@@ -1,0 +1,180 @@
+"""Each exercise: its reference and other right answers pass, each known mistake gets its own sentence; its cells."""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+from pages import CHAPTERS, ROOT, cells, prose, read, source, tags
+
+from vitworkshop.exercises.engine import Exercise, judge
+
+ROOM = ROOT / "vitworkshop/exercises"
+CHAPTER_FILES = sorted(ROOM.glob("ch*.py"))
+ENTRIES: dict[str, Exercise] = {
+    number: entry
+    for file in CHAPTER_FILES
+    for number, entry in import_module(f"vitworkshop.exercises.{file.stem}").EXERCISES.items()
+}
+each = pytest.mark.parametrize("number", ENTRIES)
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def answers(entry: Exercise, function):
+    """What a student gives who writes this function: itself, or the value that it computes."""
+    return function if entry.inputs else function()
+
+
+def kinds(entry: Exercise, answer) -> set[str]:
+    return {verdict.kind for verdict in judge(entry, answer).values()}
+
+
+@each
+def test_right_answers_pass(number):
+    entry = ENTRIES[number]
+    assert kinds(entry, answers(entry, entry.reference)) == {"right"}
+    assert len(entry.others) >= 2, "give two other right answers"
+    for other in entry.others:
+        edit = isinstance(other, tuple) and all(isinstance(part, str) for part in other) and len(other) == 2
+        made = entry.edited(other) if edit else other
+        assert made is not None, f"there is no {other[0]!r} in the reference"
+        answer = answers(entry, made) if edit else made
+        assert kinds(entry, answer) == {"right"}, (other, judge(entry, answer))
+
+
+@each
+def test_the_type_of_a_right_answer_does_not_matter(number):
+    entry = ENTRIES[number]
+    if not entry.inputs or entry.run:
+        return
+    forms = [
+        lambda x: x.double(),
+        lambda x: x.half(),
+        lambda x: x.tolist(),
+        np.asarray,
+        lambda x: x.requires_grad_(),
+    ]
+    for form in forms:
+
+        def answer(*arguments, form=form):
+            out = entry.reference(*arguments)
+            return form(out) if isinstance(out, torch.Tensor) else out
+
+        assert kinds(entry, answer) == {"right"}, judge(entry, answer)
+
+
+@each
+def test_a_known_mistake_is_named(number):
+    entry = ENTRIES[number]
+    assert len(entry.mistakes) >= (4 if entry.inputs else 2)
+    failed = []
+    for mistake in entry.mistakes:
+        function = entry.edited(mistake)
+        assert function, f"there is no {mistake[0]!r} in the reference"
+        verdicts = judge(entry, answers(entry, function))
+        sentence = mistake[2]
+        if callable(sentence):
+            sentence = sentence(*entry.cases[0])
+        named = [v.says for v in verdicts.values() if v.kind == "named"]
+        # two mistakes may lead to one number, and both are named; functions must be told apart
+        if not any(sentence in (said if entry.inputs else said.split("; or ")) for said in named) or (
+            entry.inputs and named != [sentence]
+        ):
+            failed.append((sentence, {part: str(v) for part, v in verdicts.items() if v.kind != "right"}))
+    assert not failed, failed
+
+
+@each
+def test_hints_come_in_stages_and_sentences_are_short(number):
+    entry = ENTRIES[number]
+    said = [*entry.hints, *(s for *_, s in entry.mistakes if isinstance(s, str))]
+    assert len(entry.hints) >= 2 and len({*entry.hints}) == len(entry.hints)
+    assert max(map(len, said)) < 160 and not any("\n" in s for s in said)
+
+
+@each
+def test_a_check_takes_less_than_a_second(number):
+    entry = ENTRIES[number]
+    wrong = (lambda *_: 12.345) if entry.inputs else None
+    for answer in (answers(entry, entry.reference), wrong):
+        start = time.process_time()
+        judge(entry, answer)
+        assert time.process_time() - start < 1
+
+
+def test_the_room_is_small():
+    lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in CHAPTER_FILES)
+    assert lines <= 36 * len(ENTRIES), f"{lines / len(ENTRIES):.1f} lines an exercise"
+
+
+# --- the chapters -----------------------------------------------------------------------------------------------
+
+
+def calls(cell: dict) -> list[ast.Call]:
+    """The calls of `vl.check` in a code cell."""
+    code = re.sub(r"^(\s*)[%!].*$", r"\1pass", source(cell), flags=re.M)
+    return [
+        n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "vl.check"
+    ]
+
+
+def numbers(cell: dict) -> list[str]:
+    return [call.args[0].value for call in calls(cell)]
+
+
+with_entries = pytest.mark.parametrize(
+    "path",
+    [p for p in CHAPTERS if f"ch{p.stem[:2]}" in {f.stem for f in CHAPTER_FILES}],
+    ids=lambda p: p.stem,
+)
+
+
+@with_entries
+def test_numbers_follow_the_page(path):
+    """Exercise n of chapter NN is NN.n, and its cell comes next; tasks in the body have letters, in their order."""
+    place, found, letters, label = 0, {}, [], ""
+    for cell in read(path)["cells"]:
+        if cell["cell_type"] == "markdown":
+            labels = re.findall(r"\{exercise(?:-start)?\}[^\n]*\n:label: (\S+)", source(cell))
+            place, label = place + len(labels), (labels or [label])[-1]
+            continue
+        for number in numbers(cell):
+            if number[3:].isdigit():
+                found.setdefault(number, place)
+            elif number not in letters:
+                letters.append(number)
+    chapter = path.stem[:2]
+    assert found == {f"{chapter}.{n}": n for n in found.values()}, "an id that is not its place on the page"
+    assert letters == [f"{chapter}.{letter}" for letter in "abcdefgh"[: len(letters)]]
+    assert {*found, *letters} == {number for number in ENTRIES if number.startswith(chapter)}
+    assert letters, "a chapter has a task in its body, before what is asked is shown"
+
+
+@with_entries
+def test_no_question_cell_holds_an_answer(path):
+    """What a question cell gives to `vl.check` are names; what it printed is that it waits; no `def check` is left."""
+    seen = set()
+    for cell in cells(path):
+        assert not re.search(r"^def check\(", source(cell), re.M)
+        for call in calls(cell):
+            number = call.args[0].value
+            if number not in seen and "solution" not in tags(cell):
+                seen.add(number)
+                given = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+                assert all(isinstance(value, ast.Name) for value in given), ast.unparse(call)
+                printed = "".join("".join(out.get("text", [])) for out in cell["outputs"])
+                assert f"{number}: waiting for your " in printed and "nbval-check-output" in tags(cell)
+    assert seen == {number for number in ENTRIES if number[:2] == path.stem[:2]}
+
+
+@with_entries
+def test_each_exercise_says_what_it_tests(path):
+    graded = re.findall(
+        r"^Difficulty ★[^\n]*\b\d+ minutes[^\n]*$", prose(path).split("## Exercises")[1], re.M
+    )
+    assert graded and all("· tests: " in line for line in graded)

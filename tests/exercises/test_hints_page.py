@@ -1,0 +1,52 @@
+"""Hints on a page: above the first cell that checks an exercise, folded, once, and followed when an entry changes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("myst_nb")
+from sphinx.application import Sphinx
+
+from vitworkshop.exercises import engine
+
+
+def cell(kind: str, text: str) -> dict:
+    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return {"cell_type": kind, "metadata": {}, "source": text, **code}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> tuple[str, set[str]]:
+    """The page of a small notebook, and the files that it depends on."""
+    folder = tmp_path_factory.mktemp("hints")
+    cells = [cell("markdown", "# Title"), cell("code", 'vl.check("03.6", my_table)')]
+    cells += [cell("markdown", "Between."), cell("code", 'vl.check("03.6", solution)'), cell("code", "x = 1")]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    book = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
+    (folder / "index.ipynb").write_text(json.dumps(book))
+    settings = {"extensions": ["sphinx_exercise", "myst_nb", "page.chapters", "page.exercises"]}
+    settings |= {"html_theme": "basic", "nb_execution_mode": "off"}
+    app = Sphinx(folder, None, folder / "out", folder / "trees", "html", settings, status=None)
+    app.build()
+    return (folder / "out/index.html").read_text(encoding="utf-8"), app.env.dependencies["index"]
+
+
+def test_hints_stand_above_the_question_once(page):
+    html, _ = page
+    assert html.count('<details class="hints') == 1
+    fold, question, between = html.index("<details"), html.index("my_table"), html.index("Between.")
+    assert fold < question < between
+
+
+def test_the_hints_are_those_of_the_entry_with_code_as_code(page):
+    html, _ = page
+    hints = html.split("<details")[1].split("</details>")[0]
+    assert hints.count("<li>") == len(engine.find("03.6").hints)
+    assert ">parts<" in html and "`parts`" not in html and "hints, one after the other" in html
+
+
+def test_the_page_follows_its_entries(page):
+    _, dependencies = page
+    assert any(name.endswith("vitworkshop/exercises/ch03.py") for name in dependencies)

@@ -1,0 +1,313 @@
+"""What an exercise is, how an answer is judged, and how that is said: `check` and `hint`.
+
+An answer that differs from the reference is compared with the reference as it would be with each known mistake, then
+with each two of them; only if it is none of these, general sentences follow (`told`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vitlib.checks import check_choice, checked
+from vitworkshop.exercises.answers import (
+    LIMIT,
+    Outcome,
+    TooLong,
+    can_limit,
+    limited,
+    outcome,
+    plain,
+    rounded,
+    same,
+    words,
+)
+from vitworkshop.exercises.told import differ
+
+__all__ = ["check", "hint"]
+
+_HINTED: dict[str, int] = {}  # hints that were given
+_GUESSED: dict[str, Any] = {}  # guesses that were kept
+_SAID: set[str] = set()
+
+
+@dataclass
+class Exercise:
+    """What is asked for, and the mistakes that are known.
+
+    Args:
+        reference: The solution, a function or a class. Where a value is asked for: a function without arguments that
+            computes it, or a dict of its parts.
+        mistakes: (old, new, sentence): an edit of the reference's source, and what to tell who made that mistake; a
+            sentence may be a function of the arguments.
+        hints: In stages, from a question to the last step but one.
+        others: Other right answers, for the test: functions, values, or edits (old, new). Words among them pass.
+        inputs: Draws the arguments of each call, as a list of tuples; None where a value is asked for.
+        run: run(answer, *arguments) gives what is compared; by default the answer is called, or taken as it is.
+        probes: Each, of (arguments, got, want) where both are finite tensors of one shape, gives a sentence or None.
+        tol: How far numbers may be off, in parts of the largest.
+        guess: Whether the answer is a guess, kept until the truth has been seen.
+    """
+
+    reference: Callable
+    mistakes: list[tuple[str, str, str | Callable[..., str]]]
+    hints: list[str]
+    others: list[Any] = field(default_factory=list)
+    inputs: Callable[[], list[tuple]] | None = None
+    run: Callable | None = None
+    probes: list[Callable] = field(default_factory=list)
+    tol: float = 1e-4
+    guess: bool = False
+
+    def edited(self, *edits: tuple) -> Callable | None:
+        """The reference with its source edited; None if an edit finds nothing to change."""
+        source = textwrap.dedent(inspect.getsource(self.reference))
+        for old, new, *_ in edits:
+            if old not in source:
+                return None
+            source = source.replace(old, new)
+        space = dict(vars(inspect.getmodule(self.reference)))
+        exec(compile(source, "<a known mistake>", "exec"), space)
+        return space[self.reference.__name__]
+
+    def wrong(self) -> Iterator[tuple[list, Callable]]:
+        """The reference with each known mistake, then with each two, and their sentences."""
+        for count in (1, 2):
+            for some in itertools.combinations(self.mistakes, count):
+                if function := self.edited(*some):
+                    yield [sentence for *_, sentence in some], function
+
+    @cached_property
+    def cases(self) -> list[tuple]:
+        """The arguments of each call; the same whenever they are drawn."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return self.inputs() if self.inputs else []
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How an answer was judged, and why: right, waiting, named (a known mistake), told (in general), error."""
+
+    kind: str
+    says: str = ""
+
+    def __str__(self) -> str:
+        return {"right": "right", "waiting": "waiting for your answer"}.get(
+            self.kind, "not yet: "
+        ) + self.says
+
+
+def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
+    """The verdict on each part of an answer; on the answer itself under the name ""."""
+    if exercise.inputs:
+        return {"": judge_function(exercise, answer)}
+    want = exercise.reference()
+    want, answer = (want, answer or {}) if isinstance(want, dict) else ({"": want}, {"": answer})
+    wrong = []
+    for sentences, function in exercise.wrong():
+        value = function()
+        wrong.append((sentences, value if isinstance(value, dict) else {"": value}))
+    return {
+        part: judge_value(exercise, answer.get(part), want[part], [(s, w.get(part)) for s, w in wrong])
+        for part in want
+    }
+
+
+def judge_value(exercise: Exercise, answer: Any, want: Any, wrong: list[tuple[list, Any]]) -> Verdict:
+    """The verdict on a number, numbers or words; `wrong` are the values that known mistakes give."""
+    if answer is None or answer is ...:
+        return Verdict("waiting")
+    if callable(answer):
+        return Verdict("told", "a value is asked for, got a function: call it")
+
+    def form(value: Any) -> Any:
+        value = exercise.run(value) if exercise.run else value
+        return plain(value) if words(want, want) is None else words(value, want)
+
+    def fits(value: Any) -> bool:
+        close = isinstance(value, float) and rounded(answer, value)
+        return close or same(got, form(value), exercise.tol)
+
+    got = form(answer)
+    if got is None or isinstance(got, str) and not isinstance(want, str):
+        asked = "a word" if isinstance(want, str) else "words" if words(want, want) else "a number or numbers"
+        return Verdict("told", f"expected {asked}, got {answer!r:.60}")
+    if fits(want) or words(want, want) is not None and any(map(fits, exercise.others)):
+        return Verdict("right")
+    named = [sentences for sentences, value in wrong if value is not None and fits(value)]
+    single = [sentence for sentences in named if len(sentences) == 1 for sentence in sentences]
+    if named:  # several mistakes may lead to one number
+        return Verdict("named", "; or ".join(dict.fromkeys(single)) or joined(named[0], ()))
+    return Verdict("told", probed(exercise, (), got, form(want)) or differ(got, form(want), exercise.tol))
+
+
+def judge_function(exercise: Exercise, answer: Any) -> Verdict:
+    """The verdict on a function, a class, or whatever `run` can use."""
+    if answer is None or answer is ...:
+        return Verdict("waiting")
+    if not callable(answer):
+        asked = "class" if inspect.isclass(exercise.reference) else "function"
+        return Verdict("told", f"a {asked} is asked for: give its name, without calling it")
+    got: list[Outcome] = []
+    try:
+        with limited(LIMIT):
+            for case in exercise.cases:
+                got.append(outcome(exercise.run, answer, case))
+                if got[0].value is None and not got[0].error:
+                    printed = ": it prints, and returns None" if got[0].printed else ""
+                    return Verdict("told", printed[2:]) if printed else Verdict("waiting")
+    except TooLong:
+        return Verdict("error", f"still running after {LIMIT:g} seconds, stopped: does a loop never end?")
+    if changed := next((each.changed for each in got if each.changed), 0):
+        return Verdict(
+            "told", f"it changes its argument number {changed}: work on a copy, without += and x[...] ="
+        )
+    want = [outcome(exercise.run, exercise.reference, case) for case in exercise.cases]
+    off = [i for i, (g, w) in enumerate(zip(got, want, strict=True)) if not alike(g, w, w, exercise.tol)]
+    if not off:
+        return Verdict(
+            "right", " (what it printed is not shown)" if any(each.printed for each in got) else ""
+        )
+    for sentences, function in exercise.wrong():
+        for case, g, w in zip(exercise.cases, got, want, strict=True):
+            if not alike(g, outcome(exercise.run, function, case), w, exercise.tol):
+                break
+        else:
+            return Verdict("named", joined(sentences, exercise.cases[off[0]]))
+    return told(exercise, off[0], got, want)
+
+
+def alike(got: Outcome, theirs: Outcome, want: Outcome, tol: float) -> bool:
+    """Whether two calls gave the same; where an error is right, any error is."""
+    if want.error or not got.error or not theirs.error:
+        return bool(got.error) == bool(theirs.error) and same(got.value, theirs.value, tol) | bool(want.error)
+    return (got.error, got.says) == (theirs.error, theirs.says)
+
+
+def told(exercise: Exercise, i: int, got: list[Outcome], want: list[Outcome]) -> Verdict:
+    """What can be said of a function that is wrong for case `i`, by no known mistake."""
+    first, fine, arguments = got[i], *(f"({', '.join(map(short, exercise.cases[n]))})" for n in (0, i))
+    if first.error:
+        where = f" at `{first.where}`" if first.where else ""
+        return Verdict("error", f"{first.error}{where}, for {arguments}: {first.says}")
+    if want[i].error:
+        return Verdict("told", f"for {arguments} an error should be raised, and none is")
+    if said := probed(exercise, exercise.cases[i], first.value, want[i].value):
+        return Verdict("told", said)
+    said = differ(first.value, want[i].value, exercise.tol)
+    results = [each.value for each in got if not each.error]
+    if len(got) > 2 and all(same(value, results[0], 0) for value in results[1:]):
+        return Verdict("told", "it gives the same whatever it is given")
+    if i > 0:
+        said = f"right for {fine}, and wrong for {arguments}: {said}"
+    return Verdict("told", said)
+
+
+def probed(exercise: Exercise, arguments: tuple, got: Any, want: Any) -> str | None:
+    """What an exercise's own probes say of finite numbers in the right shape."""
+    tensors = isinstance(got, torch.Tensor) and isinstance(want, torch.Tensor) and got.shape == want.shape
+    if tensors and got.isfinite().all():
+        return next(filter(None, (probe(arguments, got, want) for probe in exercise.probes)), None)
+
+
+def joined(sentences: list, arguments: tuple) -> str:
+    """The sentences of one mistake or of two."""
+    return "; and ".join(each(*arguments) if callable(each) else each for each in sentences)
+
+
+def short(x: Any) -> str:
+    """An argument in a few words: a tensor's shape, a module's name, a number."""
+    if isinstance(x, torch.Tensor) and x.ndim:
+        return f"tensor {tuple(x.shape)}"
+    return type(x).__name__ if callable(x) else f"{x!r:.40}"
+
+
+def find(exercise: str) -> Exercise:
+    """The entry of an exercise; only its chapter's file is loaded."""
+    chapters = sorted(path.stem[2:] for path in Path(__file__).parent.glob("ch*.py"))
+    number = exercise.partition(".")[0]
+    load = [number] if number in chapters else chapters
+    entries = {k: e for n in load for k, e in import_module(f"vitworkshop.exercises.ch{n}").EXERCISES.items()}
+    check_choice("exercise", exercise, entries)
+    return entries[exercise]
+
+
+@checked
+def check(exercise: str, answer: Any = None, **parts: Any) -> None:
+    """Judge an answer to an exercise of the book, and print a line: "right", or which mistake it is.
+
+    Args:
+        exercise: Its number, as in "05.3"; tasks in the text have letters, as in "05.a".
+        answer: What is asked for: a number, a list, a tensor, a word, a function, a class. None waits.
+        **parts: The parts of the answer by their names, where there are several.
+
+    Raises:
+        ValueError: If there is no such exercise, or it has no such parts.
+
+    Source: every chapter's exercises; chapter 03 is the first with one to write.
+    """
+    entry = find(exercise)
+    expected = [] if entry.inputs else entry.reference()
+    expected = list(expected) if isinstance(expected, dict) else []
+    given = parts or (answer if isinstance(answer, dict) and expected else {})
+    if (parts and answer is not None) or [name for name in given if name not in expected]:
+        names = f"{', '.join(expected)} by their names" if expected else "one answer"
+        raise ValueError(f"expected {names} for exercise {exercise}, got {', '.join(map(str, given))}")
+    if expected and not given and answer is not None:
+        raise ValueError(f"expected the parts {', '.join(expected)} by their names, got {answer!r:.60}")
+    if entry.inputs and not can_limit() and "limit" not in _SAID:
+        _SAID.add("limit")
+        print("(there is no time limit here: if nothing comes, interrupt the kernel)")
+    answer = given or answer
+    if entry.guess:
+        return _keep(exercise, entry, answer)
+    _say(exercise, judge(entry, answer))
+
+
+def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
+    """Keep a guess; called without one, show the guess that was kept, and judge it."""
+    given = any(g is not None for g in guess.values()) if isinstance(guess, dict) else guess is not None
+    if given:
+        _GUESSED[exercise] = guess
+        print(f"{exercise}: your guess is kept; run the next cell")
+    elif guess is not None or exercise not in _GUESSED:
+        print(f"{exercise}: waiting for your guess")
+    else:
+        kept = _GUESSED[exercise]
+        _say(exercise, judge(entry, kept), kept if isinstance(kept, dict) else {"": kept})
+
+
+def _say(exercise: str, verdicts: dict[str, Verdict], guesses: dict[str, Any] | None = None) -> None:
+    """A line for the answer if all of its parts fare alike, else one for each part."""
+    if guesses is None and len({str(v) for v in verdicts.values()}) == 1:
+        verdicts = {"": next(iter(verdicts.values()))}
+    for part, verdict in verdicts.items():
+        guessed = f" (you guessed {guesses.get(part)!r:.40})" if guesses else ""
+        print(f"{exercise}{' ' * bool(part)}{part}{guessed}: {verdict}")
+
+
+@checked
+def hint(exercise: str) -> None:
+    """Print the next hint to an exercise of the book, one stage further at each call.
+
+    Args:
+        exercise: Its number, as in "05.3".
+
+    Raises:
+        ValueError: If there is no such exercise.
+
+    Source: every chapter's exercises; chapter 03 is the first with one to write.
+    """
+    hints = find(exercise).hints
+    stage = _HINTED[exercise] = min(_HINTED.get(exercise, 0) + 1, len(hints))
+    print(f"{exercise}, hint {stage} of {len(hints)}: {hints[stage - 1]}")

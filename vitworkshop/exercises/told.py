@@ -1,0 +1,167 @@
+"""What can be said of any wrong answer beside the right one: how they differ, never the solution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vitworkshop.exercises.answers import same
+
+# by how much a number may be off, and what to ask then
+FACTORS = {
+    1024: "off by a factor of 1024: KiB, MiB or GiB?",
+    2**20: "off by a factor of 1024 times 1024: bytes or MiB?",
+    2**30: "off by a factor of 1024, three times: bytes or GiB?",
+    1.024**2: "units of 1000 and of 1024 are mixed up (MB and MiB)",
+    1.024**3: "units of 1000 and of 1024 are mixed up (GB and GiB)",
+    1000: "off by a factor of 1000: which unit?",
+    10**6: "off by a factor of a million: which unit?",
+    100: "off by a factor of 100: in percent, or as a share?",
+    10: "off by a factor of 10: is a decimal point in the wrong place?",
+    2: "off by a factor of 2: is something counted twice, or only half of it?",
+    3: "off by a factor of 3: is something counted once that comes three times, or the reverse?",
+    4: "off by a factor of 4: bytes, or numbers of 4 bytes; or both sides of a square?",
+    8: "off by a factor of 8: bits or bytes?",
+}
+
+
+def kind(x: Any) -> str:
+    """What an answer is, in words."""
+    if isinstance(x, Tensor):
+        return (
+            "one number"
+            if x.ndim == 0 and x.dtype != torch.bool
+            else ("True or False" if x.ndim == 0 else f"numbers of shape {tuple(x.shape)}")
+        )
+    if isinstance(x, tuple):
+        return f"{len(x)} things"
+    names = {str: "a word", type(None): "None", set: "a set", frozenset: "a set of words"}
+    return names.get(type(x), f"a {type(x).__name__}")
+
+
+def differ(got: Any, want: Any, tol: float) -> str:
+    """How a wrong value differs from the right one, by the most telling sentence that is true."""
+    if isinstance(want, tuple | dict) and isinstance(got, type(want)) and len(got) == len(want):
+        keys = want if isinstance(want, dict) else range(len(want))
+        for place, key in enumerate(keys, 1):
+            if not (isinstance(got, dict) and key not in got) and not same(got[key], want[key], tol):
+                return f"number {place} of what is returned: {differ(got[key], want[key], tol)}"
+    if isinstance(want, frozenset) and isinstance(got, frozenset):
+        extra = sorted(got - want)
+        return f"“{extra[0]}” does not belong here" if extra else "right so far, and more belong here"
+    if isinstance(want, str) and isinstance(got, str):
+        return "not this one"
+    if not isinstance(got, Tensor) or not isinstance(want, Tensor):
+        return f"expected {kind(want)}, got {kind(got)}"
+    if got.is_complex():
+        return "the numbers are complex; real ones are asked for"
+    if want.ndim == 0 and want.dtype == torch.bool:
+        return (
+            "the other way round"
+            if got.ndim == 0 and got.dtype == torch.bool
+            else ("return True or False; bool(...) turns a number into one")
+        )
+    if want.ndim == 0 and (got.ndim or got.dtype == torch.bool):
+        return f"expected one number, got {kind(got)}"
+    got, want = got.double(), want.double()
+    if got.shape != want.shape:
+        return of_shape(got, want, tol)
+    if not got[want.isfinite()].isfinite().all():
+        bad = ~got.isfinite()
+        return f"{int(bad.sum())} of {got.numel()} numbers are nan or inf: print the step before"
+    return next(of_number(got, want) if want.ndim == 0 else of_array(got, want, tol))
+
+
+def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
+    """A wrong shape."""
+    shapes = f"expected shape {tuple(want.shape)}, got {tuple(got.shape)}"
+    if got.squeeze().shape == want.squeeze().shape:
+        return f"{shapes}: an axis of length 1 too many or too few"
+    if sorted(got.shape) == sorted(want.shape):
+        return f"{shapes}: the axes are in another order"
+    if got.numel() == want.numel():
+        return f"{shapes}: as many numbers, laid out in other axes"
+    if got.ndim == want.ndim:
+        off = [i for i in range(got.ndim) if got.shape[i] != want.shape[i]]
+        if len(off) == 1 and abs(got.shape[off[0]] - want.shape[off[0]]) == 1:
+            more = got.shape[off[0]] > want.shape[off[0]]
+            return f"{shapes}: one too {'many' if more else 'few'} along axis {off[0]}"
+    return shapes
+
+
+def ratio_of(g: float, w: float) -> tuple[float, float]:
+    """How many times larger one number is than another, and the reverse; 1 where that says nothing."""
+    return (g / w, w / g) if g * w > 0 else (1.0, 1.0)
+
+
+def of_number(got: Tensor, want: Tensor) -> Iterator[str]:
+    """A wrong number."""
+    g, w = got.item(), want.item()
+    if w and g:
+        ratio = abs(g / w)
+        if abs(g + w) <= 1e-3 * abs(w):
+            yield "the sign is the other way round"
+        for factor, sentence in FACTORS.items():
+            if min(abs(ratio / factor - 1), abs(ratio * factor - 1)) < 1e-3:
+                yield sentence
+        if w % 1 == 0 and abs(g - w) == 1:
+            yield "off by one: is the first counted, or the last?"
+        if abs(g * w - 1) < 1e-3:
+            yield "upside down: what is divided by what?"
+        if abs(ratio - 1) < 0.05:
+            yield "close: is it rounded to fewer than three digits, or is something small left out?"
+        if w > 1 and min(abs(g / w**2 - 1), abs(g**2 / w - 1)) < 1e-3:
+            yield "a square too many, or one that is missing"
+    yield (
+        f"too {'large' if g > w else 'small'} by a good deal"
+        if max(ratio_of(g, w)) > 2
+        else "not this number"
+    )
+
+
+def of_array(got: Tensor, want: Tensor, tol: float) -> Iterator[str]:
+    """Wrong numbers in the right shape."""
+    if want.numel() > 1 and got.unique().numel() == 1 and want.unique().numel() > 1:
+        yield "all numbers are the same"
+    for i in range(want.ndim):
+        for j in range(i):
+            if want.shape[i] == want.shape[j] and same(got.transpose(i, j), want, tol):
+                yield (
+                    "rows and columns are exchanged" if want.ndim == 2 else f"axes {j} and {i} are exchanged"
+                )
+    if same(-got, want, tol):
+        yield "the sign is the other way round"
+    for axis in range(want.ndim):
+        n = want.shape[axis]
+        if same(got.flip(axis), want, tol):
+            yield f"the order along axis {axis} is reversed"
+        for a, b in ((got, want), (want, got)):
+            if n > 2 and same(a.narrow(axis, 1, n - 1), b.narrow(axis, 0, n - 1), tol):
+                yield f"shifted by one along axis {axis}"
+    if (got - want).std() <= tol * want.std() and want.numel() > 1:
+        yield f"all numbers are off by the same amount, {(got - want).mean():.3g}"
+    ratio = (got * want).sum() / want.square().sum()
+    if want.any() and ratio and same(got / ratio, want, tol):
+        yield f"all numbers are {ratio:.3g} times what they should be"
+    if not want.equal(want.round()) and any(
+        got.equal(f(want)) for f in (torch.round, torch.trunc, torch.floor)
+    ):
+        yield "the numbers are rounded to whole ones: is an integer dtype in the way?"
+    sums = [
+        [same(x.sum(axis), torch.ones_like(x.sum(axis)), 1e-3) for axis in range(x.ndim)] for x in (got, want)
+    ]
+    right = [axis for axis, (a, b) in enumerate(zip(*sums, strict=True)) if b and not a]
+    if right and want.ndim > 1:
+        other = sums[0].index(True) if True in sums[0] else None
+        yield f"the numbers should sum to 1 along axis {right[0]}" + (
+            "" if other is None else f"; they do along axis {other}"
+        )
+    if same(got.flatten().sort()[0], want.flatten().sort()[0], tol):
+        yield "the right numbers in another order"
+    off = ~torch.isclose(got, want, rtol=0, atol=tol * (want[want.isfinite()].abs().max().item() or 1))
+    if off.double().mean() <= 0.5:
+        yield f"{int(off.sum())} of {off.numel()} numbers are wrong, the first at {off.nonzero()[0].tolist()}"
+    yield f"the shape is right, the numbers are not: off by up to {(got - want).abs().max():.2g}"
