@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("myst_nb")
 from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 from vitworkshop.exercises import engine
 
@@ -28,8 +29,9 @@ def page(tmp_path_factory) -> tuple[str, set[str]]:
     (folder / "index.ipynb").write_text(json.dumps(book))
     settings = {"extensions": ["sphinx_exercise", "myst_nb", "page.chapters", "page.exercises"]}
     settings |= {"html_theme": "basic", "nb_execution_mode": "off"}
-    app = Sphinx(folder, None, folder / "out", folder / "trees", "html", settings, status=None)
-    app.build()
+    with docutils_namespace():  # another test builds a book in the same process
+        app = Sphinx(folder, None, folder / "out", folder / "trees", "html", settings, status=None)
+        app.build()
     return (folder / "out/index.html").read_text(encoding="utf-8"), app.env.dependencies["index"]
 
 
