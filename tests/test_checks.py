@@ -390,6 +390,11 @@ def test_a_fix_that_follows_turns_the_axes_right():
     assert images.permute(eval(fix)).shape == (5, 2, 4, 8, 9)
 
 
+def test_the_ends_of_a_range_belong_to_it_where_its_words_say_so():
+    for value, hint in ((0, checks.Share), (1, checks.Share), (10, checks.Magnitude), (0, checks.Rate)):
+        checks.check_value("x", value, hint)
+
+
 @errors
 @pytest.mark.parametrize("name", [None, 3, "", ".", "..", " ", "a/b", "../../x", "a\\b", "a\0b", "x" * 201])
 def test_names_that_are_no_file_names(name):

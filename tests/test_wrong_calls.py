@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import vitlib as vl
+from vitlib import tensors
 from vitlib.evidence import RESULTS, read_json, write_atomic
 from vitlib.model.patches import PATCH_EMBEDS
 from vitworkshop.cli import _one_line, main, predict
@@ -131,6 +132,7 @@ def test_what_is_near_is_fine():
             layer((IMAGES if name in OF_IMAGES else TOKENS).bfloat16())
     assert vl.patch_colours(torch.full((1, 3, 4, 4), 1.01), 4).item() == 511
     assert vl.guess_patches(NAN, NO_MASK, SOURCE, 4).isnan().all()
+    tensors.check_finite({"bias": torch.full((3,), 1e-9)}, torch.float16, "")  # added to what is larger
     gaps = vl.few_shot(X, Y * FAR + 7, X, Y * FAR + 7)  # no class between them costs a column
     assert {*gaps["predictions"].tolist()} <= {7, FAR + 7}
     assert gaps["accuracy"] == vl.few_shot(X, Y, X, Y)["accuracy"]

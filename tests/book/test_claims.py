@@ -20,7 +20,8 @@ from vitworkshop.studies import masked, transfer  # noqa: F401 - conditions name
 from vitworkshop.studies.compute import Frontier
 from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401
 from vitworkshop.studies.recipe_ladder import INGREDIENTS  # noqa: F401
-from vitworkshop.studies.registry import STUDIES  # noqa: F401
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.report import turns
 
 KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
@@ -35,7 +36,7 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 1, "03": 8, "04": 13, "06": 8, "07": 4, "08": 1, "09": 7, "10": 14, "11": 15, "12": 17},
+    **{"02": 1, "03": 9, "04": 13, "06": 8, "07": 4, "08": 1, "09": 7, "10": 14, "11": 15, "12": 17},
     **{"13": 2, "14": 4, "15": 5, "16": 5, "17": 6, "18": 4, "questions": 1},
 }
 
@@ -59,6 +60,11 @@ def claim(study: str, says: str) -> dict:
 
 def verdict(study: str, says: str) -> str:
     return claim(study, says)["verdict"]
+
+
+def turned(study: str, says: str) -> bool:
+    """Whether rounding turns the verdict on a claim."""
+    return any(turns(one, result(study)) for one in STUDIES[study].claims if one.says == says)
 
 
 def interval(study: str, says: str) -> list[float]:

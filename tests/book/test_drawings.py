@@ -96,8 +96,9 @@ def test_photographs_are_smooth_and_small():
 
 def test_a_small_photograph_loses_nothing():
     photo = vl.sample_image("coffee", 128)
-    _, (file,), _ = drawn(viz.show_images(photo))
-    assert (pixels(file) == photo.permute(1, 2, 0).numpy()).all()
+    svg, (file,), _ = drawn(viz.show_images(photo))
+    assert (pixels(file) == photo.permute(1, 2, 0).numpy()).all() and "image-rendering:pixelated" in svg
+    assert "pixelated" not in drawn(viz.show_images(vl.sample_image("coffee", 129)))[0]
 
 
 def test_letters_on_colours_stay_as_they_are():

@@ -361,6 +361,11 @@ def test_ten_times_the_learning_rate_is_found(name):
     assert ("warm-up" in finding.says and "warm-up" in finding.fix) == (recipe.warmup == 0)
 
 
+def test_a_loss_that_goes_up_at_a_tenth_too_is_not_the_learning_rates(monkeypatch):
+    monkeypatch.setattr("vitworkshop.doctor.run._steps", lambda *_: (2.0, [1.0, 0.1], 1.0))
+    assert vl.doctor(vit(), IMAGES, LABELS, recipe=vl.Recipe()) == []
+
+
 # --- no bugs ------------------------------------------------------------------------------------------------------
 
 

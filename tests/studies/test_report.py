@@ -67,7 +67,7 @@ def test_a_verdict_is_of_the_rule_as_it_is(tmp_path, stems):
     folder = tmp_path / "study-stems"
     run_study("stems", DATA, folder, seeds=(0, 1, 2), progress=False)
     path = folder / "stems.json"
-    path.write_text(json.dumps(read_json(path, "") | {"verdicts": {}}))
+    path.write_text(json.dumps(read_json(path, "") | {"verdicts": {"b is ahead": {"verdict": "differs"}}}))
     assert cells(board(tmp_path))[0][3] == "agrees"
     strict = Claim("b is | ahead", "Table 1", "b", "a", margin=0.5)
     STUDIES["stems"] = toy(claims=(strict,))

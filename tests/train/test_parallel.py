@@ -13,7 +13,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+import vitlib as vl
 from vitlib.evidence import read_json
+from vitlib.train.loop import Trainer
+from vitlib.train.objective import Classification
 from vitlib.train.parallel import Ranks
 
 SMALL = [
@@ -35,8 +38,16 @@ def test_a_batch_that_cannot_be_divided_gets_the_nearest_that_can(batch_size, si
         Ranks(0, size).check(batch_size)
 
 
-def test_each_process_draws_its_own_dropout():
+def test_each_process_draws_its_own_dropout(monkeypatch):
     assert Ranks(0, 2).seed(7) == 7 and len({Ranks(rank, 4).seed(7) for rank in range(4)}) == 4
+    monkeypatch.setattr(Ranks, "seed", lambda self, seed: 5)
+    recipe = vl.Recipe("t", vl.ViTConfig(img_size=8, embed_dim=12, depth=1), epochs=1, precision="fp32")
+    data = vl.Dataset(torch.zeros(4, 3, 8, 8, dtype=torch.uint8), torch.arange(4))
+    with torch.random.fork_rng():
+        Trainer(vl.VisionTransformer(recipe.model), Classification(recipe), recipe, data).train_step(
+            torch.arange(4)
+        )
+        assert torch.initial_seed() == 5
 
 
 def test_all_stop_where_one_does(monkeypatch):

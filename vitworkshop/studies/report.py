@@ -56,13 +56,15 @@ def report(name: str, out: str | Path | None = None) -> str:
 
 def tell(result: dict) -> str:
     """What a study found, in sentences: the verdict on each claim, what it cost, the command."""
-    lines = []
+    study, lines = STUDIES.get(result["name"]), []
+    turned = {claim.says for claim in study.claims if turns(claim, result)} if study else ()
     for claim, found in result["verdicts"].items():
         verdict = found["verdict"]
         if "se" in found:
             verdict += f", {_difference(found, result['metric'])} (standard error, n = {found['n']})"
         verdict += f"; about {found['seeds']} seeds would decide" if "seeds" in found else ""
         verdict += f"; {EDGE}" if "at_edge" in found else ""
+        verdict += f"; {TURNS}" if claim in turned else ""
         lines.append(f"- {claim}: {verdict}.")
     if lines:
         lines.append("")  # ends the list
@@ -142,11 +144,16 @@ def moved_runs() -> dict[str, list[dict]]:
 
 
 def turns(claim: Claim, result: dict) -> bool:
-    """Whether a verdict is another one with the runs whose first weights were moved (tools/measure_rounding.py)."""
+    """Whether a verdict is another one with the runs whose first weights were moved (tools/measure_rounding.py).
+
+    These were the book's own runs: what a reader ran has seeds, data and a rounding of its own.
+    """
     moved = moved_runs().get(result["name"], [])
+    if not moved or result["runs"] != load_results(result["name"])["runs"]:
+        return False
     instead = {(run["variant"], run["seed"]) for run in moved}
     others = [run for run in result["runs"] if (run["variant"], run["seed"]) not in instead]
-    return bool(moved) and claim.judge(others + moved)["verdict"] != claim.judge(result["runs"])["verdict"]
+    return claim.judge(others + moved)["verdict"] != claim.judge(result["runs"])["verdict"]
 
 
 def _unit(found: dict, metric: str) -> tuple[int, int, str]:
