@@ -89,7 +89,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "load_dataset": dict(name="drawn10", split="test", n=2),
     "few_shot": dict(train_x=SCORES, train_y=LABELS, test_x=SCORES, test_y=LABELS),
     "guess_patches": dict(
-        images=IMAGES, mask=SCORES < 0.5, source=torch.arange(4).expand(3, 4), patch_size=4
+        images=IMAGES, mask=torch.eye(4).bool()[:3], source=torch.arange(4).expand(3, 4), patch_size=4
     ),
     "load_weights": dict(model=MODEL, source=MODEL.state_dict()),
     "lr_at": dict(step=0, total=9, base_lr=0.1),
