@@ -74,7 +74,6 @@ def part(**given) -> str:
         *({"any": x} for x in ({"yes", "x"}, "X, yes", ["yes", "x"])),
         *({"flat": x} for x in (True, np.True_, torch.tensor(True))),
     ],
-    ids=str,
 )
 def test_right_values_pass_in_any_form(given):
     assert part(**given) == "right"
@@ -107,7 +106,6 @@ def test_right_values_pass_in_any_form(given):
         ({"flat": 1}, "return True or False"),
         ({"flat": False}, "the other way round"),
     ],
-    ids=str,
 )
 def test_wrong_values_are_told_apart(given, words):
     assert part(**given).startswith("not yet: ") and words in part(**given)
