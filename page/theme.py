@@ -9,6 +9,7 @@ for "auto", the dark ones for readers whose system is dark, into `_static/auto.c
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import tinycss2
@@ -36,18 +37,22 @@ def drop_thebe(app, config) -> None:
             app.disconnect(listener.id)
 
 
-def drop_icon_script(app) -> None:
-    """Leaves out the theme's script of icons, 1.5 MB, for a font of 3 kB (`fonts.css`): it has no setting for it."""
+def change_pages(app, change: Callable[[str], str]) -> None:
+    """Changes whole pages where the theme has no setting: what its templates write."""
     if app.builder.format == "html":
         render = app.builder.templates.render
-        app.builder.templates.render = lambda name, context: ICONS.sub("", render(name, context))
+        app.builder.templates.render = lambda name, context: change(render(name, context))
+
+
+def drop_icon_script(app) -> None:
+    """Leaves out the theme's script of icons, 1.5 MB, for a font of 3 kB (`fonts.css`)."""
+    change_pages(app, lambda page: ICONS.sub("", page))
 
 
 def name_sidebar(app) -> None:
-    """Makes the bar with the logo a landmark; it has no setting for it either."""
-    if app.builder.format == "html":
-        render, named = app.builder.templates.render, f'{SIDEBAR} role="complementary" aria-label="The book"'
-        app.builder.templates.render = lambda name, context: render(name, context).replace(SIDEBAR, named)
+    """Makes the bar with the logo a landmark."""
+    named = f'{SIDEBAR} role="complementary" aria-label="The book"'
+    change_pages(app, lambda page: page.replace(SIDEBAR, named))
 
 
 def is_wanted(file) -> bool:

@@ -82,10 +82,9 @@ def outcome(run: Callable | None, answer: Any, arguments: tuple) -> Outcome:
         raise
     except BaseException as error:  # the student's, whatever it is; also SystemExit
         found.error, found.says = type(error).__name__, " ".join(str(error).split())[:160]
-        file = getattr(inspect.unwrap(answer), "__code__", None)
-        frames = [
-            f for f in traceback.extract_tb(error.__traceback__) if file and f.filename == file.co_filename
-        ]
+        code = getattr(inspect.unwrap(answer), "__code__", None)
+        trace = traceback.extract_tb(error.__traceback__)
+        frames = [frame for frame in trace if code and frame.filename == code.co_filename]
         found.where = (frames[-1].line or "") if frames else ""
     pairs = enumerate(zip(arguments, mine, strict=True), 1)
     found.changed = next((i for i, (a, b) in pairs if not same(state(b), state(a), 0)), 0)
@@ -105,11 +104,8 @@ def plain(x: Any) -> Any:
     if isinstance(x, set | frozenset) or x is None or isinstance(x, str):
         return x
     try:
-        tensor = (
-            torch.as_tensor(np.array(x) if isinstance(x, np.ndarray | np.generic | range) else x)
-            .detach()
-            .cpu()
-        )
+        numbers = np.array(x) if isinstance(x, np.ndarray | np.generic | range) else x
+        tensor = torch.as_tensor(numbers).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
         if not isinstance(x, list | tuple | map | zip):
             return x
@@ -144,17 +140,16 @@ def same(got: Any, want: Any, tol: float) -> bool:
 
 def words(x: Any, want: Any) -> Any:
     """An answer in words in the form of `want`: one word, words in order, or a set; None if it holds no words."""
-    one = isinstance(want, str)
-    parts = (
-        re.split(r"[^\w.+*/-]+", x) if isinstance(x, str) and not one else [x] if isinstance(x, str) else x
-    )
+    one, parts = isinstance(want, str), x
+    if isinstance(x, str):
+        parts = [x] if one else re.split(r"[^\w.+*/-]+", x)
     if not isinstance(parts, list | tuple | set | frozenset) or not all(isinstance(p, str) for p in parts):
         return None
     found = [part.strip().casefold() for part in parts if part.strip()]
-    if not one and all(len(w) == 1 for w in want):
-        found = list("".join(found))  # "bac" for b, a, c
     if one:
         return found[0] if len(found) == 1 else None
+    if all(len(w) == 1 for w in want):
+        found = list("".join(found))  # "bac" for b, a, c
     return frozenset(found) if isinstance(want, set | frozenset) else tuple(found)
 
 

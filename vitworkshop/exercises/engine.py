@@ -68,6 +68,11 @@ class Exercise:
     tol: float = 1e-4
     guess: bool = False
 
+    @cached_property
+    def value(self) -> Any:
+        """What is asked for, where it is a value: computed once."""
+        return self.reference()
+
     def edited(self, *edits: tuple) -> Callable | None:
         """The reference with its source edited; None if an edit finds nothing to change."""
         source = textwrap.dedent(inspect.getsource(self.reference))
@@ -111,7 +116,7 @@ def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
     """The verdict on each part of an answer; on the answer itself under the name ""."""
     if exercise.inputs:
         return {"": judge_function(exercise, answer)}
-    want = exercise.reference()
+    want = exercise.value
     want, answer = (want, answer or {}) if isinstance(want, dict) else ({"": want}, {"": answer})
     wrong = []
     for sentences, function in exercise.wrong():
@@ -164,8 +169,9 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
             for case in exercise.cases:
                 got.append(outcome(exercise.run, answer, case))
                 if got[0].value is None and not got[0].error:
-                    printed = ": it prints, and returns None" if got[0].printed else ""
-                    return Verdict("told", printed[2:]) if printed else Verdict("waiting")
+                    if got[0].printed:
+                        return Verdict("told", "it prints, and returns None")
+                    return Verdict("waiting")
     except TooLong:
         return Verdict("error", f"still running after {LIMIT:g} seconds, stopped: does a loop never end?")
     if changed := next((each.changed for each in got if each.changed), 0):
@@ -189,9 +195,13 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
 
 def alike(got: Outcome, theirs: Outcome, want: Outcome, tol: float) -> bool:
     """Whether two calls gave the same; where an error is right, any error is."""
-    if want.error or not got.error or not theirs.error:
-        return bool(got.error) == bool(theirs.error) and same(got.value, theirs.value, tol) | bool(want.error)
-    return (got.error, got.says) == (theirs.error, theirs.says)
+    if bool(got.error) != bool(theirs.error):
+        return False
+    if want.error:
+        return True
+    if got.error:
+        return (got.error, got.says) == (theirs.error, theirs.says)
+    return same(got.value, theirs.value, tol)
 
 
 def told(exercise: Exercise, i: int, got: list[Outcome], want: list[Outcome]) -> Verdict:
@@ -257,8 +267,7 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
     Source: every chapter's exercises; chapter 03 is the first with one to write.
     """
     entry = find(exercise)
-    expected = [] if entry.inputs else entry.reference()
-    expected = list(expected) if isinstance(expected, dict) else []
+    expected = list(entry.value) if not entry.inputs and isinstance(entry.value, dict) else []
     given = parts or (answer if isinstance(answer, dict) and expected else {})
     if (parts and answer is not None) or [name for name in given if name not in expected]:
         names = f"{', '.join(expected)} by their names" if expected else "one answer"

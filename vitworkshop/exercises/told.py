@@ -31,11 +31,9 @@ FACTORS = {
 def kind(x: Any) -> str:
     """What an answer is, in words."""
     if isinstance(x, Tensor):
-        return (
-            "one number"
-            if x.ndim == 0 and x.dtype != torch.bool
-            else ("True or False" if x.ndim == 0 else f"numbers of shape {tuple(x.shape)}")
-        )
+        if x.ndim:
+            return f"numbers of shape {tuple(x.shape)}"
+        return "True or False" if x.dtype == torch.bool else "one number"
     if isinstance(x, tuple):
         return f"{len(x)} things"
     names = {str: "a word", type(None): "None", set: "a set", frozenset: "a set of words"}
@@ -59,11 +57,9 @@ def differ(got: Any, want: Any, tol: float) -> str:
     if got.is_complex():
         return "the numbers are complex; real ones are asked for"
     if want.ndim == 0 and want.dtype == torch.bool:
-        return (
-            "the other way round"
-            if got.ndim == 0 and got.dtype == torch.bool
-            else ("return True or False; bool(...) turns a number into one")
-        )
+        if got.ndim == 0 and got.dtype == torch.bool:
+            return "the other way round"
+        return "return True or False; bool(...) turns a number into one"
     if want.ndim == 0 and (got.ndim or got.dtype == torch.bool):
         return f"expected one number, got {kind(got)}"
     got, want = got.double(), want.double()
@@ -92,11 +88,6 @@ def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     return shapes
 
 
-def ratio_of(g: float, w: float) -> tuple[float, float]:
-    """How many times larger one number is than another, and the reverse; 1 where that says nothing."""
-    return (g / w, w / g) if g * w > 0 else (1.0, 1.0)
-
-
 def of_number(got: Tensor, want: Tensor) -> Iterator[str]:
     """A wrong number."""
     g, w = got.item(), want.item()
@@ -115,11 +106,8 @@ def of_number(got: Tensor, want: Tensor) -> Iterator[str]:
             yield "close: is it rounded to fewer than three digits, or is something small left out?"
         if w > 1 and min(abs(g / w**2 - 1), abs(g**2 / w - 1)) < 1e-3:
             yield "a square too many, or one that is missing"
-    yield (
-        f"too {'large' if g > w else 'small'} by a good deal"
-        if max(ratio_of(g, w)) > 2
-        else "not this number"
-    )
+    far = g * w > 0 and max(g / w, w / g) > 2
+    yield f"too {'large' if g > w else 'small'} by a good deal" if far else "not this number"
 
 
 def of_array(got: Tensor, want: Tensor, tol: float) -> Iterator[str]:

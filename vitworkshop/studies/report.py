@@ -138,9 +138,10 @@ def outcome_of(claim: Claim, result: dict | None) -> Outcome:
 
 
 @cache
-def moved_runs() -> dict[str, list[dict]]:
-    """Study -> its runs with moved first weights, read once."""
-    return load_results("rounding")["studies"]
+def moved_runs() -> dict[str, tuple[list[dict], list[dict]]]:
+    """Study -> the book's own runs, and those that were run again with moved first weights; read once."""
+    moved = load_results("rounding")["studies"]
+    return {name: (load_results(name)["runs"], runs) for name, runs in moved.items()}
 
 
 def turns(claim: Claim, result: dict) -> bool:
@@ -148,8 +149,8 @@ def turns(claim: Claim, result: dict) -> bool:
 
     These were the book's own runs: what a reader ran has seeds, data and a rounding of its own.
     """
-    moved = moved_runs().get(result["name"], [])
-    if not moved or result["runs"] != load_results(result["name"])["runs"]:
+    own, moved = moved_runs().get(result["name"], (None, []))
+    if result["runs"] != own:
         return False
     instead = {(run["variant"], run["seed"]) for run in moved}
     others = [run for run in result["runs"] if (run["variant"], run["seed"]) not in instead]

@@ -125,10 +125,13 @@
     h("input", { type: "range", "aria-label": label, min, max, step, value, oninput });
   const note = (...text) => h("p", { class: "note" }, ...text);
 
+  /* Words, the longest first. */
+  const byLength = (texts) => [...texts].sort((a, b) => b.length - a.length);
+
   /* A line that is as high as the longest of what it may say, whatever it says, so that nothing below it moves. */
   function keeps(line, ...texts) {
     line.classList.add("keeps");
-    line.dataset.longest = texts.sort((a, b) => b.length - a.length)[0];
+    line.dataset.longest = byLength(texts)[0];
     return line;
   }
 
@@ -140,7 +143,7 @@
 
   /* The likeliest classes as bars, with a tick where each bar was before. */
   function bars(classes, most = 5) {
-    const wide = Math.min(14, Math.max(...classes.map((one) => one.length)));
+    const wide = Math.min(14, byLength(classes)[0].length);
     const list = h("dl", { class: "bars", style: `--name:${wide}ch` });
     return { node: list, show(probs, before) {
       const best = [...probs.keys()].sort((a, b) => probs[b] - probs[a]).slice(0, most);
@@ -304,7 +307,7 @@
   const sample = (name) => Uint8Array.from(atob(window.vitSamples[name]), (c) => c.charCodeAt(0));
 
   window.vitExplorer = {
-    VitExplorer, argmax, bars, button, clamp, folded, grid, h, keeps, note, onArrows, paint, percent, place, pointer,
-    range, sample, select, setPressed, sides, slider, squares, terms,
+    VitExplorer, argmax, bars, button, byLength, clamp, folded, grid, h, keeps, note, onArrows, paint, percent, place,
+    pointer, range, sample, select, setPressed, sides, slider, squares, terms,
   };
 })();

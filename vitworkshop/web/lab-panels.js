@@ -5,7 +5,7 @@
   "use strict";
 
   const {
-    argmax, button, folded, h, keeps, note, percent, range, select, setPressed, sides, slider, squares,
+    argmax, button, byLength, folded, h, keeps, note, percent, range, select, setPressed, sides, slider, squares,
   } = window.vitExplorer;
   const { halfOf, rankingView, received, shuffled } = window.vitRankings;
 
@@ -31,7 +31,7 @@
       draw();
     }));
     const says = h("div", { class: "says", style: `--n:${lab.n}`, role: "img" }), map = h("canvas", { role: "img" });
-    const [start, long] = [name(0), [...classes].sort((a, b) => b.length - a.length)[0]];
+    const [start, long] = [name(0), byLength(classes)[0]];
     const saysNote = keeps(note(), patchesSay(`${lab.N} of ${lab.N} say ${long}`, start));
     const mapNote = keeps(note(), attentionIs(lab.L, lab.N));
 

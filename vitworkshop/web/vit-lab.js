@@ -7,8 +7,8 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, folded, grid, h, keeps, note, paint, percent, place, pointer, range, sample,
-    setPressed, sides,
+    VitExplorer, argmax, bars, button, byLength, folded, grid, h, keeps, note, paint, percent, place, pointer, range,
+    sample, setPressed, sides,
   } = window.vitExplorer;
 
   const RUB = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
@@ -400,7 +400,7 @@
     /* The longest that can be said of a change. */
     longest(brief) {
       const { N, model: { classes } } = this, all = brief ? "" : `, ${N} painted grey, positions set to zero`;
-      const [first, second] = [...classes].sort((a, b) => b.length - a.length);
+      const [first, second] = byLength(classes);
       return `${N} of ${N} patches rubbed out${all}: it changed its mind, ${first} 99 % → ${second} 99 %.`;
     }
 
