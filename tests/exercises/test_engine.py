@@ -88,6 +88,8 @@ def test_right_values_pass_in_any_form(given):
         ({"area": 2 * 3.14159**2}, "factor of 2"),
         ({"area": -(3.14159**2)}, "sign"),
         ({"area": 0.0}, "not this number"),
+        ({"area": 30.0}, "too large by a good deal"),
+        ({"area": 12.0}, "not this number"),
         ({"area": 0}, "not this number"),
         ({"area": True}, "expected one number, got True or False"),
         ({"area": [9.8696]}, "expected one number, got numbers of shape (1,)"),

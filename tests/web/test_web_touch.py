@@ -105,6 +105,9 @@ def test_nothing_moves_whatever_is_done(browser, tmp_path, width, brief):
         )[: 2 if brief else 4]:
             run(tab, f"e.set({{...e.fresh(), {state}}})")
             assert run(tab, tops) == before, state
+        for tool in range(0 if brief else 3):
+            run(tab, f"e.toolButtons[{tool}].click()")
+            assert run(tab, tops) == before, tool
         assert run(tab, "(e.before = Array(10).fill(0).with(1, 1), e.draw())") is None
         assert run(tab, tops) == before
 
@@ -127,9 +130,12 @@ def test_pictures_of_every_kind_are_read_or_refused_in_true_words(browser, addre
         told = "e.shadowRoot.querySelector('p[role=status]')"
         tell = f"new MutationObserver(() => said.push({told}.textContent))"
         run(tab, f"(window.said = [], {tell}.observe({told}, {{childList: true}}))")
+        tab.set_viewport_size({"width": 320, "height": 700})
+        height = run(tab, f"{told}.offsetHeight")
         tab.locator("vit-lab input[type=file]").set_input_files(str(tmp_path / name))
         tab.wait_for_function("window.said.length === 2")
         first, end = run(tab, "window.said")
+        assert run(tab, f"{told}.offsetHeight") == height
         assert first == f"Reading {name} …"
         if name == "page.svg":
             assert "lets no page read" in end and run(tab, "e.picture") == "cat"
