@@ -22,8 +22,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 # side of an image in pixels; beyond it neither a picture nor a table of positions fits into memory
 LARGEST = 8192
-# numbers below it are what PyTorch counts in, and what float32 holds
-REACH = {int: 2**63, float: torch.finfo(torch.float32).max}
+# numbers below it are seeds that PyTorch takes, and what float32 holds
+REACH = {int: 2**64, float: torch.finfo(torch.float32).max}
 
 
 def is_number(value: Any) -> bool:

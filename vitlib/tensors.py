@@ -98,7 +98,7 @@ def check_like(name: str, values: object, weights: Tensor) -> None:
 def check_tokens(x: Tensor, weights: Tensor) -> None:
     """Refuse tokens that a layer of these `weights`, (..., D), cannot take."""
     check_like("tokens", x, weights)
-    if x.shape[-1] != weights.shape[-1]:
+    if x.shape[-1:] != weights.shape[-1:]:
         raise ValueError(
             f"expected tokens of shape (B, T, {weights.shape[-1]}), got {tuple(x.shape)}; is it embedded yet?"
         )
