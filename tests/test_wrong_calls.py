@@ -128,7 +128,7 @@ CALLS = [
     (lambda: vl.DropPath(10**400), "p must be a number in"),
     (lambda: vl.LayerScale(3, 1e300), "init_value must be a number, got 1e.300"),
     (lambda: vl.sincos_2d((FAR, 1), 12), "grid must be at most 8192 rows or columns"),
-    (lambda: vl.viz.plot_lines({"a": [1, 2]}, "x", "y", height=1e-320), r"height must be a number in \[1, 100\]"),
+    (lambda: vl.viz.plot_lines({"a": [1, 2]}, "x", "y", height=0.5), r"height must be a number in \[1, 100\]"),
     (lambda: vl.Dataset((255 * IMAGES).byte(), LABELS, None), "classes must be a Sequence, got None"),
     *((lambda k=k: MODEL.attention_maps(IMAGES, k), "name blocks from -2 to 1, got") for k in (1, "a", [None])),
     *((lambda t=t: vl.grad_cam(MODEL, IMAGES, t), "target must be a class, 3 classes") for t in ("cat", [None, 1, 2])),
