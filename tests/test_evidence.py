@@ -78,7 +78,7 @@ def test_write_atomic_killed_at_the_last_moment_leaves_the_old_file(tmp_path, ca
 
 def test_write_json_refuses_half_way_and_keeps_the_old(tmp_path):
     path = evidence.write_json(tmp_path / "a.json", {"one": [1, 2.5, None, "ü"]})
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="what JSON can hold"):
         evidence.write_json(path, {"bad": object()})
     assert path.read_text(encoding="utf-8").endswith("\n")
     assert os.listdir(tmp_path) == ["a.json"]

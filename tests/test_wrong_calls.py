@@ -39,6 +39,7 @@ LAYERS = {
     "axial": vl.AxialAttention(12, 2, grid=(2, 2), axis="row"),
     "post-norm": vl.PostNormBlock(12, 2, 24),
     "mlp": vl.Mlp(12, 24),
+    "scale": vl.LayerScale(12, 0.1),
 }
 OF_IMAGES = (*PATCH_EMBEDS, "model")
 NORMALISED = ("answer_with", "deletion_curve", "grad_cam", "head_importance", "insertion_curve", "intervene")
@@ -113,6 +114,31 @@ CALLS = [
     *((lambda o=o: vl.EMA(MODEL, 0.9).update(o), "of other weights; make") for o in (OTHER, LAYERS["mlp"])),
     (lambda: vl.EMA(MODEL, 0.9).update(vl.VisionTransformer(CFG).double()), "of other weights; make another EMA"),
     (lambda: vl.EMA(MODEL, 0.9).update(None), "model must be a Module"),
+    (lambda: vl.EMA(MODEL, 0.9).load_state_dict({}), "what state_dict gives for this model, got other .KeyError"),
+    (lambda: vl.EMA(MODEL, 0.9).load_state_dict(vl.EMA(OTHER, 0.9).state_dict()), "got other .RuntimeError"),
+    (lambda: vl.EMA(MODEL, 0.9).load_state_dict({"updates": None}), "updates must be a whole number"),
+    *((lambda x=x: vl.save_pretrained(MODEL, CARD | {"x": x}, "."), "what JSON can hold, got other: ")
+      for x in (Path(), {1}, b"", X, {(1, 2): 3})),
+    *((lambda c=c: vl.save_pretrained(MODEL, c, "."), "card must be a dict, got") for c in (None, [])),
+    (lambda: vl.save_pretrained(MODEL, CARD | {"config": None}, "."), "the card's config must be a dict, got None"),
+    (lambda: vl.save_pretrained(MODEL, CARD | {"classes": 5}, "."), "the card's classes must be a list or a tuple"),
+    (lambda: vl.replace_head(MODEL, FAR), "num_classes must be below 2147483648, got 1e.12; no memory"),
+    (lambda: vl.Mlp(FAR, 3), "embed_dim must be below 2147483648"),
+    (lambda: LAYERS["mlp"](torch.tensor(1.0)), r"\(B, T, 12\), got \(\)"),
+    (lambda: vl.DropPath(10**400), "p must be a number in"),
+    (lambda: vl.LayerScale(3, 1e300), "init_value must be a number, got 1e.300"),
+    (lambda: vl.sincos_2d((FAR, 1), 12), "grid must be at most 8192 rows or columns"),
+    (lambda: vl.viz.plot_lines({"a": [1, 2]}, "x", "y", height=0.5), r"height must be a number in \[1, 100\]"),
+    (lambda: vl.Dataset((255 * IMAGES).byte(), LABELS, None), "classes must be a Sequence, got None"),
+    *((lambda k=k: MODEL.attention_maps(IMAGES, k), "name blocks from -2 to 1, got") for k in (1, "a", [None])),
+    *((lambda t=t: vl.grad_cam(MODEL, IMAGES, t), "target must be a class, 3 classes") for t in ("cat", [None, 1, 2])),
+    *((lambda m=m: vl.normalize(IMAGES, m), "expected mean as numbers, got") for m in (None, "half", [None])),
+    *((lambda f=f, x=x: f(x), "expected dense images, got")
+      for f in (vl.normalize, vl.denormalize, vl.viz.show_images) for x in (IMAGES.to_sparse(), IMAGES.to("meta"))),
+    *((lambda y=y: vl.Dataset((255 * IMAGES).byte(), y), "expected dense labels, got")
+      for y in (LABELS.to_sparse(), LABELS.to("meta"))),
+    (lambda: vl.curve_area(X.to("meta")), "curves must be a tensor"),
+    *((lambda f=f: f(IMAGES[..., :0]), "got .3, 3, 8, 0.; these have no pixels") for f in (vl.normalize, MODEL)),
     (lambda: vl.save_pretrained(tiny_weights(), CARD, "."), "head.weight, at most .*, would be 0 in torch.float16"),
 ]  # fmt: skip
 
@@ -133,6 +159,15 @@ def test_what_is_near_is_fine():
     assert vl.patch_colours(torch.full((1, 3, 4, 4), 1.01), 4).item() == 511
     assert vl.guess_patches(NAN, NO_MASK, SOURCE, 4).isnan().all()
     tensors.check_finite({"bias": torch.full((3,), 1e-9)}, torch.float16, "")  # added to what is larger
+    for mix in (vl.mixup, vl.cutmix):
+        assert mix(IMAGES, torch.eye(3).half(), 0.8, torch.Generator())[1].dtype == torch.half
+    maps = torch.full((1, 1, 1, 5, 5), 0.2)
+    torch.testing.assert_close(
+        vl.attention_distance(maps.bfloat16(), (2, 2), 4).float(),
+        vl.attention_distance(maps, (2, 2), 4),
+        atol=0.1,
+        rtol=0,
+    )
     gaps = vl.few_shot(X, Y * FAR + 7, X, Y * FAR + 7)  # no class between them costs a column
     assert {*gaps["predictions"].tolist()} <= {7, FAR + 7}
     assert gaps["accuracy"] == vl.few_shot(X, Y, X, Y)["accuracy"]

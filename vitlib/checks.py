@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import math
 import typing
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
@@ -23,6 +22,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 # side of an image in pixels; beyond it neither a picture nor a table of positions fits into memory
 LARGEST = 8192
+# numbers below it are seeds that PyTorch takes, and what float32 holds
+REACH = {int: 2**64, float: torch.finfo(torch.float32).max}
 
 
 def is_number(value: Any) -> bool:
@@ -44,6 +45,13 @@ def check_classes(name: str, number: object) -> None:
     """Refuse a number of classes that is no whole number, 0 or more."""
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise ValueError(f"{name} must be 0 (no head) or more, got {number!r}")
+    check_memory(name, number)
+
+
+def check_memory(name: str, number: object) -> None:
+    """Refuse a `number` of things that no memory holds."""
+    if isinstance(number, int) and number >= 2**31:
+        raise ValueError(f"{name} must be below {2**31}, got {number:.6g}; no memory holds so many")
 
 
 def check_below(name: str, value: Any, below: int | float = 1) -> None:
@@ -128,6 +136,8 @@ def check_grid(name: str, grid: object) -> None:
     """Refuse a `grid` of this `name` that is not (rows, columns)."""
     if not isinstance(grid, tuple | list) or len(grid) != 2 or not all(map(is_count, grid)):
         raise ValueError(f"{name} must be (rows, columns), got {grid!r}; at least one of each")
+    if max(grid) > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST} rows or columns, got {grid!r}; try (14, 14)")
 
 
 def check_name(what: str, name: object, fix: str) -> None:
@@ -146,7 +156,7 @@ class Usual:
     value: object
 
 
-Count = Annotated[int, Gt(0)]
+Count = Annotated[int, Gt(0), check_memory]
 Natural = Annotated[int, Ge(0)]
 Seed = Annotated[Natural, Usual(0)]
 SmallSeed = Annotated[Seed, Lt(2**32)]  # of 32 bits, as NumPy takes
@@ -156,6 +166,9 @@ Size = Annotated[int | tuple[int, int] | list[int], as_pair]  # one side, or (he
 Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
+Height = Annotated[
+    float, Ge(1), Le(100), Usual(3.8)
+]  # of a figure, in inches; near 0 its layout aborts Python
 Rate = Annotated[float, Ge(0), Lt(1)]
 DropRate = Annotated[Rate, Usual(0.1)]
 PatchDropRate = Annotated[Rate, Usual(0.5)]
@@ -239,9 +252,12 @@ def _holds(mark: Any, value: Any) -> bool:
 def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is no class is not looked at."""
     if hasattr(kind, "dim_str"):
-        return isinstance(value, Tensor) and value.layout == torch.strided
+        dense = isinstance(value, Tensor) and value.layout == torch.strided
+        return dense and not (
+            value.is_meta and isinstance(kind.dtypes, tuple)
+        )  # any dtype: nobody reads them
     if kind in (int, float):
-        return is_number(value) and math.isfinite(value) and isinstance(value, kind | int)
+        return is_number(value) and abs(value) < REACH[kind] and isinstance(value, kind | int)
     if isinstance(kind, UnionType):
         return any(_fits(value, part) for part in get_args(kind))
     origin, parts = get_origin(kind) or kind, get_args(kind)

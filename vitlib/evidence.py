@@ -102,8 +102,16 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
 
 def write_json(path: str | Path, value: dict) -> Path:
     """Write `value` to `path` as indented JSON, atomically, with a "checksum" that `read_json` looks at."""
-    text = json.dumps({**value, "checksum": _checksum(value)}, indent=1)
-    return write_atomic(path, f"{text}\n".encode())
+    return write_atomic(path, as_json(value))
+
+
+def as_json(value: dict) -> bytes:
+    """What `write_json` writes; refuses what JSON does not hold."""
+    try:
+        return json.dumps({**value, "checksum": _checksum(value)}, indent=1).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        fix = "give numbers, strings, lists and dicts"
+        raise ValueError(f"expected what JSON can hold, got other: {error}; {fix}") from error
 
 
 def read_json(path: str | Path, fix: str) -> dict:

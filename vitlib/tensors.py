@@ -26,6 +26,8 @@ def check_images(images: object, shape: str = "B C H W", fix: str = "resize the 
 
     if n != len(axes):
         fix = "add the batch axis with images[None]" if n < len(axes) else f"give {len(axes)} axes"
+    elif 0 in got[-3:]:
+        fix = "these have no pixels"
     else:
         last_is_colour = loose and got[-1] in (1, 3, 4) and got[-3] not in (1, 3, 4)
         if fits(got, axes) and not last_is_colour:
@@ -39,8 +41,17 @@ def check_images(images: object, shape: str = "B C H W", fix: str = "resize the 
 
 
 def check_pixels(images: Tensor) -> None:
-    """Refuse `images` that are neither uint8 nor float."""
+    """Refuse `images` that are neither uint8 nor float, or hold no numbers."""
+    check_dense("images", images)
     check_dtype(images, "uint8 or float", "convert integers in [0, 255] with images.to(torch.uint8)")
+
+
+def check_dense(name: str, values: Tensor) -> None:
+    """Refuse, under this `name`, a tensor that is sparse, or on "meta", where shapes have no numbers."""
+    if values.layout != torch.strided or values.is_meta:
+        raise ValueError(
+            f"expected dense {name}, got {values.layout} on {values.device}; write {name}.to_dense(), or load them"
+        )
 
 
 def check_labels(
@@ -87,7 +98,7 @@ def check_like(name: str, values: object, weights: Tensor) -> None:
 def check_tokens(x: Tensor, weights: Tensor) -> None:
     """Refuse tokens that a layer of these `weights`, (..., D), cannot take."""
     check_like("tokens", x, weights)
-    if x.shape[-1] != weights.shape[-1]:
+    if x.shape[-1:] != weights.shape[-1:]:
         raise ValueError(
             f"expected tokens of shape (B, T, {weights.shape[-1]}), got {tuple(x.shape)}; is it embedded yet?"
         )
@@ -125,6 +136,7 @@ def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor
     if not whole or found.shape != (count,):
         got = f"{found.dtype} {tuple(found.shape)}" if isinstance(found, Tensor) else repr(found)
         raise ValueError(f"expected as many labels as images, {count} whole numbers, got {got}")
+    check_dense("labels", found)
     low, high = found.long().aminmax() if count else (0, 0)
     if num_classes and not 0 <= low <= high < num_classes:
         raise ValueError(f"expected labels in [0, {num_classes}), got {low} to {high}; name every class")

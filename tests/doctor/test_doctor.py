@@ -588,7 +588,7 @@ def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsy
             r"a model of images alone, got.*missing 3 required.*vl.replace_head\(model.encoder, K\)",
         ),
         ({"evaluate": lambda model: None}, "evaluate never called the model"),
-        ({"recipe": "plane"}, "expected the name of a recipe, got 'plane'; there are plain, paper"),
+        ({"recipe": "plane"}, "recipe must be one of plain, paper, .*; got 'plane'; did you mean 'plain'"),
         ({"model": giving(lambda logits: {"loss": None})}, "expected logits from the model, got dict"),
         ({"model": giving(lambda logits: (0.0,))}, "got tuple; return them, or a dict"),
         ({"augment": lambda images: None}, "from augment, got NoneType; return all"),

@@ -15,7 +15,7 @@ from torch import Tensor
 from vitlib.checks import Size, SmallSeed, as_pair, check_between, check_choice, check_value, checked
 from vitlib.data.cifar10 import CIFAR10_CLASSES, cifar10_label, find_cifar10, load_cifar10
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
-from vitlib.tensors import as_labels, check_dtype, check_images, check_pixels, check_unit
+from vitlib.tensors import as_labels, check_dense, check_dtype, check_images, check_pixels, check_unit
 
 __all__ = ["Dataset", "denormalize", "load_dataset", "normalize", "split_validation"]
 
@@ -45,6 +45,7 @@ class Dataset:
     def __post_init__(self) -> None:
         images = torch.from_numpy(self.images) if isinstance(self.images, np.ndarray) else self.images
         check_images(images)
+        check_value("classes", self.classes, Sequence)
         labels = as_labels(self.labels, len(images), len(self.classes))
         self.__dict__.update(images=images, labels=labels)  # it is frozen
 
@@ -198,13 +199,17 @@ def denormalize(
     Source: chapter 09.
     """
     check_images(images, "... C H W")
+    check_dense("images", images)
     check_dtype(images, "normalised float", "uint8 images need no denormalize")
     return (images * _per_channel("std", std, images) + _per_channel("mean", mean, images)).clamp(0, 1)
 
 
 def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> Tensor:
     """A number, or one for each channel, as (1 or C, 1, 1)."""
-    numbers = torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1)
+    try:
+        numbers = torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"expected {what} as numbers, got {value!r:.80}; try 0.5") from error
     if len(numbers) not in (1, images.shape[-3]):
         raise ValueError(f"expected one {what}, or {images.shape[-3]} (one a channel), got {len(numbers)}")
     if not (numbers.isfinite() & ((numbers > 0) | (what == "mean"))).all():

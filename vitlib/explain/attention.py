@@ -94,8 +94,9 @@ def attention_distance(
             f"a grid of {rows} x {cols} patches has {rows * cols + 1} tokens with CLS, "
             f"got maps of {maps.shape[-1]}; use model.cfg.grid"
         )
-    centres = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).to(maps)  # (N, 2)
-    pixels = patch_size * torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
+    centres = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()  # (N, 2)
+    pixels = torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
+    pixels = (patch_size * pixels).to(maps)
     patches = maps[..., 1:, 1:]  # (L, B, h, N, N)
     means = (patches * pixels).sum(dim=-1) / patches.sum(dim=-1).clamp_min(torch.finfo(maps.dtype).tiny)
     return means.mean(dim=(1, 3))  # (L, B, h, N) -> (L, h)

@@ -142,7 +142,12 @@ def pick_targets(model: VisionTransformer, logits: Tensor, target: Target) -> Te
     batch, classes = logits.shape
     if target is None:
         return logits.argmax(dim=1)
-    targets = torch.as_tensor(target, device=logits.device)
+    try:
+        targets = torch.as_tensor(target, device=logits.device)
+    except (TypeError, RuntimeError) as error:
+        raise ValueError(
+            f"target must be a class, {batch} classes (one for each image) or None, got {target!r:.80}"
+        ) from error
     targets = targets.expand(batch) if targets.ndim == 0 else targets
     if targets.is_floating_point() or targets.dtype == torch.bool or targets.shape != (batch,):
         raise ValueError(

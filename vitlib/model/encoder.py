@@ -93,6 +93,7 @@ class LayerScale(nn.Module):
         self.gamma = nn.Parameter(torch.full((embed_dim,), float(init_value)))
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        check_tokens(x, self.gamma)
         return x * self.gamma
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checks import Size, checked
+from vitlib.checks import Size, checked, is_whole
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS
@@ -122,8 +123,9 @@ class VisionTransformer(nn.Module):
         Source: Equation 6.
         """
         depth = len(self.blocks)
-        layers = list(range(depth)) if layers is None else list(layers)
-        if not layers or any(not -depth <= layer < depth for layer in layers):
+        layers = list(range(depth)) if layers is None else layers
+        known = isinstance(layers, Sequence) and all(is_whole(i) and -depth <= i < depth for i in layers)
+        if not known or not layers:
             raise ValueError(f"layers must name blocks from {-depth} to {depth - 1}, got {layers}")
         wanted = {layer % depth for layer in layers}
         x, bias, maps = self.embed(images), self.pos_embed.attention_bias(), {}

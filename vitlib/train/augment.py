@@ -172,7 +172,7 @@ def mixup(
     other = torch.randperm(len(images), generator=generator).to(images.device)
     return (
         torch.lerp(images[other], images, lam.view(-1, 1, 1, 1)),
-        torch.lerp(targets[other], targets, lam.view(-1, 1)),
+        torch.lerp(targets[other], targets, lam.view(-1, 1).to(targets)),
     )
 
 
@@ -200,7 +200,7 @@ def cutmix(
     lam = 1 - box.float().mean((1, 2))
     other = torch.randperm(B, generator=generator).to(images.device)
     box, lam = box.unsqueeze(1).to(images.device), lam.unsqueeze(1).to(images.device)
-    return torch.where(box, images[other], images), torch.lerp(targets[other], targets, lam)
+    return torch.where(box, images[other], images), torch.lerp(targets[other], targets, lam.to(targets))
 
 
 @checked

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from vitlib.checks import Count, checked
 from vitlib.data.dataset import normalize
 from vitlib.device import pick_device
-from vitlib.tensors import as_labels
+from vitlib.tensors import as_labels, check_dense
 
 __all__ = ["evaluate", "predict"]
 
@@ -80,6 +80,7 @@ def evaluate(
 def outputs(model: nn.Module, images: Any, device: str | torch.device | None, batch_size: int) -> Tensor:
     """What a model in eval mode makes of images that are normalised here: float32 on the CPU; see `predict`."""
     images = _as_tensor(images)
+    check_dense("images", images)
     if len(images) == 0:
         raise ValueError("expected at least one image, got none")
     weights = next(model.parameters())

@@ -18,6 +18,7 @@ from vitlib.checks import (
     NonNegative,
     WeightDecay,
     check_choice,
+    check_value,
     checked,
 )
 from vitlib.train.muon import Muon
@@ -194,6 +195,15 @@ class EMA:
         return {"model": self.model.state_dict(), "updates": self.updates}
 
     def load_state_dict(self, state: dict) -> None:
-        """Restore what `state_dict` gave."""
-        self.model.load_state_dict(state["model"])
-        self.updates = state["updates"]
+        """Restore what `state_dict` gave.
+
+        Raises:
+            ValueError: If an average of another model gave it.
+        """
+        try:
+            check_value("updates", updates := state["updates"], Natural)
+            self.model.load_state_dict(state["model"])
+        except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+            words = f"expected what state_dict gives for this model, got other ({error!r:.100})"
+            raise ValueError(f"{words}; make another EMA") from error
+        self.updates = updates

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vitlib.checks import Count, Positive, checked
+from vitlib.checks import Count, Height, checked
 from vitlib.viz.card import Card, text_size
 from vitlib.viz.style import CARD, DPI, INK, INNER_WIDTH, LINESTYLES, MARKERS, PALETTE, SMALL, STYLE, TEXT
 
@@ -29,7 +29,7 @@ def plot_lines(
     logx: bool = False,
     logy: bool = False,
     labels: Literal["direct", "legend", "none"] = "direct",
-    height: Positive = 3.8,
+    height: Height = 3.8,
 ) -> Figure:
     """Labelled curves that differ in colour, marker and line style.
 

@@ -9,19 +9,20 @@ import torch
 from torch import Tensor
 
 from vitlib.data.dataset import to_float
-from vitlib.tensors import as_labels, check_images
+from vitlib.tensors import as_labels, check_dense, check_images
 
 
 def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndarray]:
     """Checked images as float arrays (H, W, 3) in [0, 1]."""
     if isinstance(images, (list, tuple)):
         return [array for item in images for array in image_arrays(item)]
-    array = images.detach().cpu() if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
+    array = images.detach() if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
     check_images(array, "... C H W")
+    check_dense("images", array)
     array = array[None] if array.ndim == 3 else array
     if array.ndim != 4 or array.shape[1] not in (1, 3) or not array.numel():
         raise ValueError(f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(np.shape(images))}")
-    array = to_float(array).clamp(0, 1).permute(0, 2, 3, 1)  # (n, C, H, W) -> (n, H, W, C)
+    array = to_float(array.cpu()).clamp(0, 1).permute(0, 2, 3, 1)  # (n, C, H, W) -> (n, H, W, C)
     return list(array.expand(-1, -1, -1, 3).numpy())
 
 

@@ -13,11 +13,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from vitlib.checks import check_name, checked
+from vitlib.checks import check_name, check_value, checked
 from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
-from vitlib.evidence import RESULTS, read_json, write_atomic, write_json
+from vitlib.evidence import RESULTS, as_json, read_json, write_atomic
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import MODELS, VisionTransformer, build_model
 from vitlib.tensors import check_finite
@@ -124,15 +124,19 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     vit: Any = getattr(model, "encoder", model)
     if not isinstance(vit, MODELS):
         raise ValueError(f"expected a VisionTransformer or ResNet, got {type(vit).__name__}")
+    check_value("card", card, dict)
     check_name('the card\'s "name"', card.get("name"), "it names the files")
     card, raw = card_of(vit, card)
+    text = as_json(card)  # before there are weights whose card cannot be written
     path = write_atomic(Path(folder) / f"{card['name']}.safetensors", raw)
-    write_json(path.with_name(f"{card['name']}.json"), card)
+    write_atomic(path.with_name(f"{card['name']}.json"), text)
     return path
 
 
 def card_of(model: VisionTransformer | ResNet, card: dict) -> tuple[dict, bytes]:
     """What of a card is true of this model, with its config and sum; and the weights, as they are saved."""
+    check_value("the card's config", card.get("config", {}), dict)
+    check_value("the card's classes", card.get("classes", ()), list | tuple)
     count, fix = model.cfg.num_classes, 'write a card for this model: {"name": ..., "classes": [...]}'
     if count and (said := card.get("config", {}).get("num_classes", count)) != count:
         raise ValueError(f"expected the card of a model with {count} classes, got {said}; {fix}")

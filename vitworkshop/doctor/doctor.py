@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from vitlib.checks import checked
+from vitlib.checks import check_choice, checked
 from vitlib.tensors import check_labels
 from vitlib.train.recipe import RECIPES
 from vitworkshop.doctor.case import NUM_FIT, Case, Finding, logits_of, output_of
@@ -78,8 +78,7 @@ def doctor(
     device = next(model.parameters()).device
     images, labels = images.to(device).float(), labels.to(device).long()
     if isinstance(recipe, str):
-        if recipe not in RECIPES:
-            raise ValueError(f"expected the name of a recipe, got {recipe!r}; there are {', '.join(RECIPES)}")
+        check_choice("recipe", recipe, RECIPES)
         recipe = RECIPES[recipe]
     given = {"recipe": recipe, "evaluate": evaluate, "augment": augment, "resample": resample}
     missing = [name for name, value in given.items() if value is None]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load
 from torch import Tensor, nn
 
 from vitlib.checks import checked
@@ -82,8 +83,9 @@ def web_script(model: nn.Module, card: dict) -> str:
         raise ValueError(f"expected a model with {wanted}, got {got}; train one of the book's presets")
     if not isinstance(model.cfg.img_size, int):
         raise ValueError(f"expected square images, got {model.cfg.image_shape}; use model.with_img_size(32)")
-    card, _ = card_of(model, card)
-    state = {name: value.detach().cpu().to(torch.float16) for name, value in model.state_dict().items()}
+    card, raw = card_of(model, card)
+    halves = load(raw)
+    state = {name: halves[name] for name in model.state_dict()}  # in the model's order
     weights = torch.cat([value.flatten() for value in state.values()]).numpy().astype("<f2").tobytes()
     made = {
         "config": config,
