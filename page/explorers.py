@@ -28,7 +28,7 @@ from vitworkshop.web import export
 
 STILLS = Path(__file__).resolve().parents[1] / "book" / "_static" / "figures" / "explorers"
 ROOMS = STILLS / "rooms.json"  # of each picture's explorer: its widths, and how high it is then; in pixels
-MODEL, PICTURE = "cifar10-modern", "cat"  # which come first, wherever a tag does not say others
+MODEL, PICTURE = "cifar10-photo", "cat"  # which come first, wherever a tag does not say others
 LABS = (MODEL, "drawn10-token")
 MODELS = (*LABS, "cifar10-plain")
 FOLDER = "vit"

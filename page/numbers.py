@@ -34,7 +34,7 @@ from vitlib.evidence import RESULTS, load_results
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
-ORDER = ("drawn10", "laptop", "plain", "modern")
+ORDER = ("drawn10", "laptop", "plain", "modern", "muon", "photo")
 HEADS = ("Model", "Data", "Parameters", "Epochs", "Trained on", "Time", "Test accuracy")
 
 # Numbers from results
@@ -156,6 +156,11 @@ def hardware(text: str) -> str:
     return re.sub(r"\((R|TM)\)|\bProcessor\b", "", text).replace(" ,", ",").replace("  ", " ").strip()
 
 
+def stages(run: dict) -> list[dict]:
+    """What a run was trained in: as a rule itself; else its stages, in their order."""
+    return [*run.get("stages", []), run]
+
+
 def time_taken(study: dict) -> str:
     """How long a study's runs took, all of them together."""
     return unbroken(duration(study.get("seconds") or sum(run["seconds"] for run in study["runs"])))
@@ -166,10 +171,10 @@ RUN = {  # what stands in a column of a table of runs
     "Data": lambda run: run["dataset"],
     "Images": lambda run: f"{run['n_train']:,}",
     "Parameters": lambda run: f"{run['parameters']:,}",
-    "Epochs": lambda run: str(run["recipe"]["epochs"]),
+    "Epochs": lambda run: str(sum(len(stage["epochs"]) for stage in stages(run))),
     "Trained on": lambda run: hardware(run["hardware"]),
     "Precision": lambda run: run["precision"],
-    "Time": lambda run: duration(run["seconds"]),
+    "Time": lambda run: duration(sum(stage["seconds"] for stage in stages(run))),
     "Test accuracy": accuracy,
     "reads": lambda run: {"token": "CLS", "avg": "GAP"}[run["config"]["global_pool"]],
     "$L$": lambda run: run["config"]["depth"],

@@ -26,8 +26,7 @@ from tools.browser import chromium, launched
 
 STATIC = Path(__file__).resolve().parents[1] / "book" / "_static"
 ROWS = 10  # of a token's numbers are drawn
-SIDE, TOP, LEFT = 272, 28, 89  # the square cut from the photograph, so that the cat's face fills it
-FINE = (256, 256)  # pixels of the photograph as it is shown
+FINE = 256  # pixels of the photograph's side as it is shown
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',Arial,sans-serif"
 NAMES = "card rule ink soft zero low high cls line bar rest"
 LIGHT = "#fbfcfd #dfe4ea #14171c #4f5964 #ffffff #0072b2 #d55e00 #e69f00 #c04f00 #0072b2 #c3ccd5"
@@ -42,24 +41,23 @@ LIT = "lit: the patches that arrive most"
 def observe() -> SimpleNamespace:
     """What the model makes of the photograph: its tokens (T, D), and how much of each patch (N,) is read."""
     model, _ = vl.load_pretrained(MODEL)
-    cfg, cut = model.cfg, np.s_[TOP : TOP + SIDE, LEFT : LEFT + SIDE]
-    photo = vl.sample_image(PICTURE).permute(1, 2, 0).numpy()[cut]  # (SIDE, SIDE, 3)
-    small = cv2.resize(photo, cfg.image_shape, interpolation=cv2.INTER_AREA)
-    images = vl.normalize(torch.from_numpy(small).permute(2, 0, 1)[None])  # (1, 3, 32, 32)
+    cfg = model.cfg
+    photo, small = (vl.sample_image(PICTURE, side) for side in (FINE, cfg.img_size))  # as the explorers cut it
+    images = vl.normalize(small[None])  # (1, 3, 32, 32)
     with torch.no_grad():
         tokens = model.embed(images)[0]  # (T, D)
         rollout = vl.attention_rollout(model.attention_maps(images))[0]  # (T, T)
         probs = model(images).softmax(-1)[0]  # (K,)
     reach = rollout[1:].mean(0)[1:]  # (N,): the head reads the mean of the patches
     reach = (reach / reach.sum()).numpy()
-    photo = cv2.resize(photo, FINE, interpolation=cv2.INTER_AREA)
-    patches = rearrange(small, "(h p) (w q) c -> (h w) p q c", p=cfg.patch_size, q=cfg.patch_size)
+    photo = photo.permute(1, 2, 0).numpy()
+    patches = rearrange(small.numpy(), "c (h p) (w q) -> (h w) p q c", p=cfg.patch_size, q=cfg.patch_size)
     best = probs.topk(3)
     return SimpleNamespace(
         photo=data_uri(photo, "jpeg"),
         lit=data_uri(spotlight(photo, reach.reshape(cfg.grid)), "jpeg"),
         patches=[data_uri(patch) for patch in patches],
-        pixels=len(small),
+        pixels=cfg.img_size,
         grid=cfg.grid[0],
         tokens=tokens.numpy(),
         reach=reach,
@@ -77,7 +75,7 @@ def data_uri(rgb: np.ndarray, kind: str = "png") -> str:
 
 def spotlight(photo: np.ndarray, reach: np.ndarray, floor: float = 0.22, gamma: float = 0.75) -> np.ndarray:
     """The photograph, darker where less of it reaches the head: uint8 (256, 256, 3)."""
-    mask = cv2.resize(reach.astype(np.float32), FINE, interpolation=cv2.INTER_CUBIC)
+    mask = cv2.resize(reach.astype(np.float32), (FINE, FINE), interpolation=cv2.INTER_CUBIC)
     mask = np.clip((mask - mask.min()) / (np.quantile(mask, 0.98) - mask.min()), 0, 1)
     return (photo * (floor + (1 - floor) * mask[..., None] ** gamma)).astype(np.uint8)
 

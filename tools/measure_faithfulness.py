@@ -21,6 +21,7 @@ from vitlib.explain.scores import EXPLANATIONS, curve_area, deletion_curve, inse
 from vitlib.weights.pretrained import load_pretrained
 
 MODELS = {  # and how their patches are erased
+    "cifar10-photo": ("remove", "grey"),
     "cifar10-modern": ("remove", "grey"),
     "cifar10-plain": ("remove", "grey"),
     "drawn10-token": ("remove", "grey"),

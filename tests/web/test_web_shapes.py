@@ -21,7 +21,7 @@ MODULES = {part: part for part in ("patch_embed", "pos_embed", "blocks", "norm",
     **{part: f"blocks.0.attn.{part}" for part in ("qkv", "proj")},
     **{part: f"blocks.0.mlp.{part}" for part in ("fc1", "fc2")},
 }
-BOOKS = ("cifar10-plain", "cifar10-modern", "cifar10-laptop", "drawn10-token", "drawn10-small")
+BOOKS = tuple(f"cifar10-{name}" for name in ("plain", "photo", "modern", "laptop")) + ("drawn10-token", "drawn10-small")
 # Fills the form as a reader does, and tells what stands there afterwards.
 FILL = """(() => {
     for (const [name, value] of Object.entries(a[0]))

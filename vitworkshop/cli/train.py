@@ -226,7 +226,7 @@ def _run(
         print(f"held-out {metric} {final[f'val_{metric}']:.2%} {took}; the test set was not read")
     else:
         weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
-        final = _test(weights, load_test(), args.device, todo.model.num_classes)
+        final = read_test(weights, load_test(), args.device, todo.model.num_classes)
         print(f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training")
         if (n := final["n_test"]) < _FEW:
             print(
@@ -262,7 +262,7 @@ def _accuracy_before(card: Path, log: dict) -> float | None:
     return before["final"].get("test_accuracy") if same else None
 
 
-def _test(weights: Path, test: Dataset, device: str, num_classes: int) -> dict:
+def read_test(weights: Path, test: Dataset, device: str, num_classes: int) -> dict:
     """Read the test set once, with the weights as they are on disk."""
     model, _ = load_pretrained(weights.stem, weights.parent)
     scores = evaluate(model.to(pick_device(device)), test.images, test.labels)

@@ -260,6 +260,11 @@
       return Object.fromEntries([...new Set([this.firstPicture, ...names])].map((name) => [name, sample(name)]));
     }
 
+    /* Whether a sample is of one of the model's classes; an explorer without a model does not ask. */
+    knows(picture) {
+      return this.model?.classes.includes(picture.replace("drawn ", "")) ?? true;
+    }
+
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */
     async chooser(pictures) {
       await window.vit.script("pictures.js");
@@ -282,8 +287,11 @@
       const own = (file) => choose("your picture", window.vitPictures.bytes(file, this.size),
         `Reading ${window.vitPictures.called(file)} …`);
       const looks = (name) => ({ type: "button", "aria-pressed": "false", "aria-label": name, title: name });
-      this.pictures = Object.entries(pictures).map(([name, bytes]) =>
+      const known = ([name]) => this.knows(name), all = Object.entries(pictures);
+      const choices = (some) => some.map(([name, bytes]) =>
         h("button", { ...looks(name), onclick: () => choose(name, bytes) }, paint(bytes)));
+      const [ours, others] = [all.filter(known), all.filter((one) => !known(one))].map(choices);
+      this.pictures = [...ours, ...others];
       const input = h("input", {
         type: "file", accept: "image/*", class: "silent", tabindex: "-1", "aria-hidden": "true", onchange: () => {
           if (input.files[0]) own(input.files[0]);
@@ -292,7 +300,8 @@
       });
       whenGiven(this.view, this, own);
       return h("div", {}, h("div", { class: "row" },
-        h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" }, this.pictures),
+        h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" },
+          ours, others.length ? h("span", { class: "note" }, "None of its classes:") : [], others),
         button("Your picture …", () => input.click()), input), told);
     }
 

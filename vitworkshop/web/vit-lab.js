@@ -2,7 +2,8 @@
 
    All that was done to the picture and to the model is one small object, `state`; every change makes a new one, so that
    undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass; the
-   panels (lab-panels.js) show it. With `brief`, there are only the picture, the answer and the eraser. */
+   panels (lab-panels.js) show it. With `brief`, there are only the picture, the answer and the two erasers, and the one
+   in use takes over what the other did. */
 (() => {
   "use strict";
 
@@ -73,16 +74,16 @@
       const { n, name } = this, brief = this.hasAttribute("brief");
       const whole = ["lab-results.js", "lab-panels.js", "lab-tour.js", `scores-${name}.js`];
       await Promise.all(["rankings.js", ...(brief ? [] : whole)].map(window.vit.script));
-      Object.assign(this, { tool: "remove", past: [], panels: [] });
+      Object.assign(this, { brief, tool: brief ? "paint" : "remove", past: [], panels: [] });
+      const picker = await this.chooser(await this.samples());
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
-      this.change = keeps(h("p"), this.longest(brief));
+      this.change = keeps(h("p"), this.longest(), ...Object.keys(window.vitSamples).map((name) => this.begin(name)));
       this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
       this.bars = bars(this.model.classes);
-      const picker = await this.chooser(await this.samples());
       const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
       if (brief) {
-        this.view.append(said, sides([this.grid.node, this.hint], [this.bars.node, picker, this.foot(brief)]));
+        this.view.append(said, sides([this.grid.node, tools], [this.bars.node, picker, this.foot()]));
       } else {
         const { layers, rankings, inside } = window.vitLabPanels;
         this.tour = window.vitTour(this);
@@ -218,6 +219,14 @@
       return this.tool === "remove" ? "removed" : "painted";
     }
 
+    /* Another tool. In the brief lab, what one eraser did is done by the other. */
+    takeUp(tool) {
+      Object.assign(this, { tool, first: undefined });
+      const { painted, removed } = this.state, all = [...new Set([...painted, ...removed])];
+      if (this.brief && all.length) this.set({ painted: [], removed: [], [this.erased]: all });
+      else this.draw();
+    }
+
     /* Rubbing: every patch that a pointer passes while it is down, wherever in the lab it began; one step for undo.
        A finger rubs if it sets out sideways or has rested on a patch; a swipe up or down scrolls the page. */
     rubbing() {
@@ -288,10 +297,8 @@
         "Swap halves": () => range(N).map((i) => row(i) * n + ((col(i) + half) % n)),
         Mirror: () => range(N).map((i) => row(i) * n + (n - 1 - col(i))),
       };
-      this.toolButtons = Object.entries(TOOLS).map(([tool, [label]]) => button(label, () => {
-        Object.assign(this, { tool, first: undefined });
-        this.draw();
-      }));
+      const known = this.brief ? ["paint", "remove"] : Object.keys(TOOLS);
+      this.tools = new Map(known.map((tool) => [tool, button(TOOLS[tool][0], () => this.takeUp(tool))]));
       this.undo = button("Undo", () => {
         this.state = this.past.pop();
         this.draw();
@@ -300,13 +307,13 @@
       this.reset = button("Start again", () => this.set(this.fresh()));
       const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.move(move())));
       return h("div", { class: "part" },
-        h("div", { class: "row tools", role: "group", "aria-label": "What a press on a patch does" }, this.toolButtons),
-        this.hint, h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
+        h("div", { class: "row tools", role: "group", "aria-label": "What a press on a patch does" }, ...this.tools.values()),
+        this.hint, this.brief ? [] : h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
         h("div", { class: "row" }, this.undo, this.reset));
     }
 
     /* A link to the state, the same in Python, and which model it is; a notebook's frame has neither. */
-    foot(brief) {
+    foot() {
       const copied = async (text, what, otherwise) => {
         try {
           await navigator.clipboard.writeText(text);
@@ -326,8 +333,7 @@
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
       const card = note(`${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`);
       const page = location.protocol !== "about:", same = folded("The same in Python", false, this.code, copy);
-      return h("div", { class: "part" }, brief ? [] : card,
-        h("div", { class: "row" }, brief ? [this.undo, this.reset] : [], page ? link : []), page ? same : []);
+      return h("div", { class: "part" }, this.brief ? [] : card, page ? [h("div", { class: "row" }, link), same] : []);
     }
 
     /* The lines that compute in a notebook what is shown; what is grey is painted before it moves. */
@@ -366,9 +372,9 @@
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
       this.change.textContent = did.length
         ? `${did.join(", ")}: ${this.turn(probs)}.`
-        : "Rub out patches until it changes its mind.";
+        : this.begin(this.picture);
       this.hint.textContent = TOOLS[this.tool][1];
-      Object.keys(TOOLS).forEach((tool, i) => setPressed(this.toolButtons[i], tool === this.tool));
+      this.tools.forEach((one, tool) => setPressed(one, tool === this.tool));
       this.bars.show(probs, this.before);
       this.undo.disabled = !this.past.length;
       this.reset.disabled = !did.length;
@@ -397,9 +403,18 @@
       return now === was ? `still ${first} → ${share}` : `it changed its mind, ${first} → ${classes[now]} ${share}`;
     }
 
+    /* What there is to do with a picture, and what to know of one that is none of the classes. */
+    begin(picture) {
+      const { brief, model: { classes } } = this;
+      if (window.vitSamples[picture] && !this.knows(picture))
+        return `It knows ${classes.length} classes, and “${picture}” is none of them: it names one all the same.`;
+      return brief ? "Paint patches grey until it changes its mind; then rub out the same ones instead."
+        : "Rub out patches until it changes its mind.";
+    }
+
     /* The longest that can be said of a change. */
-    longest(brief) {
-      const { N, model: { classes } } = this, all = brief ? "" : `, ${N} painted grey, positions set to zero`;
+    longest() {
+      const { brief, N, model: { classes } } = this, all = brief ? "" : `, ${N} painted grey, positions set to zero`;
       const [first, second] = byLength(classes);
       return `${N} of ${N} patches rubbed out${all}: it changed its mind, ${first} 99 % → ${second} 99 %.`;
     }

@@ -25,7 +25,7 @@
 
   const paper = (patch_size, embed_dim, depth, num_heads) =>
     ({ img_size: 224, patch_size, num_classes: 1000, embed_dim, depth, num_heads });
-  const book = (depth, global_pool) => ({ embed_dim: 96, depth, mlp_ratio: "2.0", global_pool });
+  const book = (depth, global_pool, mlp_ratio = "2.0") => ({ embed_dim: 96, depth, mlp_ratio, global_pool });
   const PRESETS = {
     "The paper's and DeiT's": {
       "vit-ti/16": paper(16, 192, 12, 3),
@@ -40,6 +40,7 @@
     "This book's": {
       "ViTConfig()": {},
       "cifar10-plain": book(6, "token"),
+      "cifar10-photo": book(6, "avg", "3.0"),
       "cifar10-modern": book(6, "avg"),
       "cifar10-laptop": book(4, "avg"),
       "drawn10-token": book(4, "token"),
