@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shlex
 import tomllib
 from functools import cache
 
 import pytest
+import torch
 from pages import AROUND, PAGES, ROOT, prose
 
+import vitlib as vl
+from page.explorers import MODEL, PICTURE
+from vitlib.data.dataset import resize_images
 from vitlib.train.recipe import RECIPES
 from vitworkshop.cli import _parser
 
@@ -98,7 +103,7 @@ def test_the_table_of_results_rounds_and_orders(numbers):
             "name": name,
             "dataset": "Drawn-10",
             "parameters": 311_338,
-            "recipe": {"epochs": 4},
+            "epochs": [{}] * 4,
             "hardware": "Intel(R) Xeon(R) Processor, 1 of 2 cores",
             "seconds": 5530.0,
             "accuracies": accuracies,
@@ -107,6 +112,8 @@ def test_the_table_of_results_rounds_and_orders(numbers):
     assert numbers.row(card("drawn10-small", 0.87654)) == (
         "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
     )
+    stages = {"stages": [{"epochs": [{}] * 8, "seconds": 3600.0}]}
+    assert "| 12 | Intel Xeon, 1 of 2 cores | 2 h 32 min |" in numbers.row(card("in-stages", 0.5) | stages)
     assert numbers.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
     assert numbers.duration(48.4) == "48 s" and numbers.duration(600) == "10 min"
     assert numbers.size(5_362_762) == "5.4 M"
@@ -125,6 +132,25 @@ def test_cards_are_finished_runs_only(numbers, tmp_path):
     found = numbers.finished_runs(tmp_path)
     assert [card["name"] for card in found] == ["b-laptop", "a-modern"]
     assert [card["accuracies"] for card in found] == [[0.6], [0.9, 0.8]]  # another seed joins its run
+
+
+def test_the_picture_that_comes_first_is_named_rightly_and_surely():
+    """As it is cut everywhere, and in eight of ten squares of the photograph up to 16 pixels beside it."""
+    model, _ = vl.load_pretrained(MODEL)
+    kind = vl.CIFAR10_CLASSES.index(PICTURE)
+    assert vl.predict(model, vl.sample_image(PICTURE, 32)[None])[0, kind] >= 0.8
+    photo = vl.sample_image(PICTURE)  # (3, H, W)
+    side, draw = min(photo.shape[1:]) - 32, random.Random(0)
+    middle = [(length - side) // 2 for length in photo.shape[1:]]
+    shifts = [[start + draw.randint(-16, 16) for start in middle] for _ in range(10)]
+    cuts = torch.stack([photo[:, top : top + side, left : left + side] for top, left in shifts])
+    assert (vl.predict(model, resize_images(cuts, (32, 32)))[:, kind] >= 0.8).sum() >= 8
+
+
+def test_the_first_page_and_the_lab_name_the_classes():
+    for page in ("intro.md", "lab.md"):
+        text = re.sub(r"\s+", " ", (ROOT / "book" / page).read_text(encoding="utf-8"))
+        assert f"{', '.join(vl.CIFAR10_CLASSES[:-1])} and {vl.CIFAR10_CLASSES[-1]}" in text, page
 
 
 def test_the_citation_carries_the_package_version():

@@ -229,7 +229,7 @@ def test_other_models_are_refused():
     for changes, says in (
         *(({key: other}, f"expected a model with {key}=") for key, other in others.items()),
         ({"pos_embed": "relative"}, "expected a model with pos_embed='learned'"),
-        ({"embed_dim": 192, "depth": 12}, "at most 1.3 MB"),
+        ({"embed_dim": 192, "depth": 12}, "at most 1.6 MB"),
     ):
         model = vl.VisionTransformer(vl.ViTConfig(**changes))
         with pytest.raises(ValueError, match=says):

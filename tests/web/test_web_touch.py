@@ -30,7 +30,7 @@ class Finger:
         return {"x": box["x"] + (column + 0.5) * side, "y": box["y"] + (row + 0.5) * side}
 
     def stroke(self, *way, rest: float = 0) -> tuple[list[int], float]:
-        """From place to place; gives what is rubbed out and how far the page has scrolled."""
+        """From place to place; gives what is grey and how far the page has scrolled."""
         points, top = [self.at(*place) for place in way], self.tab.evaluate("scrollY")
         steps = [
             {k: a[k] + (b[k] - a[k]) * i / 12 for k in a}
@@ -42,7 +42,7 @@ class Finger:
             self.tab.wait_for_timeout(rest if kind == "touchStart" else 16)
         self.wire.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
         self.tab.wait_for_timeout(200)
-        return sorted(run(self.tab, "e.state.removed")), self.tab.evaluate("scrollY") - top
+        return sorted(run(self.tab, "e.state.painted")), self.tab.evaluate("scrollY") - top
 
     def tap(self, *place):
         self.tab.touchscreen.tap(*self.at(*place).values())
@@ -61,6 +61,16 @@ def test_a_stroke_sideways_rubs_and_is_one_step(finger):
     assert finger.stroke((3, -0.7), (3, 2)) == ([24, 25, 26], 0)
 
 
+def test_the_other_eraser_takes_over_what_was_done(finger):
+    """Of the title page's lab: grey, then the same rubbed out; one step for undo."""
+    finger.stroke((2, 0), (2, 2))
+    finger.tab.get_by_role("button", name="Rub out").tap()
+    assert run(finger.tab, "[e.state.painted, e.state.removed]") == [[], [16, 17, 18]]
+    assert "3 of 64 patches rubbed out" in finger.tab.locator("vit-lab .verdict + p").inner_text()
+    finger.tab.get_by_role("button", name="Undo").tap()
+    assert run(finger.tab, "[e.state.painted, e.state.removed]") == [[16, 17, 18], []]
+
+
 def test_a_swipe_up_scrolls_and_rubs_nothing(finger):
     removed, scrolled = finger.stroke((6, 3), (1, 3))
     assert removed == [] and scrolled > 100
@@ -71,7 +81,7 @@ def test_a_swipe_up_scrolls_and_rubs_nothing(finger):
         ("pointermove", f"{cell} - 40"),
     ):  # before the browser takes it
         run(finger.tab, f"e.grid.cells[20].dispatchEvent({event}, composed: true, clientY: {y}}}))", kind)
-    assert run(finger.tab, "e.state.removed") == []
+    assert run(finger.tab, "e.state.painted") == []
 
 
 def test_a_finger_that_rests_rubs_wherever_it_goes(finger):
@@ -84,7 +94,7 @@ def test_taps_along_a_row_hit_that_row(finger):
     places = [finger.at(3, column) for column in range(4)]
     for place in places:
         finger.tab.touchscreen.tap(*place.values())
-    assert sorted(run(finger.tab, "e.state.removed")) == [24, 25, 26, 27]
+    assert sorted(run(finger.tab, "e.state.painted")) == [24, 25, 26, 27]
     assert run(finger.tab, "e.hint.textContent").startswith("Tap or stroke")
 
 
@@ -105,8 +115,8 @@ def test_nothing_moves_whatever_is_done(browser, tmp_path, width, brief):
         )[: 2 if brief else 4]:
             run(tab, f"e.set({{...e.fresh(), {state}}})")
             assert run(tab, tops) == before, state
-        for tool in range(0 if brief else 3):
-            run(tab, f"e.toolButtons[{tool}].click()")
+        for tool in range(2 if brief else 3):
+            run(tab, f"[...e.tools.values()][{tool}].click()")
             assert run(tab, tops) == before, tool
         assert run(tab, "(e.before = Array(10).fill(0).with(1, 1), e.draw())") is None
         assert run(tab, tops) == before

@@ -50,7 +50,7 @@ def explore(
     Works in JupyterLab, VS Code and Colab, without a network and without other packages.
 
     Args:
-        model: A `VisionTransformer` as the book's recipes make them, of at most some 480,000 parameters.
+        model: A `VisionTransformer` as the book's recipes make them, of at most some 600,000 parameters.
         images: uint8 (n, 3, H, W) of the model's size, to choose from; the first 24 are taken.
         classes: The names of the model's classes; by default "class 0" and so on.
         kind: "lab", "attention" or "positions".

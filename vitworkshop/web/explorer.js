@@ -262,7 +262,7 @@
 
     /* Whether a sample is of one of the model's classes; an explorer without a model does not ask. */
     knows(picture) {
-      return this.model?.classes.includes(picture.replace("drawn ", "")) ?? true;
+      return this.model?.classes?.includes(picture.replace("drawn ", "")) ?? true;
     }
 
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */

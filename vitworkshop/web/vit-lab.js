@@ -306,8 +306,8 @@
       });
       this.reset = button("Start again", () => this.set(this.fresh()));
       const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.move(move())));
-      return h("div", { class: "part" },
-        h("div", { class: "row tools", role: "group", "aria-label": "What a press on a patch does" }, ...this.tools.values()),
+      const erasers = { class: "row tools", role: "group", "aria-label": "What a press on a patch does" };
+      return h("div", { class: "part" }, h("div", erasers, ...this.tools.values()),
         this.hint, this.brief ? [] : h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
         h("div", { class: "row" }, this.undo, this.reset));
     }
