@@ -353,10 +353,11 @@ def test_images_that_are_not_standardised_are_found(low, high):
     assert "images" in names(vl.doctor(vit(), low + (high - low) * RAW, LABELS))
 
 
+@pytest.mark.parametrize("times", [10, 100, 1000])
 @pytest.mark.parametrize("name", ["plain", "drawn10", "finetune"])
-def test_ten_times_the_learning_rate_is_found(name):
+def test_a_far_too_high_learning_rate_is_found(name, times):
     recipe = vl.RECIPES[name]
-    (finding,) = vl.doctor(*preset(name), recipe=replace(recipe, lr=10 * recipe.lr))
+    (finding,) = vl.doctor(*preset(name), recipe=replace(recipe, lr=times * recipe.lr))
     assert finding.check == "learning rate"
     assert ("warm-up" in finding.says and "warm-up" in finding.fix) == (recipe.warmup == 0)
 

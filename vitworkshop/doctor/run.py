@@ -20,6 +20,7 @@ STEPS, WARMUP = 24, 8  # of a recipe on one batch, and of its warm-up
 # with warm-up and without: 0 to 0.8 at AdamW's rates up to 3e-3 and SGD's 0.03 (138 runs); ViTs at 1e-2 and 2e-2, and
 # SGD's 0.3, go above 1 in 105 of 114 runs.
 MAX_CLIMB = 1.0
+USUAL = 1e-4  # a rate from here on is blamed for a loss that goes up at a tenth of it, too
 # Share of the first loss that these steps take away at a rate that is not too low: 0.80 to 0.93 with the presets, 0.21
 # and more with a tenth of their rates, 0.16 and less with a hundredth (but for Muon, whose matrices have another rate).
 MIN_FALL = 0.18
@@ -48,10 +49,12 @@ def recipe(case: Case, recipe: Any) -> Iterator[Finding]:
         yield Finding(
             "clip", f"{r.clip_norm:g} cuts all gradients, of norm {norm:.2g} at first", "1 is usual"
         )
-    if climb > MAX_CLIMB and _steps(case, r, r.lr / 10)[0] <= MAX_CLIMB:
+    lower = [r.lr / 10, *(lr for lr in (r.lr / 100, r.lr / 1000) if lr >= USUAL)]
+    calm = (lr for lr in lower if _steps(case, r, lr)[0] <= MAX_CLIMB)
+    if climb > MAX_CLIMB and (lr := next(calm, 0)):
         says = f"at {r.lr:g}{'' if r.warmup else ', without a warm-up,'} the loss of one batch goes up by {climb:.2f}"
-        fix = f"try {r.lr / 10:.2g} to {r.lr / 3:.2g}" + ("" if r.warmup else ", after a warm-up")
-        yield Finding("learning rate", f"{says} in all, at a tenth it does not", fix)
+        fix = f"try {lr:.2g} to {3 * lr:.2g}" + ("" if r.warmup else ", after a warm-up")
+        yield Finding("learning rate", f"{says} in all, at {lr:.2g} it does not", fix)
     fall = losses[0] - losses[-1]
     if fall < MIN_FALL * losses[0] and all(p.requires_grad for p in case.model.parameters()):
         climb, losses, _ = _steps(case, r, 10 * r.lr)
