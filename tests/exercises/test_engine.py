@@ -200,6 +200,10 @@ def test_whatever_a_function_does_gets_a_sentence(answer, words, monkeypatch, ca
     assert capsys.readouterr().out == ""
 
 
+def test_a_large_whole_number_may_have_a_point():
+    assert said(Exercise(lambda: 16797267, [], []), 16797267.0) == "right"
+
+
 def test_sums_over_the_wrong_axis_are_seen():
     scores = torch.randn(3, 4).double()
     words = differ(scores.softmax(0), scores.softmax(1), 1e-4)

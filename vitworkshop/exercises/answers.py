@@ -104,7 +104,7 @@ def plain(x: Any) -> Any:
     if isinstance(x, set | frozenset) or x is None or isinstance(x, str):
         return x
     try:
-        numbers = np.array(x) if isinstance(x, np.ndarray | np.generic | range) else x
+        numbers = np.array(x) if isinstance(x, np.ndarray | np.generic | range | float) else x
         tensor = torch.as_tensor(numbers).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
         if not isinstance(x, list | tuple | map | zip):
