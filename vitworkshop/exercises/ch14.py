@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import torch
 from torch import nn
 
@@ -189,7 +187,7 @@ EXERCISES["14.4"] = Exercise(
         ("[:, 1:]", "", "CLS is in it: scores of patches are asked for"),
         ("return tokens", "return model.head.bias[target] + tokens", "the bias belongs to no patch"),
         ("model.head.weight[target]", "model.head.weight.sum(0)", "the weights of all classes; the class has a row of its own"),
-        ("model.forward_features(images)", "reduce(lambda x, block: block(x), model.blocks, model.embed(images))", "these are tokens before the last norm; the head reads them after it"),
+        ("model.forward_features(images)", "nn.Sequential(*model.blocks)(model.embed(images))", "these are tokens before the last norm; the head reads them after it"),
         ("return tokens @ model.head.weight[target] / tokens.shape[1]", "return (tokens @ model.head.weight[target] / tokens.shape[1]).relu()", "there is no ReLU here: shares may be negative"),
         ("return tokens @ model.head.weight[target]", "return (tokens @ model.head.weight.T).softmax(-1)[..., target]", "these are probabilities; logits are asked for"),
     ],
@@ -257,18 +255,12 @@ def greedy(model, image, target, k):
     return gone
 
 def one_by_one(model, image, target, k):
-    gone = set()
-    order = []
-    for _ in range(k):
+    gone = []
+    while len(gone) < k:
         left = [n for n in range(model.cfg.num_patches) if n not in gone]
-        tokens = model.embed(image)
-        logits = {}
-        for n in left:
-            x = tokens[:, [0, *(1 + m for m in left if m != n)]]
-            logits[n] = model.head(model.pool(model.norm(reduce(lambda t, b: b(t), model.blocks, x))))[0, target]
-        order.append(min(logits, key=lambda n: logits[n]))
-        gone.add(order[-1])
-    return torch.tensor(order)
+        kept = {n: torch.tensor([[m for m in left if m != n]]) for n in left}
+        gone.append(min(left, key=lambda n: vl.answer_with(model, image, kept[n])[0, target]))
+    return torch.tensor(gone)
 EXERCISES["14.6"] = Exercise(
     greedy,
     inputs=lambda: [(vit((8, 12), 2), torch.randn(1, 3, 8, 12), 3, 4), (vit((16, 8), 2), torch.randn(1, 3, 16, 8), 0, 5)],
