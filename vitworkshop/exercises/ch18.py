@@ -1,0 +1,255 @@
+"""The exercises of chapter 18, on axial attention and what came after."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vitworkshop.exercises.answers import plain
+from vitworkshop.exercises.engine import Exercise
+
+EXERCISES: dict[str, Exercise] = {}
+
+
+def on_a_line(rows, cols, axis):
+    place = torch.arange(rows * cols)
+    line = place // cols if axis == "row" else place % cols
+    return (line[:, None] == line).float()
+
+def lines_by_loops(rows, cols, axis):
+    N, place = rows * cols, (lambda i: divmod(i, cols)[axis == "column"])
+    return [[place(i) == place(j) for j in range(N)] for i in range(N)]
+EXERCISES["18.a"] = Exercise(
+    on_a_line,
+    inputs=lambda: [(4, 6, "row"), (3, 5, "column"), (2, 4, "row")],
+    mistakes=[
+        ('if axis == "row"', 'if axis == "column"', "rows and columns are exchanged: patches come row by row"),
+        ("place // cols", "place // rows", "a row has as many patches as there are columns: divide by that"),
+        ("place % cols", "place % rows", "the column is the rest after dividing by the number of columns"),
+        ('place // cols if axis == "row" else place % cols', "place // cols", "the axis is not used: these are rows always"),
+        ("(line[:, None] == line)", "(line[:, None] != line)", "the other way round: 1 where two patches share a line"),
+        ("(line[:, None] == line)", "(line[:, None] == line) / cols", "these are even weights; only yes or no is asked for"),
+        ("(line[:, None] == line).float()", "((line[:, None] == line).float() - torch.eye(rows * cols))", "a patch is on its own line, too"),
+        ("(line[:, None] == line)", "((place[:, None] // cols == place // cols) | (place[:, None] % cols == place % cols))", "rows and columns at once; the layer has one axis"),
+    ],
+    hints=["Number the patches in reading order: in which row is patch i, in which column?", "Compare the list of lines with itself, as a column and as a row."],
+    others=[lines_by_loops, ("line[:, None] == line", "(line[:, None] - line) == 0")],
+)
+
+def reach():
+    rows, cols = 4, 6
+    return {"one": 100 * cols / (rows * cols), "two": 100, "paths": 1}
+EXERCISES["18.b"] = Exercise(
+    reach,
+    guess=True,
+    tol=0.01,
+    mistakes=[
+        ("100 * cols /", "100 * rows /", "this is along the columns"),
+        ("100 * cols /", "100 /", "this is one patch; a row has more of them"),
+        ('"two": 100', '"two": 100 * (rows + cols - 1) / (rows * cols)', "this is a row and a column together; from each patch of the row, go down the column"),
+        ('"two": 100', '"two": 100 / rows + 100 / cols', "each patch of the row brings news of its whole column"),
+        ('"paths": 1', '"paths": 2', "columns come after rows: the other corner would need them before"),
+        ('"paths": 1', '"paths": rows', "it must leave its row in the one column where the other patch stands"),
+        ('"paths": 1', '"paths": cols', "it must leave its row in the one column where the other patch stands"),
+    ],
+    hints=["A patch's row has 6 of the 24 patches.", "Whom do these 6 hear of in the next layer? And by which corner does each piece of news come?"],
+    others=[{"one": 25, "two": 100.0, "paths": 1}, ("100 * cols / (rows * cols)", "100 / rows")],
+)
+
+def mean_iou(answers, target, K):
+    scores = []
+    for k in range(K):
+        a, b = answers == k, target == k
+        if (a | b).any():
+            scores.append((a & b).sum() / (a | b).sum())
+    return sum(scores) / len(scores)
+
+def labels(n, rows, cols, K):
+    """Answers and targets; the last class is nowhere, the first of them is named and never there."""
+    target = torch.randint(0, K - 2, (n, rows, cols))
+    other = torch.randint(0, K - 1, (n, rows, cols))
+    return torch.where(torch.rand(n, rows, cols) < 0.6, target, other), target, K
+
+def by_counts(answers, target, K):
+    table = torch.bincount((K * target + answers).flatten(), minlength=K * K).view(K, K).double()
+    union = table.sum(0) + table.sum(1) - table.diagonal()
+    return np.mean((table.diagonal() / union)[union > 0].numpy())
+EXERCISES["18.c"] = Exercise(
+    mean_iou,
+    inputs=lambda: [labels(2, 6, 7, 5), labels(4, 5, 3, 4), labels(3, 8, 5, 7)],
+    mistakes=[
+        ("if (a | b).any():\n            scores.append((a & b).sum() / (a | b).sum())", "scores.append(((a & b).sum() + 1e-6) / ((a | b).sum() + 1e-6))", "a class that is neither there nor named still counts, as a perfect one"),
+        ("/ len(scores)", "/ K", "a class that is neither there nor named still counts, as a missed one"),
+        ("if (a | b).any()", "if b.any()", "a class that is named and never there is left out; its IoU is 0"),
+        ("range(K)", "range(1, K)", "background is a class like the others"),
+        ("/ (a | b).sum()", "/ b.sum().clamp_min(1)", "this is the share of a class that was found; wrong calls do not count"),
+        ("/ (a | b).sum()", "/ a.sum().clamp_min(1)", "this is the share of calls that are right; what was missed does not count"),
+        ("/ (a | b).sum()", "/ (a.sum() + b.sum())", "pixels that are both are counted twice in the union"),
+        ("(a & b).sum() / (a | b).sum()", "2 * (a & b).sum() / (a.sum() + b.sum())", "this is Dice's coefficient: twice what is common, over both"),
+        ("sum(scores) / len(scores)", "(answers == target).float().mean()", "this is the share of right pixels"),
+        ("sum(scores) / len(scores)", "sum(scores)", "this is the sum; the mean is asked for"),
+        ("return sum(scores) / len(scores)", "return sum(mean_iou(*pair, K) for pair in zip(answers, target)) / len(target) if target.ndim > 2 else sum(scores) / len(scores)",
+         "this is counted in each picture by itself; count over all pictures together"),
+    ],
+    hints=["What does the small number give for a class with no pixel at all?", "0/0 is to be left out of the mean: of the sum, and of the number of classes."],
+    others=[by_counts, ("(a & b).sum() / (a | b).sum()", "(a * b).sum() / (a.sum() + b.sum() - (a * b).sum())")],
+)
+
+def rook():
+    side, layers = 8, 3
+    squares = 2 * side - 1
+    return {"squares": squares, "shares": [squares / side**2, 16 / side**2], "moves": [2, layers]}
+EXERCISES["18.1"] = Exercise(
+    rook,
+    tol=3e-3,
+    mistakes=[
+        ("2 * side - 1", "2 * side", "its own square stands in its row and in its column, and counts once"),
+        ("2 * side - 1", "2 * side - 2", "its own square counts as well"),
+        ("2 * side - 1", "side", "this is its row; it moves along the column, too"),
+        ("16 / side**2", "4 / side**2", "this is one side of the window"),
+        ("16 / side**2", "1 / 16", "how many squares of 64 has the window?"),
+        ("[2, layers]", "[1, layers]", "one move reaches its own row and column only"),
+        ("[2, layers]", "[2, 2]", "the shifted window ends before the far edge"),
+        ("[2, layers]", "[2, 4]", "follow the farthest row that has heard of row 0, layer by layer"),
+        ("[2, layers]", "[2, 1]", "windows at rest do not touch"),
+    ],
+    hints=["(a) A row and a column cross in one square.", "(b) As many from every square, so that many of 64.",
+           "(d) After the first layer the corner's news is in rows 0 to 3. Which windows, shifted by 2, does row 3 lie in?"],
+    others=[{"squares": 15.0, "shares": [0.234, 0.25], "moves": (2, 3)}, ("[2, layers]", "torch.tensor([2, layers])")],
+)
+
+def worth():
+    def full(s):
+        return s**2 * (4 * D**2 + 2 * D * M) + 2 * s**4 * D
+
+    def two(s):
+        return 2 * s**2 * (4 * D**2 + 2 * D * M) + 2 * (2 * s**3 * D)
+
+    D, M = 768, 3072
+    return next(s for s in range(2, 9999) if two(s) < full(s))
+EXERCISES["18.2"] = Exercise(
+    worth,
+    mistakes=[
+        ("return 2 * s**2 * (", "return s**2 * (", "an axial block has its projections and its MLP twice"),
+        (" + 2 * D * M)", ")", "the MLPs are left out"),
+        (" + 2 * (2 * s**3 * D)", "", "products along rows and columns cost something as well"),
+        ("return next(s ", "return -1 + next(s ", "at this side it is still a little dearer"),
+        ("return next(s for", "return next(s * s for", "these are the patches; s is how many lie along a side"),
+        ("return next(s for", "return next(16 * s for", "these are pixels; s counts patches"),
+        ("2 * s**4 * D", "s**4 * D", "two products have a number for each pair: queries with keys, weights with values"),
+        ("range(2, 9999) if two(s) < full(s)", "[0]", "from some side on it is: the products grow fastest"),
+    ],
+    hints=["Full: N(4D² + 2DM) + 2N²D. What comes twice in the axial block, and what gets smaller?", "Divide both by N: an inequality in s and s².", "Try whole numbers on both sides of the root."],
+    others=[69.0, ("next(s for", "next(int(s) for")],
+)
+
+def ious():
+    n, there, called, both = 100, 10, 14, 8
+    rest = n - there - called + both
+    boat, background = both / (there + called - both), rest / (n - both)
+    return {"right": (both + rest) / n, "ious": [boat, background, (boat + background) / 2], "lazy": [0, 1 - there / n, (1 - there / n) / 2]}
+EXERCISES["18.3"] = Exercise(
+    ious,
+    tol=1e-3,
+    mistakes=[
+        ("(there + called - both)", "(there + called)", "pixels that are both are counted twice in the union"),
+        ("(there + called - both)", "there", "this is the share of the boat that was found; wrong calls belong to the union"),
+        ("(there + called - both)", "called", "this is the share of calls that are right; missed pixels belong to the union"),
+        ("both / (there + called - both)", "2 * both / (there + called)", "this is Dice's coefficient: twice what is common, over both"),
+        ("rest / (n - both)", "rest / (n - there)", "this is the share of the background that was found; pixels wrongly called so belong to the union"),
+        ("rest / (n - both)", "rest / n", "the union is without the pixels that are boat and are called so"),
+        ("n - there - called + both", "n - called", "of those called background, some are boat"),
+        ("(both + rest) / n", "both / there", "this is of the boat's pixels; all are asked for"),
+        ("(both + rest) / n", "rest / n", "the boat's right pixels count as well"),
+        ("(1 - there / n) / 2]", "1 - there / n]", "the boat's IoU belongs to the mean: it is there, and was never named"),
+        ("[0, 1 - there / n, (1 - there / n) / 2]", "[0, 1, 1 / 2]", "the boat's pixels are called background, so they lie in its union"),
+    ],
+    hints=["A table of two by two: is boat or not, is called boat or not.", "How many are called boat wrongly, how many are missed?", "The union: all that are it or are called it, once each."],
+    others=[{"right": 0.92, "ious": (0.5, 0.913, 0.707), "lazy": [0, 0.9, 0.45]}, ("[boat, background,", "[8 / 16, background,")],
+)
+
+def pvt():
+    N, keys = 64 * 64, (64 // 8) ** 2
+    return {"pvt": N * keys, "full": N**2, "window": math.isqrt(keys)}
+EXERCISES["18.4"] = Exercise(
+    pvt,
+    mistakes=[
+        ("(64 // 8) ** 2", "(64 // 8)", "keys shrink along both sides; this is one side of what is left"),
+        ("(64 // 8) ** 2", "(64 * 64 // 8)", "keys shrink by ρ along each side, not in all"),
+        ("N * keys", "keys**2", "the queries stay at full resolution"),
+        ("N * keys", "64 * N * keys", "in units of D: the width is not counted"),
+        ("N**2", "64 * N**2", "in units of D: the width is not counted"),
+        ("N**2", "N", "each query meets each key"),
+        ("N**2", "64 * N", "this is along one row; full attention reads all"),
+        ("math.isqrt(keys)", "keys", "this is how many patches a window has; its side is asked for"),
+    ],
+    hints=["How many queries are there, and how many keys after shrinking?", "In windows each query has w² keys."],
+    others=[{"pvt": 262144.0, "full": 4096.0**2, "window": 8}, ("N**2,", "float(N**2),")],
+)
+
+def copies():
+    S = torch.eye(4)
+    S[0, 1] = S[1, 0] = 1.0
+    return {"least": math.log(2), "tied": S}
+
+def rows_of(x):
+    """Of a matrix: whether its first rows differ, and the cross-entropy of each row times 100."""
+    S = plain(x)
+    if not isinstance(S, Tensor) or S.ndim != 2 or len(S) != S.shape[1] or len(S) < 2:
+        return x
+    rows = F.cross_entropy(100 * S.double(), torch.arange(len(S)), reduction="none")
+    return torch.cat([(S[0] != S[1]).any()[None], rows])
+EXERCISES["18.5"] = Exercise(
+    copies,
+    run=rows_of,
+    tol=1e-3,
+    mistakes=[
+        ("math.log(2)", "math.log(4)", "the other sentences of the batch can be told apart"),
+        ("math.log(2)", "1 / 2", "this is the probability that is left to each; minus its logarithm is the loss"),
+        ("math.log(2)", "1.0", "in bits; the loss takes the natural logarithm"),
+        ("math.log(2)", "0 * 1.0", "with equal rows, can both give all probability to their own sentence?"),
+        ("math.log(2)", "2 * math.log(2)", "this is both rows together; each is asked for"),
+        ("    S[0, 1] = S[1, 0] = 1.0\n", "", "the first two pictures are the same, so their rows must be equal"),
+        ("S[0, 1] = S[1, 0] = 1.0", "S[:2, :2] = torch.tensor([[1.0, 0], [1, 0]])", "both rows name one sentence; times a large number, that costs the other picture dearly"),
+        ("S[0, 1] = S[1, 0] = 1.0", "S[:] = 1.0", "all alike; the other sentences should get nothing"),
+        ("S[0, 1] = S[1, 0] = 1.0", "S[:2] = 0.0", "the first two rows leave as much for the others' sentences as for their own"),
+        ("S[0, 1] = S[1, 0] = 1.0", "S *= 0", "nothing is told apart here"),
+    ],
+    hints=["Equal rows give equal probabilities: how much can sentence 0 and sentence 1 get at most, and evenly?", "The other pictures have their own sentence to themselves."],
+    others=[("S[0, 1] = S[1, 0] = 1.0", "S[0, 1] = S[1, 0] = 1.0\n    S = 3 * S - 1"), {"least": 0.693, "tied": [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]}],
+)
+
+def off(x, weight):
+    P, flat = x.shape[-1] // 2, weight.flatten(2)
+    shrink = F.avg_pool2d(torch.eye(4 * P * P).view(-1, 1, 2 * P, 2 * P), 2).flatten(1).T
+    w = flat @ torch.linalg.pinv(shrink.T).T
+    want = x.flatten(1) @ flat.flatten(1).T
+    got = F.avg_pool2d(x, 2).flatten(1) @ w.flatten(1).T
+    return (got - want).norm() / want.norm()
+
+def off_by_sums(x, weight):
+    w, want = 4 * F.avg_pool2d(weight, 2), F.conv2d(x, weight)
+    gap = F.conv2d(F.interpolate(x, scale_factor=0.5, mode="bilinear"), w) - want
+    return math.sqrt(float(gap.square().sum() / want.square().sum()))
+EXERCISES["18.6"] = Exercise(
+    off,
+    inputs=lambda: [(torch.rand(5, 3, 8, 8), torch.randn(6, 3, 8, 8)), (torch.randn(7, 3, 4, 4), torch.randn(4, 3, 4, 4)), (torch.rand(2, 3, 12, 12), torch.randn(8, 3, 12, 12))],
+    mistakes=[
+        ("w = flat @ torch.linalg.pinv(shrink.T).T", "w = flat @ shrink.T", "the weights are shrunk like a picture; the pseudo-inverse makes them larger"),
+        ("F.avg_pool2d(x, 2)", "x[:, :, ::2, ::2]", "this takes every second pixel; shrink by the mean of 2 × 2"),
+        ("F.avg_pool2d(x, 2)", "F.max_pool2d(x, 2)", "this takes the largest of 2 × 2; shrink by their mean"),
+        (" / want.norm()", "", "this is the error itself; relative means divided by the length of what it should be"),
+        (" / want.norm()", " / got.norm()", "divided by the length of what came out; by what it should be"),
+        ("(got - want).norm() / want.norm()", "((got - want).norm() / want.norm()) ** 2", "this is the square of it"),
+        ("(got - want).norm() / want.norm()", "((got - want).norm(dim=1) / want.norm(dim=1)).mean()", "this is the mean over patches of each one's error; take all tokens together"),
+        ("(got - want).norm() / want.norm()", "(got - want).abs().max()", "this is the largest difference; the relative length is asked for"),
+        ("(got - want).norm() / want.norm()", "got.norm() / want.norm()", "subtract first what it should be"),
+    ],
+    hints=["`torch.linalg.pinv(shrink.T)` takes weights of 2P × 2P to weights of P × P.", "Tokens of the large patches with `weight`, tokens of the shrunk ones with the new weights.",
+           "`F.conv2d(x, weight)` gives a patch's token if the patch is as large as the weights."],
+    others=[off_by_sums, ("want.norm()", "want.square().sum() ** 0.5")],
+)
