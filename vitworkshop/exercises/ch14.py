@@ -208,42 +208,43 @@ class Bowl(nn.Module):
         return (self.weight * x[:, None].square() / 2).sum((2, 3, 4))
 
 def smooth(model, images, classes, n, sigma):
-    total = 0
-    for _ in range(n):
-        noisy = (images + sigma * torch.randn_like(images)).requires_grad_()
-        y = model(noisy).gather(1, classes[:, None]).sum()
-        (grad,) = torch.autograd.grad(y, noisy)
-        total = total + grad.abs()
+    many = images.repeat(n, 1, 1, 1)
+    noisy = (many + sigma * torch.randn_like(many)).requires_grad_()
+    y = model(noisy).gather(1, classes.repeat(n)[:, None]).sum()
+    (grad,) = torch.autograd.grad(y, noisy)
+    total = grad.abs().unflatten(0, (n, -1)).sum(0)
     return vl.patchify(total / n, model.cfg.patch_size).sum(-1)
 
-def smooth_at_once(model, images, classes, n, sigma):
-    many = images.repeat(n, 1, 1, 1)
-    many = (many + torch.normal(0, sigma, many.shape)).requires_grad_()
-    model(many)[torch.arange(len(many)), classes.repeat(n)].sum().backward()
-    P = model.cfg.patch_size
-    return many.grad.abs().unflatten(0, (n, -1)).mean(0).unfold(2, P, P).unfold(3, P, P).sum((1, 4, 5)).flatten(1)
+def smooth_one_by_one(model, images, classes, n, sigma):
+    total, P = 0, model.cfg.patch_size
+    for _ in range(n):
+        noisy = torch.normal(images, sigma).requires_grad_()
+        (grad,) = torch.autograd.grad(model(noisy)[torch.arange(len(images)), classes].sum(), noisy)
+        total = total + grad.abs().unfold(2, P, P).unfold(3, P, P).sum((1, 4, 5)).flatten(1) / n
+    return total
 EXERCISES["14.5"] = Exercise(
     smooth,
-    inputs=lambda: [(Bowl(16, 2, 1), torch.randn(2, 3, 32, 16), torch.tensor([3, 1]), 30, 0.7), (Bowl(16, 1, 3), torch.randn(1, 3, 16, 48), torch.tensor([2]), 40, 2.0)],
+    inputs=lambda: [(Bowl(4, 3, 2), torch.randn(2, 3, 12, 8), torch.tensor([3, 1]), 120, 0.7), (Bowl(4, 2, 4), torch.randn(1, 3, 8, 16), torch.tensor([2]), 160, 6.0)],
     tol=0.06,
     mistakes=[
         ("grad.abs()", "grad", "nothing is made positive: a sum over a patch cancels"),
-        ("grad.abs()\n    return vl.patchify(total / n", "grad\n    return vl.patchify((total / n).abs()", "the mean comes first and the absolute value last; here it is the other way round"),
+        ("grad.abs().unflatten(0, (n, -1)).sum(0)", "grad.unflatten(0, (n, -1)).sum(0).abs()", "the mean comes first and the absolute value last; here it is the other way round"),
         ("grad.abs()", "grad.square()", "this is the square; the absolute value is asked for"),
         ("total / n", "total", "this is the sum over the copies; divide by n"),
         (".sum(-1)", ".mean(-1)", "this is the mean over a patch's numbers; their sum is asked for"),
         ("sigma * torch.randn", "sigma * torch.rand", "this noise is between 0 and 1 and never negative; Gaussian it should be: randn"),
-        ("images + sigma * torch.randn_like(images)", "images + 0", "the copies have no noise"),
+        ("many + sigma", "many + 0 * sigma", "the copies have no noise"),
+        ("torch.randn_like(many)", "torch.randn_like(images).repeat(n, 1, 1, 1)", "all copies have the same noise; each should have its own"),
         ("sigma * torch.randn", "torch.randn", "sigma is not used"),
         ("sigma * torch.randn", "sigma**0.5 * torch.randn", "sigma is the standard deviation, not the variance"),
-        ("images + sigma", "sigma", "the gradient is taken at the noise alone; add it to the picture"),
-        (".gather(1, classes[:, None])", "", "this is the gradient of all logits; each image has its class"),
-        ("classes[:, None]", "classes[:1].expand(len(images), 1)", "each image has a class of its own"),
-        ("total = total +", "total =", "only the last copy counts; add them up"),
+        ("many + sigma", "sigma", "the gradient is taken at the noise alone; add it to the picture"),
+        (".gather(1, classes.repeat(n)[:, None])", "", "this is the gradient of all logits; each image has its class"),
+        ("classes.repeat(n)", "classes[:1].repeat(len(many))", "each image has a class of its own"),
+        (".sum(0)", "[-1]", "only the last copy counts; add them up"),
     ],
     hints=["For each copy: new noise, the gradient of the class's logit, its absolute value.", "`vl.patchify` sorts the numbers by patch.",
            "`gather(1, classes[:, None])` picks each image's class."],
-    others=[smooth_at_once, ("torch.randn_like(images)", "torch.randn(images.shape)")],
+    others=[smooth_one_by_one, ("torch.randn_like(many)", "torch.randn(many.shape)")],
 )
 
 def greedy(model, image, target, k):
