@@ -24,7 +24,7 @@
     input[type="range"] { accent-color: var(--accent); min-width: 6rem; }
     :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
     canvas { display: block; image-rendering: pixelated; width: 100%; }
-    .samples { display: flex; flex-wrap: wrap; gap: 0.35rem; }
+    .samples { align-items: center; display: flex; flex-wrap: wrap; gap: 0.35rem; }
     .samples button { line-height: 0; min-height: 0; padding: 2px; }
     .samples canvas { height: 36px; width: 36px; }
     .grid { aspect-ratio: var(--m) / var(--n); display: grid; position: relative; touch-action: pan-y;
