@@ -112,8 +112,9 @@ def tally() -> str:
     counts = {owner: dict.fromkeys(VERDICTS, 0) for owner in ("the paper's", "others'", "ours", ASIDE)}
     for _, claim, found in all_claims():
         counts[whose(claim)][found.verdict] += 1
-    rows = [[owner, *found.values(), sum(found.values())] for owner, found in counts.items()]
-    return vl.viz.table(["claims", *VERDICTS, "all"], rows)
+    rows = [[verdict, *(found[verdict] for found in counts.values())] for verdict in VERDICTS]
+    rows.append(["all", *(sum(found.values()) for found in counts.values())])
+    return vl.viz.table(["verdict", *counts], rows)
 
 
 def undecided() -> str:

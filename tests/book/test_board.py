@@ -62,7 +62,8 @@ def test_what_was_not_run_says_so_and_lists_its_claims(monkeypatch):
     *_, last = lines = claims.claims_of("axial").splitlines()
     assert last == "Not run yet: `python -m vitlib study run axial`"
     assert sum(line.startswith("- ") for line in lines) == len(STUDIES["axial"].claims)
-    assert [row[5] for row in rows(claims.tally())] == [row[6] for row in rows(claims.tally())]  # all wait
+    *_, waiting, everything = rows(claims.tally())
+    assert waiting[1:] == everything[1:]
 
 
 def test_an_unfinished_study_says_how_much_is_there():
@@ -73,7 +74,7 @@ def test_an_unfinished_study_says_how_much_is_there():
 
 
 def test_the_tally_counts_each_claim_once():
-    counted = [[int(cell) for cell in row[1:]] for row in rows(claims.tally())]
+    counted = list(zip(*([int(cell) for cell in row[1:]] for row in rows(claims.tally())), strict=True))
     assert all(sum(row[:-1]) == row[-1] for row in counted)
     all_claims = [claim for study in STUDIES.values() for claim in study.claims]
     sources = [claim.source for claim in all_claims if not claim.aside]
