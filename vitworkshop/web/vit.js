@@ -3,14 +3,15 @@
    `new VisionTransformer(config, weights)` takes a config as `ViTConfig` has it, and the weights of a `state_dict` as
    Float32Arrays. A matrix is an array, row after row; T = 1 + N tokens (CLS first), D numbers a token, h heads of d.
    Works in any browser and in Node, needs nothing else. */
-((root) => {
+(function vit(root) {
   "use strict";
+
+  (root.vitSources ??= {}).vit = `(${vit})(globalThis);`; // for a worker, which can load no file from a disk
 
   const EPS = 1e-6;
 
   /* y = x Wᵀ + b: (T, I) -> (T, O). Two tokens times four outputs at once keep eight sums in registers. */
-  function linear(x, T, weight, bias, I, O) {
-    const y = new Float32Array(T * O);
+  function linear(x, T, weight, bias, I, O, y = new Float32Array(T * O)) {
     for (let t = 0; t < T; t += 2) {
       const x0 = t * I, x1 = (t + 1 < T ? t + 1 : t) * I, y0 = t * O, y1 = (t + 1 < T ? t + 1 : t) * O;
       let o = 0;
@@ -54,16 +55,15 @@
     return y;
   }
 
-  /* In place. erf as in Abramowitz and Stegun, 7.1.26: off by at most 1.5e-7. */
-  function gelu(x) {
-    for (let i = 0; i < x.length; i++) {
-      const z = Math.abs(x[i]) * Math.SQRT1_2, t = 1 / (1 + 0.3275911 * z);
-      const tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-      const erf = 1 - tail * Math.exp(-z * z);
-      x[i] *= 0.5 * (1 + (x[i] < 0 ? -erf : erf));
-    }
-    return x;
+  /* How likely a normal number is below x. erf as in Abramowitz and Stegun, 7.1.26: off by at most 1.5e-7. */
+  function below(x) {
+    const z = Math.abs(x) * Math.SQRT1_2, t = 1 / (1 + 0.3275911 * z);
+    const tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+    const erf = 1 - tail * Math.exp(-z * z);
+    return 0.5 * (1 + (x < 0 ? -erf : erf));
   }
+
+  const gelu = (x) => x.map((value) => value * below(value));
 
   /* In place, of the n numbers from `start`; what is -Infinity becomes 0. */
   function softmax(x, start = 0, n = x.length) {
@@ -237,5 +237,5 @@
     return new VisionTransformer(config, weights);
   }
 
-  Object.assign(root, { VisionTransformer, buildViT: build, vitMath: { softmax } });
+  Object.assign(root, { VisionTransformer, buildViT: build, vitMath: { EPS, below, gelu, layerNorm, linear, softmax } });
 })(typeof window === "undefined" ? globalThis : window);

@@ -1,0 +1,96 @@
+/* Tasks for a ViT that learns, drawn without end: 16 x 16 grey pictures with glyphs of 3 x 3 pixels on weak noise.
+
+   Each isolates one idea; `needs` is what showed on every seed tried (vitlib/results/learns.json). Glyphs keep to the
+   grid of 4 x 4 patches, but for `where` and `shade`, where one stands anywhere. */
+(function tasks(root) {
+  "use strict";
+
+  (root.vitSources ??= {}).tasks = `(${tasks})(globalThis);`;
+
+  const SIZE = 16, CELLS = 4, NOISE = 0.15, MEAN = 0.1, DEVIATION = 0.3;
+  const GLYPHS = ["111101111", "010111010", "101010101", "111010010"]; // ring, cross, saltire, T
+  const [RING, , SALTIRE] = GLYPHS.keys();
+
+  /* Each draws a picture by `put(glyph, row, column, sign)` or `cell(glyph, place)` and returns its label. */
+  const TASKS = {
+    where: {
+      classes: ["top left", "top right", "bottom left", "bottom right"],
+      says: "In which quarter is the glyph?",
+      draw({ below }, { put }) {
+        const row = below(14), column = below(14);
+        put(below(4), row, column);
+        return 2 * (row >= 7) + (column >= 7);
+      },
+    },
+    same: {
+      classes: ["different", "alike"],
+      says: "Are the two glyphs alike?",
+      draw({ below }, { cell }) {
+        const label = below(2), one = below(4), other = label ? one : (one + 1 + below(3)) % 4, place = below(16);
+        cell(one, place);
+        cell(other, (place + 1 + below(15)) % 16);
+        return label;
+      },
+    },
+    line: {
+      classes: ["one column", "one row"],
+      says: "Do the two rings stand in one row or in one column?",
+      draw({ below }, { cell }) {
+        const label = below(2), row = below(4), column = below(4), far = 1 + below(3);
+        cell(RING, row * 4 + column);
+        cell(RING, label ? row * 4 + ((column + far) % 4) : ((row + far) % 4) * 4 + column);
+        return label;
+      },
+    },
+    "odd one": {
+      classes: ["top left", "top right", "bottom left", "bottom right"],
+      says: "Which of the four corners has another glyph than the rest?",
+      draw({ below }, { cell }) {
+        const label = below(4), swap = below(2);
+        [0, 3, 12, 15].forEach((place, i) => cell((i === label) !== Boolean(swap) ? SALTIRE : RING, place));
+        return label;
+      },
+    },
+    shade: {
+      classes: ["ring", "cross", "saltire", "T"],
+      says: "Which glyph is it, light or dark?",
+      draw({ below }, { put }) {
+        const label = below(4);
+        put(label, below(14), below(14), below(2) ? 1 : -1);
+        return label;
+      },
+    },
+    count: {
+      classes: ["one", "two", "three", "four"],
+      says: "How many glyphs are there?",
+      draw({ below }, { cell }) {
+        const label = below(4), glyph = below(4), used = new Set();
+        while (used.size <= label) used.add(below(16));
+        used.forEach((place) => cell(glyph, place));
+        return label;
+      },
+    },
+  };
+
+  /* n pictures of a task, standardised: { pixels (n, 1, 16, 16), labels (n) }. */
+  function draw(task, n, random) {
+    const pixels = new Float32Array(n * SIZE * SIZE), labels = [];
+    for (let b = 0; b < n; b++) {
+      const picture = pixels.subarray(b * SIZE * SIZE, (b + 1) * SIZE * SIZE);
+      for (let i = 0; i < picture.length; i++) picture[i] = NOISE * random.uniform();
+      const put = (glyph, row, column, sign = 1) => [...GLYPHS[glyph]].forEach((on, i) => {
+        picture[(row + Math.floor(i / 3)) * SIZE + column + (i % 3)] += sign * on;
+      });
+      const cell = (glyph, place) => put(glyph, Math.floor(place / CELLS) * 4, (place % CELLS) * 4);
+      labels.push(TASKS[task].draw(random, { put, cell }));
+      for (let i = 0; i < picture.length; i++) picture[i] = (picture[i] - MEAN) / DEVIATION;
+    }
+    return { pixels, labels };
+  }
+
+  /* A picture's pixels as greys from 0 to 255. */
+  const greys = (pixels) => Uint8ClampedArray.from(pixels, (x) => 100 + 110 * (x * DEVIATION + MEAN));
+
+  const of = (what) => Object.fromEntries(Object.entries(TASKS).map(([name, task]) => [name, task[what]]));
+  root.vitTasks = { size: SIZE, classes: of("classes"), says: of("says"), draw, greys };
+})(typeof window === "undefined" ? globalThis : window);
