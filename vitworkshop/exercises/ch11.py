@@ -65,13 +65,13 @@ def faults(answer, *shape):
     if (out := answer(images)) is None or (more := answer(images[:1] + 0)) is None:
         return None
     if (out := torch.as_tensor(out)).shape != images.shape:
-        return out
+        raise ValueError(f"expected shape {tuple(images.shape)} out, got {tuple(out.shape)}")
     orders = out.flatten(2) % 1000
     if not (orders.sort(-1)[0] == names.flatten()).all() or not (out.flatten(2) // 1000 == torch.arange(shape[1])[:, None]).all():
         return frozenset({"pixels that are lost, or in another channel"})
     tests = {"an order for each picture": (orders != orders[:1]).any(), "an order for each channel": (orders != orders[:, :1]).any(),
              "another order in the second call": (torch.as_tensor(more).flatten(2) % 1000 != orders[:1]).any(),
-             "the order that it had": (orders[0, 0] == names.flatten()).float().mean() > 0.5}
+             "the order that it had": torch.equal(orders[0, 0], names.flatten()), "neighbours that are still neighbours": (orders[0, 0].diff().abs() == 1).float().mean() > 0.5}
     return frozenset(fault for fault, there in tests.items() if there)
 EXERCISES["11.c"] = Exercise(
     shuffled_pixels,
@@ -165,9 +165,9 @@ def changes(net, images, by):
 
 def nets():
     made = []
-    for stride, (B, H, W), by in ((2, (2, 6, 10), 1), (2, (3, 10, 8), 3), (3, (1, 6, 9), 2)):
-        ring = {"padding": 1, "padding_mode": "circular"}
-        net = nn.Sequential(nn.Conv2d(3, 8, 3, **ring), nn.ReLU(), nn.Conv2d(8, 8, 3, stride=stride, **ring)).requires_grad_(False)
+    for stride, (B, H, W), by in ((3, (2, 6, 9), 1), (3, (3, 9, 6), 2), (2, (1, 6, 10), 3)):
+        first, second = (nn.Conv2d(C, 8, 3, stride=s, padding=1, padding_mode="circular") for C, s in ((3, 1), (8, stride)))
+        net = nn.Sequential(first, nn.ReLU(), second).requires_grad_(False)
         made.append((net, torch.randn(B, 3, H, W), by))
     return made
 EXERCISES["11.4"] = Exercise(
@@ -181,6 +181,7 @@ EXERCISES["11.4"] = Exercise(
         ("net(x).mean((2, 3))", "net(x).mean(1)", "the mean over channels; places are the last two axes"),
         ("net(x).mean((2, 3))", "net(x).mean(3)", "the mean over columns only; the rows are places, too"),
         ("images.roll(by, -1)", "images.roll(by, -2)", "shifted down; `roll` of the page shifts to the right"),
+        ("images.roll(by, -1)", "images.roll(-by, -1)", "shifted to the left; `roll` of the page shifts to the right"),
         ("images.roll(by, -1)", "images.roll(1, -1)", "it shifts by one, whatever is asked for"),
         (".abs().max()", ".max()", "a difference may be negative: the largest in size is asked for"),
         (".abs().max()", ".abs().mean()", "the mean difference; the largest is asked for"),
