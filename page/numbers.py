@@ -230,7 +230,21 @@ def our_studies() -> str:
     return vl.viz.table(["Study", "Question", "Data", "Runs", "Time"], rows)
 
 
+def what_it_learns() -> str:
+    """The accuracy of the ViT that learns in a page without each part, in the page's engine and in PyTorch."""
+    cells = load_results("learns")["cells"]
+
+    def both(runs: dict[str, list[dict]]) -> str:
+        return " · ".join(
+            f"{100 * statistics.fmean(run['accuracy'] for run in of):.0f}" for of in runs.values()
+        )
+
+    rows = [[part, *(both(of[part]) for of in cells.values())] for part in cells["where"]]
+    return vl.viz.table(["page · PyTorch", *cells], rows)
+
+
 TABLES = {
+    "what-it-learns": what_it_learns,
     "model-sizes": model_sizes,
     "paper-transfer": paper_transfer,
     "our-models": lambda: runs_table("Model|Test accuracy|Data|reads|$L$|$D$|MLP|$h$|Parameters"),

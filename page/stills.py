@@ -4,7 +4,8 @@ Beside them, rooms.json says how high each explorer is at some widths, so that p
 
     python -m page.stills
 
-Needs the built book (`make book`) and Chrome or Chromium. Each is what a reader sees who has just come to the page.
+Needs the built book (`make book`) and Chrome or Chromium. Each is what a reader sees who has just come to the page; of
+the ViT that learns, a run that has ended.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ PAGES = {  # the explorer's picture: its page, and which of the page's explorers
     "lab-brief": ("intro", "vit-lab"),
     "lab": ("lab", "vit-lab >> nth=0"),
     "lab-drawn10": ("lab", "vit-lab >> nth=1"),
+    "learns": ("learns", "vit-learn"),
     "patches": ("01-patchify", "vit-patches"),
     "positions": ("03-position", "vit-positions"),
     "resampling": ("04-resolution", "vit-positions"),
@@ -56,6 +58,9 @@ def main() -> None:
             shown = tab.locator(explorer)
             shown.scroll_into_view_if_needed()
             tab.wait_for_function("one => one.dataset.ready === 'yes'", arg=shown.element_handle())
+            if "learn" in explorer:  # a run that has ended
+                shown.get_by_role("button", name="Start", exact=True).click()
+                shown.get_by_role("button", name="Done").wait_for(timeout=300_000)
             tab.wait_for_timeout(500)  # bars grow
             picture = Image.open(io.BytesIO(shown.screenshot()))
             picture.save(STILLS / f"{name}.webp", quality=65, method=6)

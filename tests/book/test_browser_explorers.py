@@ -20,6 +20,7 @@ LAB = "book/lab"
 EXPLORED = {  # in the order of the text
     "book/intro": ["vit-lab"],
     LAB: ["vit-lab", "vit-lab"],
+    "book/learns": ["vit-learn"],
     "book/01-patchify": ["vit-patches"],
     "book/03-position": ["vit-positions"],
     "book/04-resolution": ["vit-positions"],

@@ -1,4 +1,4 @@
-/* A Vision Transformer that learns: forward, backward and AdamW, with vitlib's names, beside the forward pass of vit.js.
+/* A Vision Transformer that learns: forward, backward and AdamW, with vitlib's names; the products are vit.js's.
 
    Each layer has `forward`, which keeps what `backward` needs, and `backward`, which takes the gradient of the loss by
    its output, adds to its parameters' gradients and returns the gradient by its input. A batch of B pictures is
@@ -129,7 +129,8 @@
     }
 
     backward(dy) {
-      const { D, T, d, h } = this, scale = 1 / Math.sqrt(d), dout = this.proj.backward(dy), dqkv = zeros(3 * dout.length);
+      const { D, T, d, h } = this, scale = 1 / Math.sqrt(d), dout = this.proj.backward(dy);
+      const dqkv = zeros(3 * dout.length);
       this.kept.forEach(({ q, k, v, map }, i) => {
         const b = Math.floor(i / h), head = i % h, dheads = this.take(dout, b * T * D + head * d, D);
         const dmap = product(dheads, v, T, T, d), dscores = zeros(T * T);
@@ -197,7 +198,8 @@
       const wrong = Object.keys(options).find((name) => !(name in DEFAULTS));
       if (wrong) throw new RangeError(`expected ${Object.keys(DEFAULTS).join(", ")}; got ${wrong}`);
       const { size, draw, classes } = root.vitTasks, o = (this.options = { ...DEFAULTS, ...options });
-      if (!classes[o.task]) throw new RangeError(`expected a task of ${Object.keys(classes).join(", ")}; got ${o.task}`);
+      const tasks = Object.keys(classes).join(", ");
+      if (!classes[o.task]) throw new RangeError(`expected a task of ${tasks}; got ${o.task}`);
       if (o.width % o.heads || size % o.patch)
         throw new RangeError("expected a width that the heads divide, and a picture that the patches divide");
       this.classes = classes[o.task];
@@ -226,7 +228,8 @@
       const { D, I, T, options: { depth, scatter, seed } } = this, { normal } = random(7919 * seed + 1);
       const put = (name, shape, deviation, mean = 0) => {
         const value = zeros(shape.reduce((a, b) => a * b)).map(() => mean + (deviation && deviation * normal()));
-        this.parameters[name] = { shape, value, grad: zeros(value.length), m: zeros(value.length), v: zeros(value.length) };
+        const [grad, m, v] = [0, 0, 0].map(() => zeros(value.length));
+        this.parameters[name] = { shape, value, grad, m, v };
       };
       const layer = (name, O, inputs, deviation = inputs ** -0.5, shape = [O, inputs]) => {
         put(`${name}.weight`, shape, deviation);
@@ -282,9 +285,10 @@
       const { D, T, options: { pool, positions } } = this, K = this.classes.length, B = labels.length;
       const probs = this.logits.slice(), [from, to] = pool === "token" ? [0, 1] : [1, T];
       for (const { grad } of Object.values(this.parameters)) grad.fill(0);
-      this.loss = 0;
+      this.loss = this.right = 0; // the latter: the share of the batch that was named rightly
       for (let b = 0; b < B; b++) {
-        softmax(probs, b * K, K);
+        const row = softmax(probs, b * K, K).subarray(b * K, (b + 1) * K);
+        this.right += (row.indexOf(Math.max(...row)) === labels[b]) / B;
         this.loss -= Math.log(Math.max(probs[b * K + labels[b]], 1e-30)) / B;
         probs[b * K + labels[b]] -= 1;
       }
@@ -354,8 +358,8 @@
 
     /* As `vl` reads them: { config, weights: { name: { shape, values } } }. */
     weights() {
-      const all = Object.entries(this.parameters).map(([name, { shape, value }]) => [name, { shape, values: [...value] }]);
-      return { config: this.config, weights: Object.fromEntries(all) };
+      const of = ([name, { shape, value }]) => [name, { shape, values: [...value] }];
+      return { config: this.config, weights: Object.fromEntries(Object.entries(this.parameters).map(of)) };
     }
   }
 

@@ -237,5 +237,6 @@
     return new VisionTransformer(config, weights);
   }
 
-  Object.assign(root, { VisionTransformer, buildViT: build, vitMath: { EPS, below, gelu, layerNorm, linear, softmax } });
+  const vitMath = { EPS, below, gelu, layerNorm, linear, softmax };
+  Object.assign(root, { VisionTransformer, buildViT: build, vitMath });
 })(typeof window === "undefined" ? globalThis : window);

@@ -1,0 +1,373 @@
+/* <vit-learn task="where" without="positions" brief>: a ViT learns in the page, beside another that lacks a part.
+
+   Two workers train from the same random numbers on the same pictures (learn.js); what they report is drawn here. With
+   `brief` there are no experiments and no settings. All that is set is in `state`, which a link holds. */
+(() => {
+  "use strict";
+
+  const {
+    VitExplorer, bars, button, folded, grid, h, keeps, note, percent, place, range, select, sides, slider, squares,
+  } = window.vitExplorer;
+
+  const SCRIPTS = ["vit.js", "learn-kernel.js", "learn-tasks.js", "learn.js"];
+  const PARTS = { // what the other run lacks
+    positions: { positions: false }, attention: { attention: false }, MLP: { mlp: false },
+    residual: { residual: false }, LayerNorm: { norm: false },
+  };
+  const CHOICES = { // of the settings, the first is meant
+    depth: [2, 1, 4, 6], width: [16, 8, 32], heads: [2, 1, 4], patch: [4, 2, 8, 16], pool: ["avg", "token"],
+    rate: [0.003, 0.0001, 0.001, 0.01, 0.03, 0.1], scatter: [1, 0.02], steps: [600, 300, 1200], seed: range(10),
+  };
+  const NAMES = {
+    depth: "blocks", width: "width D", heads: "heads", patch: "patch size", pool: "the head reads",
+    rate: "learning rate", scatter: "positions start at", steps: "steps", seed: "seed", avg: "the mean", token: "CLS",
+  };
+  const EXPERIMENTS = { // each with what the other run is asked for
+    "Where is it?": ["where", "positions", "Nothing says where a patch stood. Of 100 pictures, how many will it name?"],
+    "Are they alike?": ["same", "attention", "No token sees another. Of 100 pictures, how many will it name?"],
+    "How many?": ["count", "attention", "No token sees another. Of 100 pictures with one to four glyphs, how many?"],
+  };
+  const SHOWN = 8, SEED = 77; // pictures on the page
+  const LATEST = 10; // batches that the accuracy is the mean of; each picture in them was new
+  const PACE = { latest: LATEST, report: 100, slow: 120, turn: 30 }; // ms between reports, for a slow step, of a turn
+
+  /* The worker's side: { make, pictures }, { going, slow, until }, { watch } come; reports go. */
+  function work(here, pace) {
+    let learner, pictures, rights, going = false, slow = false, until = 0, watch = { picture: 0, patch: 0 };
+    const mean = (list) => list.reduce((a, b) => a + b, 0) / Math.max(1, list.length);
+    const report = () => {
+      const { T, D } = learner, answers = learner.answers(pictures), token = 1 + watch.patch;
+      const h = learner.options.heads, heads = learner.maps().at(-1)?.slice(watch.picture * h).slice(0, h);
+      const map = heads && heads[0].subarray(1, T).map((_, s) => mean(heads.map((one) => one[token * T + 1 + s])));
+      const pos = learner.parameters.pos_embed.value, at = (t) => pos.subarray(t * D, (t + 1) * D);
+      const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+      const like = (t) => dot(at(t), at(token)) / Math.sqrt(dot(at(t), at(t)) * dot(at(token), at(token)));
+      const likeness = Float32Array.from({ length: T - 1 }, (_, s) => like(1 + s));
+      const { loss, steps } = learner;
+      here.postMessage({ steps, loss, accuracy: steps ? mean(rights) : null, answers, map, likeness });
+    };
+    const one = () => {
+      learner.step();
+      rights = [...rights, learner.right].slice(-pace.latest);
+    };
+    let turning = false, last = 0;
+    const turn = () => {
+      turning = going && learner.steps < until;
+      if (!turning) return report();
+      const began = performance.now();
+      do one(); while (!slow && learner.steps < until && performance.now() - began < pace.turn);
+      if (performance.now() - last > pace.report) {
+        last = performance.now();
+        report();
+      }
+      setTimeout(turn, slow ? pace.slow : 0);
+    };
+    here.onmessage = ({ data }) => {
+      ({ pictures = pictures, going = going, slow = slow, until = until, watch = watch } = data);
+      if (data.make) [learner, rights] = [new here.vitLearner(data.make), []];
+      if (data.single) one();
+      if (data.weights) here.postMessage({ saved: learner.weights() });
+      else if (going && !turning) turn();
+      else if (!turning) report();
+    };
+  }
+
+  class VitLearn extends VitExplorer {
+    static style = `
+      .row select { max-width: 100%; }
+      .curves { height: 240px; }
+      .eight { display: grid; gap: 0.5rem; grid-template-columns: repeat(4, 1fr); }
+      .eight button { align-content: start; background: none; display: grid; font-size: 0.72rem; line-height: 1.25;
+        padding: 3px; }
+      .eight button[aria-pressed="true"] { background: none; color: inherit; box-shadow: 0 0 0 2px var(--accent); }
+      .eight span { display: block; min-height: 2.5em; overflow-wrap: anywhere; }
+      .eight .wrong { color: var(--warm); }
+      .first { color: var(--accent); font-weight: 600; } .second { color: var(--warm); font-weight: 600; }
+      .maps { display: grid; gap: 0.8rem; grid-template-columns: repeat(3, 1fr); margin-top: 1rem; }
+      .maps p { margin: 0 0 0.3rem; }
+      .settings { display: grid; gap: 0.4rem 0.8rem; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); }
+      .settings label { font-size: 0.85rem; } .settings select { display: block; width: 100%; }
+      form { margin-bottom: 0.7rem; } form input { flex: 1; } details { margin-top: 0.6rem; }
+      pre { background: var(--back); font-size: 0.8rem; overflow-x: auto; padding: 0.6rem; }`;
+
+    async build() {
+      for (const script of SCRIPTS) await window.vit.script(script);
+      window.vit.learner = (options) => new window.vitLearner(options);
+      const { classes, size } = window.vitTasks, brief = this.hasAttribute("brief");
+      Object.assign(this, { size, slow: false, going: false, runs: [], experiment: null });
+      this.state = this.fromLink() ?? this.fresh();
+      const set = (name, values, label, shown = (value) => String(value)) => {
+        const one = select(label, values.map(shown), () => this.set({ [name]: values[one.selectedIndex] }));
+        one.draw = () => { one.selectedIndex = values.findIndex((value) => value === this.state[name]); };
+        return one;
+      };
+      this.selects = [set("task", Object.keys(classes), "Task"),
+        set("without", ["", ...Object.keys(PARTS)], "Beside it", (part) => (part ? `without ${part}` : "nothing"))];
+      const settings = Object.entries(CHOICES).map(([name, values]) => {
+        const one = set(name, [...values].sort((a, b) => a - b), NAMES[name], (value) => NAMES[value] ?? String(value));
+        this.selects.push(one);
+        return h("label", {}, NAMES[name], one);
+      });
+      this.start = button("Start", () => this.go(!this.going));
+      this.single = button("One step", () => this.tell({ single: true }));
+      this.pace = select("Speed", ["fast", "slow"], () => {
+        this.slow = this.pace.value === "slow";
+        this.tell({ slow: this.slow });
+      });
+      this.said = keeps(h("p"), `After 1200 steps, of the last ${LATEST * 64} pictures: with everything 100 %, without
+        positions 100 %; chance 50 %.`);
+      this.curves = h("canvas", { class: "curves", role: "img" });
+      this.eight = h("div", { class: "eight", role: "group", "aria-label": "Eight pictures and the answers" });
+      this.maps = h("div", { class: "maps" });
+      this.asked = h("div");
+      const trials = Object.keys(EXPERIMENTS).map((name) => button(name, () => this.ask(name)));
+      this.view.append(
+        this.verdict,
+        h("div", { class: "row" }, this.selects[0], h("span", {}, "beside it:"), this.selects[1]),
+        brief ? [] : h("div", { class: "row" }, h("span", {}, "Experiments of a minute:"), trials), this.asked,
+        h("div", { class: "row" }, this.start, this.single, button("Start again", () => this.set({})), this.pace),
+        this.said, sides([this.curves], [this.eight]), this.maps,
+        ...(brief ? [] : [folded("Settings", false, h("div", { class: "settings" }, settings)), this.foot()]));
+      const stop = () => { if (document.hidden) this.go(false); };
+      document.addEventListener("visibilitychange", stop, this.whileHere);
+      this.here.signal.addEventListener("abort", () => this.runs.forEach(({ worker }) => worker.terminate()));
+      this.set({});
+    }
+
+    fresh() {
+      const first = Object.entries(CHOICES).map(([name, [value]]) => [name, value]);
+      const given = ["task", "without", "depth", "scatter"].filter((name) => this.hasAttribute(name));
+      const value = (name) => (CHOICES[name] ? Number(this.getAttribute(name)) : this.getAttribute(name));
+      const told = given.map((name) => [name, value(name)]);
+      return { ...Object.fromEntries(first), task: "where", without: "positions", ...Object.fromEntries(told) };
+    }
+
+    /* Settings; both runs begin anew. */
+    set(changes) {
+      this.state = { ...this.state, ...changes };
+      const { task, without, steps, ...options } = this.state;
+      if (options.width % options.heads) options.heads = 2;
+      this.going = false;
+      this.pictures = window.vitTasks.draw(task, SHOWN, window.vitRandom(SEED));
+      this.watch = { picture: 0, patch: 0 };
+      const made = [{ task, ...options }, ...(without ? [{ task, ...options, ...PARTS[without] }] : [])];
+      this.runs.slice(made.length).forEach(({ worker }) => worker.terminate());
+      this.runs = made.map((make, i) => {
+        const worker = this.runs[i]?.worker ?? this.worker(i);
+        const pictures = this.pictures.pixels, { slow, watch } = this;
+        worker.postMessage({ make, pictures, until: steps, going: false, slow, watch });
+        return { worker, log: [], name: i ? `without ${without}` : "with everything" };
+      });
+      this.selects.forEach((one) => one.draw());
+      const { experiment } = this;
+      if (experiment && (experiment.task !== task || experiment.without !== without)) this.ask(null);
+      this.draw();
+    }
+
+    worker(i) {
+      const { vitSources: { vit, kernel, tasks, learn } } = window;
+      const code = [vit, kernel, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`].join("\n");
+      const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+      const worker = new Worker(address);
+      URL.revokeObjectURL(address);
+      worker.onmessage = ({ data }) => (data.saved ? this.save(data.saved) : this.report(i, data));
+      return worker;
+    }
+
+    tell(what) {
+      this.runs.forEach(({ worker }) => worker.postMessage(what));
+    }
+
+    go(going) {
+      this.going = going;
+      this.tell({ going });
+      this.draw();
+    }
+
+    report(i, data) {
+      const run = this.runs[i];
+      if (!run) return;
+      run.now = data;
+      if (data.steps < (run.log.at(-1)?.steps ?? 0)) run.log = [];
+      if (data.steps && data.steps !== run.log.at(-1)?.steps) run.log.push(data);
+      if (this.going && this.runs.every(({ now }) => now?.steps >= this.state.steps)) {
+        this.going = false;
+        this.say(this.sentence());
+      }
+      this.draw();
+    }
+
+    get chance() {
+      return 1 / window.vitTasks.classes[this.state.task].length;
+    }
+
+    /* What was seen, in a sentence. */
+    sentence() {
+      const [first] = this.runs, steps = first.now?.steps ?? 0;
+      if (!steps) return `Chance is ${percent(this.chance)}. Press Start.`;
+      const each = this.runs.map(({ name, now }) => `${name} ${percent(now?.accuracy ?? 0)}`).join(", ");
+      return `After ${steps} steps, of the last ${LATEST * 64} pictures: ${each}; chance ${percent(this.chance)}.`;
+    }
+
+    /* An experiment: the guess first. */
+    ask(name) {
+      if (!name) {
+        this.experiment = null;
+        return this.asked.replaceChildren();
+      }
+      const [task, without, question] = EXPERIMENTS[name], shown = h("output", {}, "50");
+      const guess = slider("Your guess, of 100", 0, 100, 1, 50, () => { shown.textContent = guess.value; });
+      const onsubmit = (event) => {
+        event.preventDefault();
+        this.experiment.guess = guess.value / 100;
+        this.asked.replaceChildren((this.compared = bars(["you guessed", "it is"])).node);
+        this.go(true);
+      };
+      this.experiment = { task, without };
+      this.set({ ...this.fresh(), task, without, scatter: task === "where" ? 0.02 : 1 });
+      this.asked.replaceChildren(h("form", { onsubmit }, h("p", {}, `${question} (Without ${without}.)`),
+        h("div", { class: "row" }, guess, shown, h("button", {}, "Start both"))));
+      guess.focus();
+    }
+
+    draw() {
+      const { says, classes } = window.vitTasks, { task, steps } = this.state;
+      const done = this.runs.every(({ now }) => now?.steps >= steps);
+      this.verdict.textContent = says[task];
+      this.start.textContent = this.going ? "Pause" : done ? "Done" : "Start";
+      this.start.disabled = done && !this.going;
+      this.said.textContent = this.sentence();
+      if (this.experiment?.guess !== undefined)
+        this.compared.show([this.experiment.guess, this.runs[1]?.now?.accuracy ?? 0]);
+      this.drawCurves();
+      const cells = range(SHOWN).map((p) => {
+        const truth = this.pictures.labels[p], canvas = this.picture(p);
+        const answers = this.runs.map(({ now }, i) => {
+          const said = now?.answers?.[p], right = said === truth;
+          const text = now?.steps ? `${right ? "✓" : "✗"} ${classes[task][said]}` : "";
+          return h("span", { class: right ? ["first", "second"][i] : "soft" }, text);
+        });
+        const told = answers.map((answer, i) => `; ${this.runs[i].name}: ${answer.textContent}`).join("");
+        return h("button", {
+          type: "button", "aria-pressed": String(p === this.watch.picture), onclick: () => this.look({ picture: p }),
+          "aria-label": `picture ${p + 1}, ${classes[task][truth]}${told}`,
+        }, canvas, ...answers);
+      });
+      const focus = [...this.eight.children].indexOf(this.shadowRoot.activeElement);
+      this.eight.replaceChildren(...cells);
+      if (focus >= 0) cells[focus].focus();
+      this.drawMaps();
+    }
+
+    picture(p) {
+      const { size, pictures: { pixels } } = this, canvas = h("canvas");
+      const shown = window.vitTasks.greys(pixels.subarray(p * size ** 2, (p + 1) * size ** 2));
+      const data = new ImageData(size, size);
+      shown.forEach((grey, i) => data.data.set([grey, grey, grey, 255], 4 * i));
+      canvas.width = canvas.height = size;
+      canvas.getContext("2d").putImageData(data, 0, 0);
+      return canvas;
+    }
+
+    look(changes) {
+      Object.assign(this.watch, changes);
+      this.tell({ watch: this.watch });
+      this.draw();
+    }
+
+    /* Accuracy against steps, chance as a dotted line. */
+    drawCurves() {
+      const ratio = devicePixelRatio || 1, css = getComputedStyle(this), high = 240;
+      const width = this.curves.clientWidth || 320;
+      const colours = ["--accent", "--warm"].map((name) => css.getPropertyValue(name)), { steps: last } = this.state;
+      Object.assign(this.curves, { width: width * ratio, height: high * ratio });
+      const pen = this.curves.getContext("2d"), left = 44, bottom = high - 22, top = 8;
+      pen.scale(ratio, ratio);
+      const x = (step) => left + ((width - left - 8) * step) / last, y = (share) => bottom - (bottom - top) * share;
+      pen.font = "12px system-ui, sans-serif";
+      pen.fillStyle = css.getPropertyValue("--soft");
+      pen.textAlign = "right";
+      [0, 0.5, 1].forEach((share) => pen.fillText(`${100 * share} %`, left - 6, y(share) + 4));
+      pen.fillText(`${last} steps`, width - 8, high - 6);
+      const line = (points, colour, dashes, thick) => {
+        pen.beginPath();
+        points.forEach(([step, share]) => pen.lineTo(x(step), y(share)));
+        Object.assign(pen, { strokeStyle: colour, lineWidth: thick });
+        pen.setLineDash(dashes);
+        pen.stroke();
+      };
+      const rule = css.getPropertyValue("--rule");
+      [0, 1].forEach((share) => line([[0, share], [last, share]], rule, [], 1));
+      line([[0, this.chance], [last, this.chance]], css.getPropertyValue("--soft"), [2, 4], 1.5);
+      this.runs.forEach(({ log }, i) =>
+        line(log.map(({ steps, accuracy }) => [steps, accuracy]), colours[i], i ? [7, 4] : [], 2.5));
+      this.curves.setAttribute("aria-label", `Accuracy against steps. ${this.sentence()}`);
+    }
+
+    /* The watched picture, to choose a patch on; what that reads in the last block; which positions are like its. */
+    drawMaps() {
+      const n = this.size / this.state.patch;
+      if (this.asker?.n !== n) {
+        const asker = grid(n, "Which patch asks", (patch) => this.look({ patch }));
+        const cells = ["reads", "is like"].map(() => h("canvas", { role: "img" }));
+        this.asker = { ...asker, n, drawn: cells };
+        this.maps.replaceChildren(h("div", {}, note("Who asks"), asker.node),
+          h("div", {}, note("What it reads"), cells[0]), h("div", {}, note("Positions like it"), cells[1]));
+      }
+      const { canvas, cells, drawn } = this.asker, shown = this.picture(this.watch.picture), { now } = this.runs[0];
+      Object.assign(canvas, { width: shown.width, height: shown.height });
+      canvas.getContext("2d").drawImage(shown, 0, 0);
+      cells.forEach((cell, i) => cell.setAttribute("aria-pressed", String(i === this.watch.patch)));
+      const empty = new Float32Array(n * n), map = now?.map?.length === n * n ? now.map : empty;
+      const like = now?.likeness.length === n * n ? now.likeness.map((share) => Math.max(0, share)) : empty;
+      const most = Math.max(...map) || 1;
+      squares(drawn[0], this, map.map((share) => share / most), { picture: canvas, side: 160 });
+      squares(drawn[1], this, like, { picture: null, side: 160 });
+      const where = place(map.indexOf(Math.max(...map)), n);
+      drawn[0].setAttribute("aria-label", `Attention of the last block, mean of the heads: most at ${where}`);
+      drawn[1].setAttribute("aria-label", "How alike the position embeddings are, from 0 to 1");
+    }
+
+    /* A link, and the weights for a notebook. */
+    foot() {
+      const link = button("Link to this", async () => {
+        history.replaceState(null, "", `#learn=${btoa(JSON.stringify(this.state))}`);
+        try {
+          await navigator.clipboard.writeText(location.href);
+          link.textContent = "Copied";
+        } catch {
+          link.textContent = "It is in the address line";
+        }
+      });
+      const saved = button("Save the weights", () => this.runs[0].worker.postMessage({ weights: true }));
+      const code = [
+        "import json, torch, vitlib as vl", "", 'made = json.load(open("vit-learned.json"))',
+        'model = vl.VisionTransformer(vl.ViTConfig(**made["config"]))',
+        'model.load_state_dict({name: torch.tensor(w["values"]).reshape(w["shape"])',
+        '                       for name, w in made["weights"].items()})',
+      ].join("\n");
+      return folded("Link, and the weights in a notebook", false, h("div", { class: "row" }, link, saved),
+        h("pre", { tabindex: "0", "aria-label": "Lines of Python" }, code));
+    }
+
+    save(made) {
+      const address = URL.createObjectURL(new Blob([JSON.stringify(made)], { type: "application/json" }));
+      h("a", { href: address, download: "vit-learned.json" }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 1000);
+    }
+
+    /* What a link has of the state, each value one that can be chosen; null without a link. */
+    fromLink() {
+      try {
+        const got = JSON.parse(atob(location.hash.match(/^#learn=([A-Za-z0-9+/=]{1,2000})$/)[1]));
+        const known = { ...CHOICES, task: Object.keys(window.vitTasks.classes), without: ["", ...Object.keys(PARTS)] };
+        const right = Object.entries(got).filter(([name, value]) => known[name]?.includes(value));
+        return this.hasAttribute("brief") ? null : { ...this.fresh(), ...Object.fromEntries(right) };
+      } catch {
+        return null;
+      }
+    }
+  }
+
+  customElements.define("vit-learn", VitLearn);
+})();
