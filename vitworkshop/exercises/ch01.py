@@ -139,6 +139,8 @@ EXERCISES["01.3"] = Exercise(
         ("row % P * P", "row % P * W", "a row of a patch has P pixels, not W"),
         ("row % P * P + col % P", "row * P + col", "p₁ and p₂ are places within the patch: the rest of a division"),
         ("return n, k", "return k, n", "n and k are exchanged"),
+        ("(row // P) * (W // P) + col // P", "(row % P) * (W // P) + col % P", "n says which patch, and that is //; % says where in it"),
+        ("row % P * P + col % P", "row // P * P + col // P", "k says where in the patch, and that is %; // says which patch"),
         ("//", "/", "whole numbers: // instead of /"),
         ("* C + c", "* C + c + 1", "k counts from 0"),
     ],
@@ -198,6 +200,7 @@ EXERCISES["01.6"] = Exercise(
     mistakes=[
         ("0, -W % P, 0, -H % P", "0, -H % P, 0, -W % P", "height and width are exchanged: F.pad begins with the last axis"),
         ("0, -W % P, 0, -H % P", "-W % P, 0, -H % P, 0", "the zeros are on the left and on top"),
+        ("(0, -W % P, 0, -H % P)", "(-W % P // 2, -W % P - -W % P // 2, -H % P // 2, -H % P - -H % P // 2)", "the zeros are shared out to both sides; right and bottom are asked for"),
         ("-W % P, 0, -H % P", "P - W % P, 0, P - H % P", "a size that divides gets a row of patches that is filling and nothing else"),
         ("-W % P, 0, -H % P", "W % P, 0, H % P", "this is what is left over; how much is missing to the next multiple?"),
         ("F.pad(images, (0, -W % P, 0, -H % P))", "images[..., : H // P * P, : W // P * P]", "it cuts off what does not fit; fill up instead"),

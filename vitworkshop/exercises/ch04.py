@@ -23,7 +23,7 @@ EXERCISES["04.a"] = Exercise(
         ("* old / new", "* new / old", "upside down: with more new places each step is shorter than an old place"),
         ("(torch.arange(new) + 0.5) * old / new - 0.5", "torch.arange(new) * (old - 1) / (new - 1)", "these are aligned ends, the other convention: the picture would have to shrink"),
         (" * old / new - 0.5", " / new", "in parts of the picture: count in old places"),
-        ("torch.arange(new)", "torch.arange(old)", "there should be one for each *new* place"),
+        ("torch.arange(new)", "torch.arange(old)", "there should be one for each new place"),
         ("torch.arange(new)", "torch.arange(1, new + 1)", "i counts from 0"),
         ("(torch.arange(new) + 0.5) * old / new - 0.5", "((torch.arange(new) + 0.5) * old / new - 0.5).round()", "rounded to whole places: they may lie between"),
         ("(torch.arange(new) + 0.5) * old / new - 0.5", "((torch.arange(new) + 0.5) * old / new - 0.5).clamp(0, old - 1)", "pushed inside: a centre may lie beyond the first or the last old one"),
@@ -78,6 +78,7 @@ def which_grid():
     return {"a": [rows, cols], "b": rows * cols + 1, "c": [rows / 14, cols / 14], "d": [24 // 4, 40 // 4]}
 EXERCISES["04.2"] = Exercise(
     which_grid,
+    tol=5e-3,
     mistakes=[
         ("[rows, cols]", "[cols, rows]", "rows first: the height says how many"),
         ("[rows, cols]", "[480, 640]", "in pixels; a patch is 16 of them"),
