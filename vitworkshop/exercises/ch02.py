@@ -19,7 +19,7 @@ EXERCISES["02.a"] = Exercise(
     mistakes=[
         (" + b", "", "b is missing"),
         ("patches @ E + b", "(patches @ E + b).T", "it is transposed: a token is a row"),
-        ("patches @ E + b", "patches @ E + len(patches) * b", "b is added once for each token it has, not N times"),
+        ("patches @ E + b", "patches @ E + len(patches) * b", "b is added N times; each token gets it once"),
         ("patches @ E + b", "patches @ (E + b)", "b is added to each weight; it belongs to the sum, once"),
         ("patches @ E + b", "patches @ E - b", "b is added, not subtracted"),
         ("patches @ E + b", "patches @ E.T + b", "E is (PPC, D): its columns are the filters, so it is not transposed here"),

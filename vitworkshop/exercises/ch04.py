@@ -41,9 +41,9 @@ EXERCISES["04.b"] = Exercise(
     what_costs,
     guess=True,
     mistakes=[
-        ("return ", "return 'grid' if 1 else ", "the interpolated positions are good ones: look at the column of the other change"),
-        ("return ", "return 'both' if 1 else ", "one of the two costs nothing at 48: see which column is dark there"),
-        ("return ", "return 'positions' if 1 else ", "the positions change with the grid, and that column is not the dark one"),
+        ("return ", "return 'grid' if 1 else ", "at 48 the column of the grid shows no loss: look at the other one"),
+        ("return ", "return 'both' if 1 else ", "one of the two costs nothing at 48: read that row of the figure"),
+        ("return ", "return 'positions' if 1 else ", "the positions change with the grid, and the grid's column shows no loss at 48"),
     ],
     hints=["Which change makes a filter meet edges that it never saw?", "And which leaves every patch as it was, at a place in between?"],
     others=["Content", "the content", "scale"],
