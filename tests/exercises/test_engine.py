@@ -294,7 +294,7 @@ def test_hints_come_one_after_the_other(capsys, monkeypatch):
     [
         (lambda: vl.check("03.9", 1), "exercise must be one of 03.a, .*got '03.9'; did you mean '03"),
         (lambda: vl.check("3.1", 1), "did you mean '03.1'"),
-        (lambda: vl.hint("ex-03-offsets"), "exercise must be one of 03.a, "),
+        (lambda: vl.hint("ex-03-offsets"), "exercise must be one of 01.a, "),
         (
             lambda: vl.check("03.1", many=3),
             "expected how_many, row_of_4, commonest, rarest by their names .*got many",

@@ -264,7 +264,7 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
     Raises:
         ValueError: If there is no such exercise, or it has no such parts.
 
-    Source: every chapter's exercises; chapter 03 is the first with one to write.
+    Source: every chapter's exercises, from chapter 01 on.
     """
     entry = find(exercise)
     expected = list(entry.value) if not entry.inputs and isinstance(entry.value, dict) else []
@@ -315,7 +315,7 @@ def hint(exercise: str) -> None:
     Raises:
         ValueError: If there is no such exercise.
 
-    Source: every chapter's exercises; chapter 03 is the first with one to write.
+    Source: every chapter's exercises, from chapter 01 on.
     """
     hints = find(exercise).hints
     stage = _HINTED[exercise] = min(_HINTED.get(exercise, 0) + 1, len(hints))

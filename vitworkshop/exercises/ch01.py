@@ -1,0 +1,235 @@
+"""The exercises of chapter 01, on patches."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+
+import vitlib as vl
+from vitworkshop.exercises.engine import Exercise
+
+EXERCISES: dict[str, Exercise] = {}
+
+
+def four_tokens():
+    tiny = torch.arange(16).reshape(1, 1, 4, 4)
+    return rearrange(tiny, "b c (h p1) (w p2) -> (b h w) (p1 p2 c)", p1=2, p2=2)
+EXERCISES["01.a"] = Exercise(
+    four_tokens,
+    guess=True,
+    mistakes=[
+        ("return rearrange(tiny, ", "return tiny[0, 0] + 0 * rearrange(tiny, ", "these are the rows of the picture: a patch goes down a row after two numbers"),
+        ("(b h w)", "(b w h)", "the patches are read column by column; the second is the upper right one"),
+        ("(p1 p2 c)", "(p2 p1 c)", "each patch is read column by column; its row comes first"),
+        ("(h p1) (w p2)", "(p1 h) (p2 w)", "these four do not lie side by side: a patch is a square"),
+        ("torch.arange(16)", "torch.arange(1, 17)", "the first number is 0"),
+    ],
+    hints=["The first patch is the upper left square of 2 × 2.", "Within it, go as you read: two numbers, then the row below."],
+    others=[("return rearrange", "return 1.0 * rearrange"), [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]],
+)
+
+def patchify(images, P):
+    B, C, H, W = images.shape
+    x = images.reshape(B, C, H // P, P, W // P, P)
+    x = x.permute(0, 2, 4, 3, 5, 1)
+    return x.reshape(B, -1, P * P * C)
+EXERCISES["01.b"] = Exercise(
+    patchify,
+    inputs=lambda: [(torch.rand(2, 3, 6, 8), 2), (torch.rand(1, 2, 6, 15), 3), (torch.rand(3, 1, 8, 2), 2)],
+    mistakes=[
+        ("permute(0, 2, 4, 3, 5, 1)", "reshape(B, C, H // P, P, W // P, P)", "right shape, wrong contents: a reshape never changes the order; permute between split and join"),
+        ("0, 2, 4, 3, 5, 1", "0, 2, 4, 1, 3, 5", "within a token the channels come first; they are innermost"),
+        ("0, 2, 4, 3, 5, 1", "0, 4, 2, 3, 5, 1", "the patches are read column by column: i, the grid's row, is the slower one"),
+        ("0, 2, 4, 3, 5, 1", "0, 2, 4, 5, 3, 1", "each patch is read column by column: its row is the slower one"),
+        ("0, 2, 4, 3, 5, 1", "0, 2, 3, 4, 5, 1", "the order is (i, p1, j, p2): these are rows of pixels; j comes before p1"),
+        ("H // P, P, W // P, P", "P, H // P, P, W // P", "split the other way round: a token holds pixels that are H/P apart. H is (H/P, P)"),
+        ("H // P, P, W // P, P", "W // P, P, H // P, P", "height and width are exchanged"),
+        ("B, C, H // P, P, W // P, P)", "B, H // P, P, W // P, P, C).permute(0, 5, 1, 2, 3, 4)", "the channels are axis 1 in memory: the split must leave them there"),
+        ("return x.reshape(B, -1, P * P * C)", "return x.permute(0, 5, 1, 2, 3, 4).reshape(B, -1, P * P)", "each channel makes tokens of its own; one token holds all channels"),
+        ("return x.reshape(B, -1, P * P * C)", "return x", "split and ordered, not yet joined: (B, N, P*P*C)"),
+        ("(B, -1, P * P * C)", "(-1, P * P * C)", "the tokens of all images are in one row: keep the batch axis"),
+    ],
+    hints=["H becomes (H // P, P), W likewise: six axes.", "Which number of the six is i, which j, p1, p2, C? Give `permute` their numbers, slowest first.",
+           "Join i and j, then p1, p2 and C: `reshape(B, -1, P * P * C)`."],
+    others=[lambda x, P: F.unfold(x.double(), P, stride=P).unflatten(1, (-1, P * P)).permute(0, 3, 2, 1).flatten(2),
+            ("x.permute(0, 2, 4, 3, 5, 1)", "rearrange(x, 'b c i p j q -> b i j p q c')"),
+            lambda x, P: [[[x[b, c, i + p, j + q] for p in range(P) for q in range(P) for c in range(x.shape[1])]
+                           for i in range(0, x.shape[2], P) for j in range(0, x.shape[3], P)] for b in range(len(x))]],
+)
+
+def the_copy():
+    images = torch.zeros(1, 3, 8, 8)
+    steps = {"split": images.reshape(1, 3, 4, 2, 4, 2)}
+    steps["order"] = steps["split"].permute(0, 2, 4, 3, 5, 1)
+    steps["join"] = steps["order"].reshape(1, 16, 12)
+    (step,) = (name for name, x in steps.items() if x.data_ptr() != images.data_ptr())
+    return step
+EXERCISES["01.c"] = Exercise(
+    the_copy,
+    guess=True,
+    mistakes=[
+        ("return step", "return 'split'", "splitting an axis only counts the same numbers differently"),
+        ("return step", "return 'order'", "`permute` only names the axes in another order: nothing moves until it must"),
+    ],
+    hints=["Which step could be answered by counting differently?", "When must the numbers really lie in the new order?"],
+    others=["Join", " join "],
+)
+
+def counts():
+    return {"a": (384 // 16) ** 2, "b": (480 // 32) * (640 // 32), "c": 8 * 8 * 3, "d": 4 * 4 * 196}
+EXERCISES["01.1"] = Exercise(
+    counts,
+    mistakes=[
+        ("(384 // 16) ** 2", "384 // 16", "these lie along one side of the grid"),
+        ("(384 // 16) ** 2", "384**2 // 16", "a patch is 16 wide and 16 high"),
+        ("(384 // 16) ** 2", "((384 // 16) ** 2 + 1)", "patches only: there is no other token yet"),
+        ("384", "224", "this is for 224 pixels"),
+        ("(480 // 32) * (640 // 32)", "480 // 32 + 640 // 32", "rows and columns are added"),
+        ("(480 // 32) * (640 // 32)", "480 * 640 // 32", "a patch is 32 wide and 32 high"),
+        ("32", "16", "this is for patches of 16"),
+        ("8 * 8 * 3", "8 * 8", "each pixel has three numbers, its colours"),
+        ("8 * 8 * 3", "8 * 3", "a patch has 8 rows as well"),
+        ("4 * 4 * 196", "4 * 196", "two things change, and each of them makes four times as many"),
+        ("4 * 4 * 196", "2 * 2 * 196", "both sides double: each change counts four times, not twice"),
+        ("4 * 4 * 196", "196", "they do not cancel: a larger picture has more patches, and so has a smaller patch"),
+        ("4 * 4 * 196", "8 * 196", "one change was counted four times, and one twice"),
+    ],
+    hints=["Patches along one side: the side divided by P.", "In (d), do one change after the other: how many times as many tokens does each make?"],
+    others=[("8 * 8 * 3", "192.0"), ("4 * 4 * 196", "(448 // 8) ** 2")],
+)
+
+def scissors():
+    paper = torch.arange(24).reshape(1, 1, 4, 6)
+    tokens = rearrange(paper, "b c (h p1) (w p2) -> (b h w) (p1 p2 c)", p1=2, p2=2)
+    return {"tokens": tokens, "where_15": [15 // 6, 15 % 6]}
+EXERCISES["01.2"] = Exercise(
+    scissors,
+    mistakes=[
+        ("(b h w)", "(b w h)", "the patches are read column by column"),
+        ("(p1 p2 c)", "(p2 p1 c)", "each patch is read column by column"),
+        ("tokens,", "paper.reshape(6, 4),", "fours of one row: a patch goes down a row after two squares"),
+        ("(1, 1, 4, 6)", "(1, 1, 6, 4)", "your sheet is 6 high and 4 wide; it should be 4 high and 6 wide"),
+        ("arange(24)", "arange(1, 25)", "the first square has the number 0"),
+        ("[15 // 6, 15 % 6]", "[15 % 6, 15 // 6]", "row first, then column"),
+        ("[15 // 6, 15 % 6]", "[15 // 6 + 1, 15 % 6 + 1]", "rows and columns are counted from 0, too"),
+        ("[15 // 6, 15 % 6]", "[4, 1]", "these are its token and its place there; row and column of the sheet are asked for"),
+        ("15 // 6, 15 % 6", "15 // 4, 15 % 4", "the sheet is 6 wide: a row begins with 0, 6, 12"),
+    ],
+    hints=["Three patches lie side by side. What are the four numbers of the first?", "Which row of the sheet begins with 12?"],
+    others=[("\"tokens\": tokens", "\"tokens\": tokens.tolist()"), ("[15 // 6, 15 % 6]", "divmod(15, 6)")],
+)
+
+def address(row, col, c, P, W, C):
+    n = (row // P) * (W // P) + col // P
+    k = (row % P * P + col % P) * C + c
+    return n, k
+EXERCISES["01.3"] = Exercise(
+    address,
+    inputs=lambda: [(3, 4, 1, 2, 6, 3), (9, 17, 2, 5, 20, 3), (7, 13, 0, 3, 15, 4), (2, 1, 0, 4, 8, 1)],
+    mistakes=[
+        ("(W // P)", "W", "a row of the grid has W/P patches, not W"),
+        ("(W // P)", "P", "P is a patch's side; how many patches lie in a row of the grid?"),
+        ("(row // P) * (W // P) + col // P", "(col // P) * (W // P) + row // P", "n runs column by column: a step down skips W/P patches, a step right one"),
+        ("row % P * P + col % P", "col % P * P + row % P", "k runs column by column: a step down in a patch skips P pixels"),
+        (" * C + c", " + c", "each pixel takes C places: the pixels before this one count C times"),
+        ("(row % P * P + col % P) * C + c", "c * P * P + row % P * P + col % P", "channels are outermost here; in the equation c is innermost"),
+        ("row % P * P", "row % P * W", "a row of a patch has P pixels, not W"),
+        ("row % P * P + col % P", "row * P + col", "p₁ and p₂ are places within the patch: the rest of a division"),
+        ("return n, k", "return k, n", "n and k are exchanged"),
+        ("(row // P) * (W // P) + col // P", "(row % P) * (W // P) + col % P", "n says which patch, and that is //; % says where in it"),
+        ("row % P * P + col % P", "row // P * P + col // P", "k says where in the patch, and that is %; // says which patch"),
+        ("//", "/", "whole numbers: // instead of /"),
+        ("* C + c", "* C + c + 1", "k counts from 0"),
+    ],
+    probes=[lambda arguments, got, want: next((f"{right} is right; look at {wrong}" for right, wrong, i in (("n", "k", 0), ("k", "n", 1))
+                                               if got.shape == (2,) and got[i] == want[i]), None)],
+    hints=["`row // P` is i. What is p₁?", "Put i, j, p₁ and p₂ into the two lines of the equation."],
+    others=[lambda row, col, c, P, W, C: torch.tensor([row // P * (W // P) + col // P, row % P * P * C + col % P * C + c]),
+            ("return n, k", "return [float(n), k]")],
+)
+
+def other_order():
+    x, P = torch.arange(2 * 3 * 32 * 48.0).reshape(2, 3, 32, 48), 16
+    tokens = rearrange(x, "b c (h p1) (w p2) -> b (h w) (c p1 p2)", p1=P, p2=P)
+    here, there = 1, P * P
+    return {"tokens": tokens, "here": here, "there": there}
+EXERCISES["01.4"] = Exercise(
+    other_order,
+    mistakes=[
+        ("(c p1 p2)", "(p1 p2 c)", "this is our order; in the other one a token begins with one colour alone"),
+        ("(c p1 p2)", "(c p2 p1)", "each patch is read column by column"),
+        ("(c p1 p2)", "(p1 c p2)", "c is outermost: all rows of red come before the first of green"),
+        ("(h w)", "(w h)", "the patches are read column by column"),
+        ("b (h w) (c p1 p2)", "b (c p1 p2) (h w)", "this is what F.unfold returns; its last two axes are still to be exchanged"),
+        ("here, there = 1", "here, there = 0", "place 0 is the red value"),
+        ("here, there = 1", "here, there = 2", "places are counted from 0"),
+        ("P * P\n", "P * P + 1\n", "places are counted from 0"),
+        ("P * P\n", "2 * P * P\n", "this is the blue value's place"),
+        ("P * P\n", "P\n", "P reds are one row of the patch; all of its reds come first"),
+        ("here, there = 1, P * P", "here, there = P * P, 1", "the two orders are exchanged"),
+    ],
+    hints=["P²C: which letter stands for what moves slowest?", "How many numbers stand before the first green one, in each order?"],
+    others=[("tokens, \"here\"", "tokens.numpy(), \"here\""), ("\"there\": there", "\"there\": 256.0")],
+)
+
+def lineup():
+    order = torch.randperm(3, generator=torch.Generator().manual_seed(3))
+    return "".join("ABC"[i] for i in order)
+EXERCISES["01.5"] = Exercise(
+    lineup,
+    mistakes=[
+        ("\"ABC\"[i]", "\"BAC\"[i]", "A and B are exchanged: who mirrors the grid, and who each patch in itself?"),
+        ("\"ABC\"[i]", "\"CBA\"[i]", "A and C are exchanged: whose tokens are small copies of the whole picture?"),
+        ("\"ABC\"[i]", "\"ACB\"[i]", "B and C are exchanged: whose patches stay whole, each mirrored in itself?"),
+        ("\"ABC\"[i]", "\"BCA\"[i]", "none is in its place: take first the one whose patches are all upright"),
+        ("\"ABC\"[i]", "\"CAB\"[i]", "none is in its place: take first the one whose neighbours in a token lie 8 pixels apart"),
+    ],
+    hints=["In whose tokens are four neighbours no neighbours in the picture?", "`(w h)` moves whole patches; `(p2 p1 c)` moves pixels within them."],
+    others=["bac", " BAC"],
+)
+
+def padded(images, P):
+    H, W = images.shape[-2:]
+    return vl.patchify(F.pad(images, (0, -W % P, 0, -H % P)), P)
+EXERCISES["01.6"] = Exercise(
+    padded,
+    inputs=lambda: [(torch.rand(1, 3, 5, 8) + 0.1, 3), (torch.rand(2, 1, 9, 7) + 0.1, 4), (torch.rand(1, 2, 4, 6) + 0.1, 2)],
+    mistakes=[
+        ("0, -W % P, 0, -H % P", "0, -H % P, 0, -W % P", "height and width are exchanged: F.pad begins with the last axis"),
+        ("0, -W % P, 0, -H % P", "-W % P, 0, -H % P, 0", "the zeros are on the left and on top"),
+        ("(0, -W % P, 0, -H % P)", "(-W % P // 2, -W % P - -W % P // 2, -H % P // 2, -H % P - -H % P // 2)", "the zeros are shared out to both sides; right and bottom are asked for"),
+        ("-W % P, 0, -H % P", "P - W % P, 0, P - H % P", "a size that divides gets a row of patches that is filling and nothing else"),
+        ("-W % P, 0, -H % P", "W % P, 0, H % P", "this is what is left over; how much is missing to the next multiple?"),
+        ("F.pad(images, (0, -W % P, 0, -H % P))", "images[..., : H // P * P, : W // P * P]", "it cuts off what does not fit; fill up instead"),
+        ("-H % P)", "-H % P), value=1.0", "filled with ones; zeros are asked for"),
+        ("-H % P)", "-H % P), mode='replicate'", "filled with copies of the edge; zeros are asked for"),
+        ("vl.patchify(F.pad(images, (0, -W % P, 0, -H % P)), P)", "F.pad(images, (0, -W % P, 0, -H % P))", "filled up, and not cut yet"),
+    ],
+    hints=["How many columns are missing for W = 300 and P = 16?", "What does `-W % P` give in Python?", "F.pad(x, (left, right, top, bottom)), then patchify."],
+    others=[lambda images, P: vl.patchify(F.pad(images, (0, math.ceil(images.shape[3] / P) * P - images.shape[3],
+                                                         0, math.ceil(images.shape[2] / P) * P - images.shape[2])), P).numpy(),
+            ("-W % P", "(P - W % P) % P")],
+)
+
+def crossing():
+    tokens = [6 * D for D in (192, 768, 1280)]
+    return {"tokens": tokens, "sides": [16 * math.sqrt(N) for N in tokens]}
+EXERCISES["01.7"] = Exercise(
+    crossing,
+    tol=5e-3,
+    mistakes=[
+        ("6 * D", "12 * D", "attention has 2 N² D multiplications, not N² D"),
+        ("6 * D", "3 * D", "at this number attention is a third of the work"),
+        ("6 * D", "D", "at N = D the rest is six times as much as attention"),
+        ("6 * D", "(6 * D + 1)", "leave CLS aside"),
+        ("16 * math.sqrt(N)", "math.sqrt(N)", "these are patches along a side; each is 16 pixels wide"),
+        ("16 * math.sqrt(N)", "16 * N", "as if all patches lay in one row; the image is square"),
+        ("16 * math.sqrt(N)", "4 * math.sqrt(N)", "a patch is 16 pixels wide, not 4"),
+        ("16 * math.sqrt(N)", "256 * math.sqrt(N)", "a patch has 256 pixels, and 16 along its side"),
+    ],
+    hints=["Half of the work: N / (N + 6 D) = 1/2. Solve for N.", "How many patches lie along one side of a square with N of them?"],
+    others=[("16 * math.sqrt(N)", "round(16 * math.sqrt(N))"), ("6 * D", "6.0 * D")],
+)
