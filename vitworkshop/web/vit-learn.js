@@ -6,7 +6,8 @@
   "use strict";
 
   const {
-    VitExplorer, bars, button, folded, grid, h, keeps, note, percent, place, range, select, sides, slider, squares,
+    VitExplorer, bars, button, folded, grid, h, keeps, note, percent, place, range, select, setPressed, sides, slider,
+    squares,
   } = window.vitExplorer;
 
   const SCRIPTS = ["vit.js", "learn-kernel.js", "learn-tasks.js", "learn.js"];
@@ -81,7 +82,7 @@
         padding: 3px; }
       .eight button[aria-pressed="true"] { background: none; color: inherit; box-shadow: 0 0 0 2px var(--accent); }
       .eight span { display: block; min-height: 2.5em; overflow-wrap: anywhere; }
-      .eight .wrong { color: var(--warm); }
+      .eight .wrong { color: var(--soft); }
       .first { color: var(--accent); font-weight: 600; } .second { color: var(--warm); font-weight: 600; }
       .maps { display: grid; gap: 0.8rem; grid-template-columns: repeat(3, 1fr); margin-top: 1rem; }
       .maps p { margin: 0 0 0.3rem; }
@@ -159,6 +160,13 @@
         return { worker, log: [], name: i ? `without ${without}` : "with everything" };
       });
       this.selects.forEach((one) => one.draw());
+      this.cells = range(SHOWN).map((p) => {
+        const spans = this.runs.map(() => h("span"));
+        const onclick = () => this.look({ picture: p });
+        const node = h("button", { type: "button", onclick }, this.picture(p), ...spans);
+        return { node, spans };
+      });
+      this.eight.replaceChildren(...this.cells.map(({ node }) => node));
       const { experiment } = this;
       if (experiment && (experiment.task !== task || experiment.without !== without)) this.ask(null);
       this.draw();
@@ -240,22 +248,17 @@
       if (this.experiment?.guess !== undefined)
         this.compared.show([this.experiment.guess, this.runs[1]?.now?.accuracy ?? 0]);
       this.drawCurves();
-      const cells = range(SHOWN).map((p) => {
-        const truth = this.pictures.labels[p], canvas = this.picture(p);
-        const answers = this.runs.map(({ now }, i) => {
-          const said = now?.answers?.[p], right = said === truth;
-          const text = now?.steps ? `${right ? "✓" : "✗"} ${classes[task][said]}` : "";
-          return h("span", { class: right ? ["first", "second"][i] : "soft" }, text);
+      this.cells.forEach(({ node, spans }, p) => {
+        const truth = this.pictures.labels[p], told = [`picture ${p + 1}, ${classes[task][truth]}`];
+        this.runs.forEach(({ name, now }, i) => {
+          const said = now?.answers[p], right = said === truth;
+          spans[i].className = right ? ["first", "second"][i] : "wrong";
+          spans[i].textContent = now?.steps ? `${right ? "✓" : "✗"} ${classes[task][said]}` : "";
+          if (now?.steps) told.push(`${name}: ${classes[task][said]}`);
         });
-        const told = answers.map((answer, i) => `; ${this.runs[i].name}: ${answer.textContent}`).join("");
-        return h("button", {
-          type: "button", "aria-pressed": String(p === this.watch.picture), onclick: () => this.look({ picture: p }),
-          "aria-label": `picture ${p + 1}, ${classes[task][truth]}${told}`,
-        }, canvas, ...answers);
+        setPressed(node, p === this.watch.picture);
+        node.setAttribute("aria-label", told.join("; "));
       });
-      const focus = [...this.eight.children].indexOf(this.shadowRoot.activeElement);
-      this.eight.replaceChildren(...cells);
-      if (focus >= 0) cells[focus].focus();
       this.drawMaps();
     }
 
@@ -317,7 +320,7 @@
       const { canvas, cells, drawn } = this.asker, shown = this.picture(this.watch.picture), { now } = this.runs[0];
       Object.assign(canvas, { width: shown.width, height: shown.height });
       canvas.getContext("2d").drawImage(shown, 0, 0);
-      cells.forEach((cell, i) => cell.setAttribute("aria-pressed", String(i === this.watch.patch)));
+      cells.forEach((cell, i) => setPressed(cell, i === this.watch.patch));
       const empty = new Float32Array(n * n), map = now?.map?.length === n * n ? now.map : empty;
       const like = now?.likeness.length === n * n ? now.likeness.map((share) => Math.max(0, share)) : empty;
       const most = Math.max(...map) || 1;
