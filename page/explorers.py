@@ -62,7 +62,7 @@ def write_scripts(app, error) -> None:
 
 def with_room(tag: re.Match) -> str:
     """An explorer's tag with style that keeps its place until it stands there, as high as it will be at any width."""
-    points = json.loads(ROOMS.read_text(encoding="utf-8"))[tag[1]]
+    points = json.loads(ROOMS.read_text(encoding="utf-8")).get(tag[1], [])  # none before its first still
     steps, one = [], f'[data-room="{tag[1]}"]:not([data-ready])'
     for k, (width, height) in enumerate(points):
         a, b = points[k : k + 2] if k + 1 < len(points) else points[-2:]  # straight lines between them
