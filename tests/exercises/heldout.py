@@ -857,6 +857,624 @@ WRONG = r"""
         got = F.conv2d(F.avg_pool2d(x, 2), 4 * F.avg_pool2d(weight, 2), stride=P)
         return (got - F.conv2d(x, weight, stride=2 * P)).norm() / got.norm()
   d divided by the length of what came out;
+01.a: the rows of the picture
+    [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]
+01.a: each patch read column by column
+    [[0, 4, 1, 5], [2, 6, 3, 7], [8, 12, 9, 13], [10, 14, 11, 15]]
+01.b: the order step left out
+    def my_patchify(images, P):
+        B, C, H, W = images.shape
+        return images.reshape(B, (H // P) * (W // P), P * P * C)
+01.b: channels outermost in a token
+    def my_patchify(images, P):
+        B, C, H, W = images.shape
+        x = images.reshape(B, C, H // P, P, W // P, P)
+        return x.permute(0, 2, 4, 1, 3, 5).reshape(B, -1, P * P * C)
+01.b: split the other way round
+    def my_patchify(images, P):
+        B, C, H, W = images.shape
+        x = images.reshape(B, C, P, H // P, P, W // P).permute(0, 3, 5, 2, 4, 1)
+        return x.reshape(B, (H // P) * (W // P), -1)
+01.b: a square picture taken for granted
+    def my_patchify(images, P):
+        B, C, H, W = images.shape
+        n = H // P
+        x = images.reshape(B, C, n, P, n, P).permute(0, 2, 4, 3, 5, 1)
+        return x.reshape(B, n * n, P * P * C)
+01.c: permute thought to move numbers
+    "order"
+01.1 b: the shorter side twice
+    15 * 15
+01.1 c: one channel
+    64
+01.1 d: only the picture grows
+    4 * 196
+01.2 where_15: token and place
+    [4, 1]
+01.2 where_15: counted from 1
+    [3, 4]
+01.3: rows as wide as the picture
+    lambda row, col, c, P, W, C: (row // P * W + col // P, (row % P * P + col % P) * C + c)
+01.3: channels outermost
+    lambda row, col, c, P, W, C: (row // P * (W // P) + col // P, c * P * P + row % P * P + col % P)
+01.3: row and column exchanged inside the patch
+    lambda row, col, c, P, W, C: (row // P * (W // P) + col // P, (col % P * P + row % P) * C + c)
+01.4 there: the third of the first three
+    2
+01.4 here: behind the reds
+    256
+01.5: pictures that follow the letters
+    "ABC"
+01.6: filled on the left and on top
+    def patchify_padded(images, P):
+        H, W = images.shape[-2:]
+        return vl.patchify(F.pad(images, (-W % P, 0, -H % P, 0)), P)
+01.6: a whole patch more where nothing is missing
+    def patchify_padded(images, P):
+        H, W = images.shape[-2:]
+        return vl.patchify(F.pad(images, (0, P - W % P, 0, P - H % P)), P)
+01.6: height and width exchanged
+    def patchify_padded(images, P):
+        H, W = images.shape[-2:]
+        return vl.patchify(F.pad(images, (0, -H % P, 0, -W % P)), P)
+01.6: the rest cut off
+    def patchify_padded(images, P):
+        H, W = images.shape[-2:]
+        return vl.patchify(images[..., :H // P * P, :W // P * P], P)
+01.7 tokens: the scores only, not the means
+    [12 * D for D in (192, 768, 1280)]
+01.7 sides: patches along a side
+    [math.sqrt(6 * D) for D in (192, 768, 1280)]
+02.a: no bias
+    lambda patches, E, b: patches @ E
+02.a: the matrix transposed, as in nn.Linear
+    lambda patches, E, b: patches @ E.T + b
+02.a: the bias taken off
+    lambda patches, E, b: patches @ E - b
+02.b: as it lies in memory
+    [0, 1, 2, 3, 4, 5, 6, 7]
+02.b: channels inside, columns first
+    [0, 4, 2, 6, 1, 5, 3, 7]
+02.c unpadded: steps along both sides, the last too far
+    28 * 28
+02.c padded: one side only
+    28
+02.d: as it was
+    lambda kernel: kernel.permute(3, 2, 0, 1).reshape(kernel.shape[-1], -1)
+02.d: rows and columns exchanged
+    lambda kernel: kernel.permute(3, 1, 0, 2).reshape(kernel.shape[-1], -1)
+02.d: not permuted at all
+    lambda kernel: kernel.reshape(kernel.shape[-1], -1)
+02.d: outputs last
+    lambda kernel: kernel.flatten(0, 2)
+02.1 a: no bias
+    768 * 768
+02.1 c: one channel
+    (14 * 14 + 1) * 1280
+02.1 e: a quarter, since there are a quarter of the patches
+    196 * 768**2 // 4
+02.2 E: transposed, a filter a row
+    [[0.25, 0.25, 0.25, 0.25], [1, -1, 1, -1]]
+02.2 E: the sum, not the mean
+    [[1, 1], [1, -1], [1, 1], [1, -1]]
+02.2 came_back: all of them
+    [0, 1, 2, 3]
+02.3: the inverse permutation
+    lambda E, perm: E[perm.argsort()]
+02.3: columns
+    lambda E, perm: E[:, perm % E.shape[1]]
+02.3: nothing to do
+    lambda E, perm: E
+02.4: a bare reshape
+    lambda weight, P: weight.reshape(len(weight), -1, P, P)
+02.4: rows and columns exchanged
+    lambda weight, P: weight.reshape(len(weight), P, P, -1).permute(0, 3, 2, 1)
+02.4: channels left inside
+    lambda weight, P: weight.reshape(len(weight), P, P, -1)
+02.5: channels not flipped
+    lambda weight, bias: (weight / 127.5, bias - weight.sum((1, 2, 3)))
+02.5: by 255 only
+    lambda weight, bias: (weight.flip(1) / 255, bias - weight.sum((1, 2, 3)))
+02.5: the -1 through the scaled weights
+    def fold(weight, bias):
+        w = weight.flip(1) / 127.5
+        return w, bias - w.sum(dim=(1, 2, 3))
+02.5: the bias left alone
+    lambda weight, bias: (weight.flip(1) / 127.5, bias)
+04.a: the ends aligned
+    lambda old, new: torch.arange(new) * (old - 1) / (new - 1)
+04.a: the left edge, not the centre
+    lambda old, new: torch.arange(new) * old / new
+04.a: old and new exchanged
+    lambda old, new: (torch.arange(new) + 0.5) * new / old - 0.5
+04.a: the last half forgotten
+    lambda old, new: (torch.arange(new) + 0.5) * old / new
+04.b: the grid
+    "grid"
+04.1 a: the ends aligned
+    [0, 4, 8, 12]
+04.1 a: beyond the edge the line goes on
+    [-3, 3, 9, 15]
+04.2 a: width first
+    (40, 30)
+04.2 b: CLS forgotten
+    1200
+04.2 c: shrunk
+    (14 / 30, 14 / 40)
+04.2 d: columns first
+    (10, 6)
+04.3: CLS alone is looked at
+    def keeps_cls(function):
+        t = torch.randn(1, 65, 8)
+        return torch.equal(function(t, (6, 10), (8, 8))[:, 0], t[:, 0])
+04.3: only the patches are looked at
+    def keeps_cls(function):
+        t = torch.zeros(1, 65, 8)
+        t[:, 0] = 1
+        return not function(t, (6, 10), (8, 8))[:, 1:].any()
+04.3: only the shape is looked at
+    lambda function: function(torch.randn(1, 65, 8), (6, 10), (8, 8)).shape == (1, 61, 8)
+04.4: the numbers of the places, not the places
+    lambda rows, cols, D: vl.sincos_2d((len(rows), len(cols)), D)
+04.4: columns before rows
+    def sincos_at(rows, cols, D):
+        w = 10000 ** -(torch.arange(D // 4) / (D // 4))
+        r, c = torch.meshgrid(rows, cols, indexing="ij")
+        a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
+        return torch.cat([b.sin(), b.cos(), a.sin(), a.cos()], 1)
+04.4: places down the columns
+    def sincos_at(rows, cols, D):
+        w = 10000 ** -(torch.arange(D // 4) / (D // 4))
+        r, c = torch.meshgrid(rows, cols, indexing="xy")
+        a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
+        return torch.cat([a.sin(), a.cos(), b.sin(), b.cos()], 1)
+04.4: speeds of half the width
+    def sincos_at(rows, cols, D):
+        w = 10000 ** -(torch.arange(D // 4) / (D // 2))
+        r, c = torch.meshgrid(rows, cols, indexing="ij")
+        a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
+        return torch.cat([a.sin(), a.cos(), b.sin(), b.cos()], 1)
+04.5: the grid first
+    [((6, 6), 3), ((6, 6), 4), ((8, 8), 4)]
+04.5: only the ends
+    [((8, 8), 4), ((6, 6), 4)]
+06.a sd: divided by seven
+    2.138
+06.a token: not divided
+    [-3, -1, -1, -1, 0, 0, 2, 4]
+06.b: divided by D - 1
+    def my_layer_norm(x, gamma, beta, eps=1e-6):
+        return gamma * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + eps).sqrt() + beta
+06.b: over the tokens
+    def my_layer_norm(x, gamma, beta, eps=1e-6):
+        m, v = x.mean(1, keepdim=True), x.var(1, keepdim=True, unbiased=False)
+        return gamma * (x - m) / torch.sqrt(v + eps) + beta
+06.b: the last axis gets lost
+    def my_layer_norm(x, gamma, beta, eps=1e-6):
+        return gamma * (x - x.mean(-1)) / (x.var(-1, unbiased=False) + eps).sqrt() + beta
+06.b: divided by the variance
+    def my_layer_norm(x, gamma, beta, eps=1e-6):
+        m, v = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
+        return gamma * (x - m) / (v + eps) + beta
+06.c: the second norm still overwrites
+    def mended(block, x):
+        x = x + block.attn(block.norm1(x))
+        x = block.norm2(x)
+        return x + block.mlp(x)
+06.c: post-norm
+    def mended(block, x):
+        x = block.norm1(x + block.attn(x))
+        return block.norm2(x + block.mlp(x))
+06.c: both branches from the block's input
+    lambda block, x: x + block.attn(block.norm1(x)) + block.mlp(block.norm2(x))
+06.c: the norms got lost
+    def mended(block, x):
+        x = x + block.attn(x)
+        return x + block.mlp(x)
+06.1 a: divided by the variance
+    [-0.75, -0.25, 0, 0.25, 0.75]
+06.1 b: each token by itself
+    [[-1.5, -0.5, 0, 0.5, 1.5], [-1.5, -0.5, 0, 0.5, 1.5]]
+06.1 c: BatchNorm
+    "BatchNorm"
+06.2: the old bias forgotten
+    def fold(norm, linear):
+        new = nn.Linear(linear.in_features, linear.out_features)
+        new.weight.data = linear.weight.data * norm.weight.data
+        new.bias.data = linear.weight.data @ norm.bias.data
+        return new
+06.2: beta through the scaled weights
+    def fold(norm, linear):
+        new = copy.deepcopy(linear)
+        new.weight.data *= norm.weight.data
+        new.bias.data += new.weight.data @ norm.bias.data
+        return new
+06.2: beta forgotten
+    def fold(norm, linear):
+        new = copy.deepcopy(linear)
+        new.weight.data *= norm.weight.data
+        return new
+06.2: the given layer is changed
+    @torch.no_grad()
+    def fold(norm, linear):
+        linear.bias += linear.weight @ norm.bias
+        linear.weight *= norm.weight
+        return linear
+06.3: the block before
+    def without(model, i):
+        new = copy.deepcopy(model)
+        del new.blocks[i - 1]
+        return new
+06.3: all from there on
+    def without(model, i):
+        new = copy.deepcopy(model)
+        new.blocks = new.blocks[:i]
+        return new
+06.3: the given model is changed
+    def without(model, i):
+        del model.blocks[i]
+        return model
+06.4: ordinary blocks, as they are
+    def shifted(blocks, x):
+        x = x + blocks[0].mlp(blocks[0].norm2(x))
+        for b in blocks[1:]:
+            x = x + b.attn(b.norm1(x))
+            x = x + b.mlp(b.norm2(x))
+        return x + blocks[-1].attn(blocks[-1].norm1(x))
+06.4: four ordinary blocks
+    def shifted(blocks, x):
+        for b in blocks:
+            x = x + b.attn(b.norm1(x))
+            x = x + b.mlp(b.norm2(x))
+        return x
+06.4: the last attention forgotten
+    def shifted(blocks, x):
+        x = x + blocks[0].mlp(blocks[0].norm2(x))
+        for a, b in zip(blocks, blocks[1:]):
+            x = x + a.attn(a.norm1(x))
+            x = x + b.mlp(b.norm2(x))
+        return x
+06.5: nothing changed
+    lambda model: model
+06.5: queries, keys and values shrunk
+    @torch.no_grad()
+    def rescue(model):
+        for block in model.blocks:
+            block.attn.qkv.weight *= 0.1
+        return model
+06.5: the branches made larger
+    @torch.no_grad()
+    def rescue(model):
+        for block in model.blocks:
+            block.attn.proj.weight *= 10
+            block.mlp.fc2.weight *= 10
+        return model
+07.a: in nats
+    lambda weights: -(weights * weights.clamp_min(1e-12).log()).sum(-1)
+07.a: the minus forgotten
+    lambda weights: (weights * weights.clamp_min(1e-12).log2()).sum(-1)
+07.a: the mean of the terms
+    lambda weights: -(weights * weights.clamp_min(1e-12).log2()).mean(-1)
+07.a: all rows added
+    lambda weights: -(weights * weights.clamp_min(1e-12).log2()).sum()
+07.b cls_out: all patches
+    64
+07.b gap_in: only CLS
+    1
+07.1 cls: the mean
+    [2, 2]
+07.1 votes: first plus second
+    [4, 4, 4]
+07.1 reach: what CLS and GAP say
+    [0, 1]
+07.2 query: ones
+    [1, 1, 1, 1, 1, 1, 1, 1]
+07.2 pooled: not divided
+    (lambda _, t, q: ((t @ q).softmax(1)[..., None] * t).sum(1))(vl.seed_everything(0), torch.randn(2, 5, 8), torch.randn(8))
+07.3: as it was
+    def logits_without_cls(model, images):
+        z = model.embed(images)
+        for block in model.blocks:
+            z = block(z)[:, 1:]
+        return model.head(model.norm(z).mean(dim=1))
+07.3: CLS left out of the mean only
+    def logits_without_cls(model, images):
+        z = model.embed(images)
+        for block in model.blocks:
+            z = block(z)
+        return model.head(model.norm(z)[:, 1:].mean(dim=1))
+07.3: left out after the first block
+    def logits_without_cls(model, images):
+        z = model.embed(images)
+        for i, block in enumerate(model.blocks):
+            z = block(z)
+            if i == 0:
+                z = z[:, 1:]
+        return model.head(model.norm(z).mean(dim=1))
+07.3: patch 0 read in CLS's place
+    def logits_without_cls(model, images):
+        z = model.embed(images)[:, 1:]
+        for block in model.blocks:
+            z = block(z)
+        return model.head(model.norm(z)[:, 0])
+07.4 end: CLS
+    "CLS"
+07.4 cls_top: the end
+    "end"
+07.5: the share that is left
+    def frugal(model, images):
+        T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
+        whole = T * 4 * D**2 + 2 * T**2 * D + T * 2 * r * D**2
+        now = T * 2 * D**2 + 2 * D**2 + 2 * T * D + 2 * r * D**2
+        return model(images), now / whole
+07.5: keys of CLS alone
+    def frugal(model, images):
+        z = model.embed(images)
+        for block in model.blocks[:-1]:
+            z = block(z)
+        T, D, r = z.shape[1], z.shape[2], model.cfg.mlp_ratio
+        z = model.blocks[-1](z[:, :1])
+        whole = T * 4 * D**2 + 2 * T**2 * D + T * 2 * r * D**2
+        now = T * 2 * D**2 + 2 * D**2 + 2 * T * D + 2 * r * D**2
+        return model.head(model.norm(z)[:, 0]), 1 - now / whole
+07.5: no attention's products in the count
+    def frugal(model, images):
+        T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
+        whole = T * 4 * D**2 + T * 2 * r * D**2
+        return model(images), 1 - (T * 2 * D**2 + 2 * D**2 + 2 * r * D**2) / whole
+08.a: as it was
+    def my_forward(vit, images):
+        x = vit.patch_embed(images)
+        cls = vit.cls_token.expand(len(x), -1, -1)
+        x = torch.cat([x, cls], dim=1) + vit.pos_embed
+        return vit.head(vit.norm(vit.blocks(x))[:, -1])
+08.a: CLS in front, and the last patch read
+    def my_forward(vit, images):
+        x = vit.patch_embed(images)
+        cls = vit.cls_token.expand(len(x), -1, -1)
+        x = torch.cat([cls, x], dim=1) + vit.pos_embed
+        return vit.head(vit.norm(vit.blocks(x))[:, -1])
+08.a: the last norm got lost
+    def my_forward(vit, images):
+        x = vit.patch_embed(images)
+        cls = vit.cls_token.expand(len(x), -1, -1)
+        x = torch.cat([cls, x], dim=1) + vit.pos_embed
+        return vit.head(vit.blocks(x)[:, 0])
+08.a: positions before CLS
+    def my_forward(vit, images):
+        x = vit.patch_embed(images) + vit.pos_embed[:, :-1]
+        cls = vit.cls_token.expand(len(x), -1, -1)
+        return vit.head(vit.norm(vit.blocks(torch.cat([cls, x], dim=1)))[:, 0])
+08.b: the filters as well
+    {"pos_embed", "patch_embed.proj.weight"}
+08.b: CLS
+    ["cls_token"]
+08.1 a: the equation for a ratio of 4
+    12 * 128**2 + 13 * 128
+08.1 a: no biases
+    8 * 128**2 + 4 * 128
+08.1 b: the head forgotten
+    193 * 128 + 66 * 128 + 4 * (8 * 128**2 + 11 * 128) + 2 * 128
+08.1 c: twice the heads, twice the attention
+    4 * (4 * 128**2 + 4 * 128)
+08.2 attention weights: heads forgotten
+    (5, 49, 49)
+08.2 q, k, v in one: one of the three
+    (5, 49, 384)
+08.2 patch embedding: CLS too early
+    (5, 49, 384)
+08.3: queries and keys exchanged
+    @torch.no_grad()
+    def fuse(q, k, v):
+        new = nn.Linear(q.in_features, 3 * q.out_features)
+        new.weight.copy_(torch.cat([k.weight, q.weight, v.weight]))
+        new.bias.copy_(torch.cat([k.bias, q.bias, v.bias]))
+        return new
+08.3: the biases forgotten
+    def fuse(q, k, v):
+        new = nn.Linear(q.in_features, 3 * q.out_features)
+        new.weight.data = torch.cat([q.weight, k.weight, v.weight])
+        return new
+08.3: stacked along the inputs
+    def fuse(q, k, v):
+        new = nn.Linear(q.in_features, 3 * q.out_features)
+        new.weight.data = torch.cat([q.weight, k.weight, v.weight], dim=1)
+        new.bias.data = torch.cat([q.bias, k.bias, v.bias])
+        return new
+08.3: the weight, not a layer
+    lambda q, k, v: torch.cat([q.weight, k.weight, v.weight])
+08.4 depth: the last number
+    7
+08.4 img_size: patches along a side
+    10
+08.4 mlp_ratio: the width itself
+    960
+08.4 untold: the depth
+    "depth"
+08.5: copies, not the same block
+    def tie(model):
+        model.blocks = nn.ModuleList([copy.deepcopy(model.blocks[0]) for _ in model.blocks])
+        return model
+08.5: one block, once
+    def tie(model):
+        model.blocks = nn.ModuleList([model.blocks[0]])
+        return model
+08.5: only attention is tied
+    def tie(model):
+        for block in model.blocks:
+            block.attn = model.blocks[0].attn
+        return model
+11.a: strides of the last layer only
+    def my_field(layers):
+        side, before = 1, 1
+        for k, s in layers:
+            side += (k - 1) * before
+            before = s
+        return side
+11.a: a layer's own stride counted
+    def my_field(layers):
+        side, jump = 1, 1
+        for k, s in layers:
+            jump *= s
+            side += (k - 1) * jump
+        return side
+11.a: begun at nothing
+    def my_field(layers):
+        side, jump = 0, 1
+        for k, s in layers:
+            side += (k - 1) * jump
+            jump *= s
+        return side
+11.a: whole kernels
+    def my_field(layers):
+        side, jump = 1, 1
+        for k, s in layers:
+            side += k * jump
+            jump *= s
+        return side
+11.b at_1: zeros, too
+    ["around", "zeros"]
+11.b at_8: the stride's own shift forgotten
+    ["around"]
+11.c: as it was
+    def my_shuffled_pixels(images, seed=0):
+        g = torch.Generator().manual_seed(seed)
+        out = torch.empty_like(images)
+        for i, picture in enumerate(images):
+            order = torch.randperm(picture[0].numel(), generator=g)
+            out[i] = picture.flatten(1)[:, order].view_as(picture)
+        return out
+11.c: each channel in its own order
+    def my_shuffled_pixels(images, seed=0):
+        g = torch.Generator().manual_seed(seed)
+        order = torch.randperm(images[0].numel(), generator=g)
+        return images.flatten(1)[:, order].view_as(images)
+11.c: one order, new in each call
+    def my_shuffled_pixels(images, seed=0):
+        order = torch.randperm(images[0, 0].numel())
+        return images.flatten(2)[..., order].view_as(images)
+11.c: pictures shuffled, not pixels
+    lambda images, seed=0: images[torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))]
+11.1 a: kernels added
+    15
+11.1 b: the stride forgotten
+    1 + 6 + 4 * 2
+11.1 c: strides forgotten
+    9
+11.1 d: one patch
+    16
+11.2 patches: along one side
+    8
+11.2 stem: the stem's stride only
+    16 * 16
+11.3 conv: one channel in
+    9 * 16
+11.3 own: sharing kept
+    9 * 16**2
+11.3 full: places only
+    32**4
+11.4: the mean difference
+    def changes(net, images, by):
+        with torch.no_grad():
+            return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).abs().mean()
+11.4: the maps, before the mean
+    def changes(net, images, by):
+        with torch.no_grad():
+            return (net(images) - net(images.roll(by, -1))).abs().max()
+11.4: with its sign
+    def changes(net, images, by):
+        with torch.no_grad():
+            return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).max().item()
+11.4: shifted down
+    def changes(net, images, by):
+        with torch.no_grad():
+            return (net(images).mean((2, 3)) - net(images.roll(by, -2)).mean((2, 3))).abs().max().item()
+11.5 kept: rows kept, their order mixed
+    [4, 5, 6, 7, 0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15]
+11.5 changed: backwards
+    list(range(16))[::-1]
+11.5 count: turns only
+    4
+12.a width: one for one
+    1
+12.a patch: twice the sides' sides
+    4
+12.b: equal ones kept
+    def my_frontier(points):
+        kept, best = [], -1e9
+        for x, y in points:
+            if y >= best:
+                kept.append((x, y))
+                best = y
+        return kept
+12.b: compared with the one before
+    def my_frontier(points):
+        return [p for i, p in enumerate(points) if i == 0 or p[1] > points[i - 1][1]]
+12.b: only the best
+    lambda points: [max(points, key=lambda p: p[1])]
+12.b: beaten by a dearer one
+    lambda points: [p for i, p in enumerate(points) if all(q[1] < p[1] for q in points[i + 1:])]
+12.c: as it was
+    def my_gradient(model, x, y, parts):
+        for a, b in zip(x.chunk(parts), y.chunk(parts), strict=True):
+            model.zero_grad()
+            (F.cross_entropy(model(a), b) / parts).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters()])
+12.c: no longer divided
+    def my_gradient(model, x, y, parts):
+        model.zero_grad()
+        for a, b in zip(x.chunk(parts), y.chunk(parts), strict=True):
+            F.cross_entropy(model(a), b).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters()])
+12.c: zeroed nowhere
+    def my_gradient(model, x, y, parts):
+        for a, b in zip(x.chunk(parts), y.chunk(parts), strict=True):
+            (F.cross_entropy(model(a), b) / parts).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters()])
+12.1 share: all of attention
+    (4 * 197 * 768**2 + 2 * 197**2 * 768) / (197 * (4 * 768**2 + 2 * 768 * 3072) + 2 * 197**2 * 768)
+12.1 tokens: attention alone
+    2 * 768
+12.2 ring: sums only, not handed on
+    [3, 3]
+12.2 busiest: what is taken only
+    12
+12.2 eight: the busiest as with four
+    [14, 14, 56]
+12.3 kept: the parameters forgotten
+    int(80e9 // (24 * 4 * 577 * (8 * 1024 + 2 * 4096 + 20)))
+12.3 checkpoints: no block computed again
+    int((80e9 - 16 * 304e6) // (24 * 4 * 577 * 1024))
+12.4: the mean of means
+    def uneven(model, x, y, size):
+        model.zero_grad()
+        parts = list(zip(x.split(size), y.split(size)))
+        for a, b in parts:
+            (F.cross_entropy(model(a), b) / len(parts)).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters()])
+12.4: sums, never divided
+    def uneven(model, x, y, size):
+        model.zero_grad()
+        for a, b in zip(x.split(size), y.split(size)):
+            F.cross_entropy(model(a), b, reduction="sum").backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters()])
+12.4: the last part left out
+    def uneven(model, x, y, size):
+        model.zero_grad()
+        n = len(x) // size * size
+        for a, b in zip(x[:n].split(size), y[:n].split(size)):
+            (F.cross_entropy(model(a), b, reduction="sum") / n).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters()])
+12.5 calculus: the root of L
+    math.sqrt(24)
+12.5 whole: rounded up
+    2
+12.6 hours: half the time
+    2
+12.6 dollars: the same bill
+    1
+12.6 batch: the same
+    4096
 """
 
 RIGHT = r"""
@@ -1086,4 +1704,174 @@ RIGHT = r"""
         w = F.avg_pool2d(weight, 2) * 4
         got = torch.einsum("nchw,dchw->nd", F.avg_pool2d(x, 2), w)
         return float(torch.linalg.norm(got - want) / torch.linalg.norm(want))
+01.a: a tensor of floats
+    torch.tensor([[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]).float()
+01.b: einops
+    lambda images, P: rearrange(images, "b c (i p) (j q) -> b (i j) (p q c)", p=P, q=P)
+01.b: slices, patch by patch
+    def my_patchify(images, P):
+        H, W = images.shape[2:]
+        cut = [images[:, :, r:r + P, c:c + P] for r in range(0, H, P) for c in range(0, W, P)]
+        return torch.stack([one.permute(0, 2, 3, 1).flatten(1) for one in cut], 1)
+01.3: divmod, a list
+    def address(row, col, c, P, W, C):
+        i, p = divmod(row, P)
+        j, q = divmod(col, P)
+        return [i * (W // P) + j, C * (P * p + q) + c]
+01.4 there: the place in floats
+    256.0
+01.5: small letters with commas
+    "b, a, c"
+01.6: pasted into zeros
+    def patchify_padded(images, P):
+        B, C, H, W = images.shape
+        big = torch.zeros(B, C, math.ceil(H / P) * P, math.ceil(W / P) * P)
+        big[:, :, :H, :W] = images
+        return vl.patchify(big, P)
+01.7 sides: whole pixels
+    [543, 1086, 1402]
+02.a: einsum
+    lambda patches, E, b: torch.einsum("nk,kd->nd", patches, E) + b[None]
+02.a: NumPy
+    lambda patches, E, b: np.dot(patches.numpy(), E.numpy()) + b.numpy()
+02.d: flattened, then transposed
+    lambda kernel: kernel.reshape(-1, kernel.shape[3]).T
+02.3: a permutation matrix
+    lambda E, perm: torch.eye(len(perm))[perm] @ E
+02.4: einops
+    lambda weight, P: rearrange(weight, "d (p q c) -> d c p q", p=P, q=P)
+02.5: channel by channel, a list
+    def fold(weight, bias):
+        new = torch.stack([weight[:, 2], weight[:, 1], weight[:, 0]], dim=1)
+        return [new / 255 * 2, bias - new.flatten(1).sum(1)]
+04.a: a list
+    lambda old, new: [(2 * i + 1) * old / (2 * new) - 0.5 for i in range(new)]
+04.1 a: an array
+    np.array([0.0, 3, 9, 12])
+04.2 c: to two places
+    (2.14, 2.86)
+04.3: two tables that differ in CLS only
+    def keeps_cls(function):
+        a = torch.randn(1, 65, 8)
+        b = a.clone()
+        b[:, 0] += 1
+        one, other = function(a, (5, 7), (8, 8)), function(b, (5, 7), (8, 8))
+        return torch.allclose(one[:, 0], a[:, 0]) and torch.allclose(one[:, 1:], other[:, 1:]) and torch.allclose(other[:, 0], b[:, 0])
+04.4: loops in NumPy
+    def sincos_at(rows, cols, D):
+        K, out = D // 4, []
+        for r in rows.tolist():
+            for c in cols.tolist():
+                w = 10000.0 ** (-np.arange(K) / K)
+                out.append(np.concatenate([np.sin(r * w), np.cos(r * w), np.sin(c * w), np.cos(c * w)]))
+        return np.array(out)
+06.b: PyTorch's own
+    lambda x, gamma, beta, eps=1e-6: F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+06.b: NumPy
+    def my_layer_norm(x, gamma, beta, eps=1e-6):
+        x = x.numpy()
+        d = x - x.mean(-1, keepdims=True)
+        return gamma.numpy() * d / np.sqrt((d * d).mean(-1, keepdims=True) + eps) + beta.numpy()
+06.c: names for every step
+    def mended(block, x):
+        a = block.attn(block.norm1(x))
+        y = torch.add(x, a)
+        return y + block.mlp(block.norm2(y))
+06.1 c: small letters
+    "layernorm"
+06.2: a diagonal matrix
+    def fold(norm, linear):
+        new = nn.Linear(*linear.weight.T.shape)
+        new.weight = nn.Parameter(linear.weight @ torch.diag(norm.weight))
+        new.bias = nn.Parameter(linear(norm.bias))
+        return new
+06.3: the others in a new list
+    def without(model, i):
+        model = copy.deepcopy(model)
+        model.blocks = nn.ModuleList([b for n, b in enumerate(model.blocks) if n != i])
+        return model
+06.5: branches that begin at zero
+    def rescue(model):
+        for block in model.blocks:
+            nn.init.zeros_(block.attn.proj.weight)
+            nn.init.zeros_(block.mlp.fc2.weight)
+        return model
+07.a: PyTorch's entr
+    lambda weights: torch.special.entr(weights).sum(-1) / np.log(2)
+07.a: NumPy, zeros left out
+    def my_entropy(weights):
+        p = weights.double().numpy()
+        return -np.where(p > 0, p * np.log2(np.where(p > 0, p, 1)), 0).sum(axis=-1)
+07.2 query: a list of zeros
+    [0] * 8
+07.3: the library's norm and a weighted sum
+    def logits_without_cls(model, images):
+        z = model.embed(images)[:, 1:]
+        for block in model.blocks:
+            z = block(z)
+        z = model.norm(z)
+        return sum(model.head(z[:, n]) for n in range(z.shape[1])) / z.shape[1]
+07.4 end: a capital
+    "Patches"
+08.a: repeat
+    def my_forward(vit, images):
+        x = vit.patch_embed(images)
+        x = torch.cat((vit.cls_token.repeat(x.shape[0], 1, 1), x), 1)
+        x = x + vit.pos_embed
+        for block in vit.blocks:
+            x = block(x)
+        return vit.head(vit.norm(x[:, 0]))
+08.b: a word
+    "pos_embed"
+08.2 logits: a list
+    [5, 1000]
+08.3: by state dict
+    def fuse(q, k, v):
+        new = nn.Linear(q.in_features, sum(x.out_features for x in (q, k, v)))
+        new.load_state_dict({n: torch.vstack([getattr(x, n)[:, None] if n == "bias" else x.weight for x in (q, k, v)])
+                             .reshape(getattr(new, n).shape) for n in ("weight", "bias")})
+        return new
+08.4 untold: capitals
+    "Num_Heads"
+08.5: one by one
+    def tie(model):
+        for i in range(1, len(model.blocks)):
+            model.blocks[i] = model.blocks[0]
+        return model
+11.a: one line
+    lambda layers: 1 + sum((k - 1) * math.prod(s for _, s in layers[:i]) for i, (k, _) in enumerate(layers))
+11.b at_8: a tuple
+    ("Patches", "Around")
+11.c: NumPy's order
+    def my_shuffled_pixels(images, seed=0):
+        B, C, H, W = images.shape
+        order = np.random.default_rng(seed).permutation(H * W)
+        return images.reshape(B, C, -1)[:, :, order].reshape(B, C, H, W)
+11.4: pooled by PyTorch
+    def changes(net, images, by):
+        pool = lambda x: F.adaptive_avg_pool2d(net(x), 1).flatten()
+        moved = torch.cat([images[..., -by:], images[..., :-by]], -1)
+        return float(torch.max(torch.abs(pool(images) - pool(moved))))
+11.5 kept: transposed
+    np.arange(16).reshape(4, 4).T.flatten()
+12.b: all that are beaten by none
+    lambda points: [p for i, p in enumerate(points) if all(q[1] < p[1] for q in points[:i])]
+12.c: by autograd, added up
+    def my_gradient(model, x, y, parts):
+        total = 0
+        for a, b in zip(x.chunk(parts), y.chunk(parts)):
+            g = torch.autograd.grad(F.cross_entropy(model(a), b), list(model.parameters()))
+            total = total + torch.cat([one.reshape(-1) for one in g])
+        return total / parts
+12.1 share: to three places
+    0.041
+12.4: weighted means
+    def uneven(model, x, y, size):
+        model.zero_grad()
+        for i in range(0, len(x), size):
+            a, b = x[i:i + size], y[i:i + size]
+            (F.cross_entropy(model(a), b) * (len(a) / len(x))).backward()
+        return torch.hstack([p.grad.view(-1) for p in model.parameters()])
+12.5 calculus: to two places
+    1.22
 """

@@ -21,7 +21,7 @@ from torch import nn
 import vitlib as vl
 from vitworkshop.exercises.engine import find, judge
 
-ENTRY = re.compile(r"(\S+)(?: (\w+))?: (.+)\n((?:    .*\n)+)(?:  (\w) (.*)\n)?")
+ENTRY = re.compile(r"(\S+?)(?: ([^:]+))?: (.+)\n((?:    .*\n)+)(?:  (\w) (.*)\n)?")
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
