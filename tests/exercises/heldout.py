@@ -1151,38 +1151,51 @@ WRONG = r"""
         return model
 07.a: in nats
     lambda weights: -(weights * weights.clamp_min(1e-12).log()).sum(-1)
+  d these are natural logarithms; bits want
 07.a: the minus forgotten
     lambda weights: (weights * weights.clamp_min(1e-12).log2()).sum(-1)
+  d the minus is missing: logarithms of
 07.a: the mean of the terms
     lambda weights: -(weights * weights.clamp_min(1e-12).log2()).mean(-1)
+  d the mean of the terms; the formula has
 07.a: all rows added
     lambda weights: -(weights * weights.clamp_min(1e-12).log2()).sum()
+  d one number for all rows; each row has
 07.b cls_out: all patches
     64
+  d what comes after the last block's
 07.b gap_in: only CLS
     1
+  v too small by a good deal
 07.1 cls: the mean
     [2, 2]
+  d the weights are for patches 1, 2 and 3,
 07.1 votes: first plus second
     [4, 4, 4]
+  d the second number is subtracted, not
 07.1 reach: what CLS and GAP say
     [0, 1]
+  v the shape is right, the numbers are
 07.2 query: ones
     [1, 1, 1, 1, 1, 1, 1, 1]
+  d with ones each score is a sum of a
 07.2 pooled: not divided
     (lambda _, t, q: ((t @ q).softmax(1)[..., None] * t).sum(1))(vl.seed_everything(0), torch.randn(2, 5, 8), torch.randn(8))
+  d the scores are not divided by √D
 07.3: as it was
     def logits_without_cls(model, images):
         z = model.embed(images)
         for block in model.blocks:
             z = block(z)[:, 1:]
         return model.head(model.norm(z).mean(dim=1))
+  d as the colleague has it, a token goes
 07.3: CLS left out of the mean only
     def logits_without_cls(model, images):
         z = model.embed(images)
         for block in model.blocks:
             z = block(z)
         return model.head(model.norm(z)[:, 1:].mean(dim=1))
+  d these are the usual logits: CLS is not
 07.3: left out after the first block
     def logits_without_cls(model, images):
         z = model.embed(images)
@@ -1191,22 +1204,27 @@ WRONG = r"""
             if i == 0:
                 z = z[:, 1:]
         return model.head(model.norm(z).mean(dim=1))
+  v the shape is right, the numbers are
 07.3: patch 0 read in CLS's place
     def logits_without_cls(model, images):
         z = model.embed(images)[:, 1:]
         for block in model.blocks:
             z = block(z)
         return model.head(model.norm(z)[:, 0])
+  d this reads the first patch alone; GAP
 07.4 end: CLS
     "CLS"
+  d compare the ends of the two curves:
 07.4 cls_top: the end
     "end"
+  d look at its last blocks again: does the
 07.5: the share that is left
     def frugal(model, images):
         T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
         whole = T * 4 * D**2 + 2 * T**2 * D + T * 2 * r * D**2
         now = T * 2 * D**2 + 2 * D**2 + 2 * T * D + 2 * r * D**2
         return model(images), now / whole
+  h all tokens go through the last
 07.5: keys of CLS alone
     def frugal(model, images):
         z = model.embed(images)
@@ -1217,52 +1235,67 @@ WRONG = r"""
         whole = T * 4 * D**2 + 2 * T**2 * D + T * 2 * r * D**2
         now = T * 2 * D**2 + 2 * D**2 + 2 * T * D + 2 * r * D**2
         return model.head(model.norm(z)[:, 0]), 1 - now / whole
+  d keys and values are of CLS alone, so
 07.5: no attention's products in the count
     def frugal(model, images):
         T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
         whole = T * 4 * D**2 + T * 2 * r * D**2
         return model(images), 1 - (T * 2 * D**2 + 2 * D**2 + 2 * r * D**2) / whole
+  h all tokens go through the last
 08.a: as it was
     def my_forward(vit, images):
         x = vit.patch_embed(images)
         cls = vit.cls_token.expand(len(x), -1, -1)
         x = torch.cat([x, cls], dim=1) + vit.pos_embed
         return vit.head(vit.norm(vit.blocks(x))[:, -1])
+  d this is the colleague's: whose position
 08.a: CLS in front, and the last patch read
     def my_forward(vit, images):
         x = vit.patch_embed(images)
         cls = vit.cls_token.expand(len(x), -1, -1)
         x = torch.cat([cls, x], dim=1) + vit.pos_embed
         return vit.head(vit.norm(vit.blocks(x))[:, -1])
+  d the last patch is read; Equation 4
 08.a: the last norm got lost
     def my_forward(vit, images):
         x = vit.patch_embed(images)
         cls = vit.cls_token.expand(len(x), -1, -1)
         x = torch.cat([cls, x], dim=1) + vit.pos_embed
         return vit.head(vit.blocks(x)[:, 0])
+  d the last norm is missing
 08.a: positions before CLS
     def my_forward(vit, images):
         x = vit.patch_embed(images) + vit.pos_embed[:, :-1]
         cls = vit.cls_token.expand(len(x), -1, -1)
         return vit.head(vit.norm(vit.blocks(torch.cat([cls, x], dim=1)))[:, 0])
+  d row 0 of the table is CLS's, so that
 08.b: the filters as well
     {"pos_embed", "patch_embed.proj.weight"}
+  d the patch projection sees one patch at
 08.b: CLS
     ["cls_token"]
+  h “cls_token” does not belong here
 08.1 a: the equation for a ratio of 4
     12 * 128**2 + 13 * 128
+  d this is for a ratio of 4
 08.1 a: no biases
     8 * 128**2 + 4 * 128
+  d the MLP's biases are missing; and
 08.1 b: the head forgotten
     193 * 128 + 66 * 128 + 4 * (8 * 128**2 + 11 * 128) + 2 * 128
+  h close: is it rounded to fewer than
 08.1 c: twice the heads, twice the attention
     4 * (4 * 128**2 + 4 * 128)
+  d twice as many heads are each half as
 08.2 attention weights: heads forgotten
     (5, 49, 49)
+  d each head has a table of its own
 08.2 q, k, v in one: one of the three
     (5, 49, 384)
+  d queries, keys and values together
 08.2 patch embedding: CLS too early
     (5, 49, 384)
+  d CLS comes one box later
 08.3: queries and keys exchanged
     @torch.no_grad()
     def fuse(q, k, v):
@@ -1270,40 +1303,51 @@ WRONG = r"""
         new.weight.copy_(torch.cat([k.weight, q.weight, v.weight]))
         new.bias.copy_(torch.cat([k.bias, q.bias, v.bias]))
         return new
+  d the weights of queries and keys are
 08.3: the biases forgotten
     def fuse(q, k, v):
         new = nn.Linear(q.in_features, 3 * q.out_features)
         new.weight.data = torch.cat([q.weight, k.weight, v.weight])
         return new
+  d the biases are not copied: they are
 08.3: stacked along the inputs
     def fuse(q, k, v):
         new = nn.Linear(q.in_features, 3 * q.out_features)
         new.weight.data = torch.cat([q.weight, k.weight, v.weight], dim=1)
         new.bias.data = torch.cat([q.bias, k.bias, v.bias])
         return new
+  h RuntimeError, for (Linear, Linear,
 08.3: the weight, not a layer
     lambda q, k, v: torch.cat([q.weight, k.weight, v.weight])
+  h TypeError, for (Linear, Linear, Linear,
 08.4 depth: the last number
     7
+  d blocks are counted from 0
 08.4 img_size: patches along a side
     10
+  d these are the patches along one side;
 08.4 mlp_ratio: the width itself
     960
+  d this is the width inside; how many
 08.4 untold: the depth
     "depth"
+  d the depth is told: the last block's
 08.5: copies, not the same block
     def tie(model):
         model.blocks = nn.ModuleList([copy.deepcopy(model.blocks[0]) for _ in model.blocks])
         return model
+  d these are copies: alike at first, but
 08.5: one block, once
     def tie(model):
         model.blocks = nn.ModuleList([model.blocks[0]])
         return model
+  d one block is left, applied once; it
 08.5: only attention is tied
     def tie(model):
         for block in model.blocks:
             block.attn = model.blocks[0].attn
         return model
+  v 1 of 3 numbers are wrong, the first at
 11.a: strides of the last layer only
     def my_field(layers):
         side, before = 1, 1
@@ -1311,6 +1355,7 @@ WRONG = r"""
             side += (k - 1) * before
             before = s
         return side
+  d only the stride of the layer before;
 11.a: a layer's own stride counted
     def my_field(layers):
         side, jump = 1, 1
@@ -1318,6 +1363,7 @@ WRONG = r"""
             jump *= s
             side += (k - 1) * jump
         return side
+  d a stride counts for the layers after
 11.a: begun at nothing
     def my_field(layers):
         side, jump = 0, 1
@@ -1325,6 +1371,7 @@ WRONG = r"""
             side += (k - 1) * jump
             jump *= s
         return side
+  d without any layer a place sees itself:
 11.a: whole kernels
     def my_field(layers):
         side, jump = 1, 1
@@ -1332,10 +1379,13 @@ WRONG = r"""
             side += k * jump
             jump *= s
         return side
+  d a kernel of k adds k − 1 places to the
 11.b at_1: zeros, too
     ["around", "zeros"]
+  d zeros at the border stay where they are
 11.b at_8: the stride's own shift forgotten
     ["around"]
+  d eight pixels are one whole patch
 11.c: as it was
     def my_shuffled_pixels(images, seed=0):
         g = torch.Generator().manual_seed(seed)
@@ -1344,61 +1394,83 @@ WRONG = r"""
             order = torch.randperm(picture[0].numel(), generator=g)
             out[i] = picture.flatten(1)[:, order].view_as(picture)
         return out
+  d an order for each picture: nothing is
 11.c: each channel in its own order
     def my_shuffled_pixels(images, seed=0):
         g = torch.Generator().manual_seed(seed)
         order = torch.randperm(images[0].numel(), generator=g)
         return images.flatten(1)[:, order].view_as(images)
+  d numbers change their channel: shuffle
 11.c: one order, new in each call
     def my_shuffled_pixels(images, seed=0):
         order = torch.randperm(images[0, 0].numel())
         return images.flatten(2)[..., order].view_as(images)
+  d each call draws another order: what is
 11.c: pictures shuffled, not pixels
     lambda images, seed=0: images[torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))]
+  d the pixels are where they were: the
 11.1 a: kernels added
     15
+  d a kernel of k adds k − 1; and the
 11.1 b: the stride forgotten
     1 + 6 + 4 * 2
+  d the strides are left out
 11.1 c: strides forgotten
     9
+  d the strides are left out
 11.1 d: one patch
     16
+  d this is one patch; does attention stay
 11.2 patches: along one side
     8
+  d to the right and down: each number of
 11.2 stem: the stem's stride only
     16 * 16
+  d behind the stem come patches of 2 on
 11.3 conv: one channel in
     9 * 16
+  d each channel that comes out has nine
 11.3 own: sharing kept
     9 * 16**2
+  d the kernel is not shared any more: one
 11.3 full: places only
     32**4
+  d and the channels?
 11.4: the mean difference
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).abs().mean()
+  d the mean difference; the largest is
 11.4: the maps, before the mean
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images) - net(images.roll(by, -1))).abs().max()
+  d these are maps, whose places move
 11.4: with its sign
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).max().item()
+  d a difference may be negative: the
 11.4: shifted down
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images).mean((2, 3)) - net(images.roll(by, -2)).mean((2, 3))).abs().max().item()
+  d shifted down; `roll` of the page shifts
 11.5 kept: rows kept, their order mixed
     [4, 5, 6, 7, 0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15]
+  d some distances change: do neighbours
 11.5 changed: backwards
     list(range(16))[::-1]
+  d this one keeps all distances
 11.5 count: turns only
     4
+  d there are mirrorings and turns: a
 12.a width: one for one
     1
+  d most matrices are D × D or D × M: both
 12.a patch: twice the sides' sides
     4
+  d so it is once attention's T² outweighs
 12.b: equal ones kept
     def my_frontier(points):
         kept, best = [], -1e9
@@ -1407,44 +1479,58 @@ WRONG = r"""
                 kept.append((x, y))
                 best = y
         return kept
+  d one that is only as good as a cheaper
 12.b: compared with the one before
     def my_frontier(points):
         return [p for i, p in enumerate(points) if i == 0 or p[1] > points[i - 1][1]]
+  d compared with the one before; no
 12.b: only the best
     lambda points: [max(points, key=lambda p: p[1])]
+  d this is the best alone; the cheaper
 12.b: beaten by a dearer one
     lambda points: [p for i, p in enumerate(points) if all(q[1] < p[1] for q in points[i + 1:])]
+  d walked from dear to cheap; it goes from
 12.c: as it was
     def my_gradient(model, x, y, parts):
         for a, b in zip(x.chunk(parts), y.chunk(parts), strict=True):
             model.zero_grad()
             (F.cross_entropy(model(a), b) / parts).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
+  d each part erases what those before it
 12.c: no longer divided
     def my_gradient(model, x, y, parts):
         model.zero_grad()
         for a, b in zip(x.chunk(parts), y.chunk(parts), strict=True):
             F.cross_entropy(model(a), b).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
+  d the gradients are added up; the mean
 12.c: zeroed nowhere
     def my_gradient(model, x, y, parts):
         for a, b in zip(x.chunk(parts), y.chunk(parts), strict=True):
             (F.cross_entropy(model(a), b) / parts).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
+  d the gradient of an earlier call is
 12.1 share: all of attention
     (4 * 197 * 768**2 + 2 * 197**2 * 768) / (197 * (4 * 768**2 + 2 * 768 * 3072) + 2 * 197**2 * 768)
+  v too large by a good deal
 12.1 tokens: attention alone
     2 * 768
+  d so it is in attention alone; now the
 12.2 ring: sums only, not handed on
     [3, 3]
+  d by then each sum is complete in one
 12.2 busiest: what is taken only
     12
+  d the sums must be handed back, too
 12.2 eight: the busiest as with four
     [14, 14, 56]
+  m the sums must be handed back, too
 12.3 kept: the parameters forgotten
     int(80e9 // (24 * 4 * 577 * (8 * 1024 + 2 * 4096 + 20)))
+  d the parameters take their room first,
 12.3 checkpoints: no block computed again
     int((80e9 - 16 * 304e6) // (24 * 4 * 577 * 1024))
+  d while a block is computed again, all
 12.4: the mean of means
     def uneven(model, x, y, size):
         model.zero_grad()
@@ -1452,12 +1538,14 @@ WRONG = r"""
         for a, b in parts:
             (F.cross_entropy(model(a), b) / len(parts)).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
+  d every part counts alike, though the
 12.4: sums, never divided
     def uneven(model, x, y, size):
         model.zero_grad()
         for a, b in zip(x.split(size), y.split(size)):
             F.cross_entropy(model(a), b, reduction="sum").backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
+  d this is the gradient of the sum; the
 12.4: the last part left out
     def uneven(model, x, y, size):
         model.zero_grad()
@@ -1465,16 +1553,22 @@ WRONG = r"""
         for a, b in zip(x[:n].split(size), y[:n].split(size)):
             (F.cross_entropy(model(a), b, reduction="sum") / n).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
+  v the shape is right, the numbers are
 12.5 calculus: the root of L
     math.sqrt(24)
+  d so it is where a block keeps as little
 12.5 whole: rounded up
     2
+  d rounded; try both whole numbers beside
 12.6 hours: half the time
     2
+  d the ring takes as long as before; only
 12.6 dollars: the same bill
     1
+  v not this number
 12.6 batch: the same
     4096
+  d at the same batch each GPU has half as
 """
 
 RIGHT = r"""
