@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def part(**given) -> str:
         *({"area": x} for x in (3.14159**2, 9.87, 9.8696, np.float32(3.14159**2), torch.tensor(3.14159**2))),
         *(
             {"sides": x}
-            for x in ([4, 4], (4.0, 4), np.array([4, 4]), torch.tensor([4, 4]), [torch.tensor(4), 4])
+            for x in ([4, 4], (4.0, 4), np.array([4, 4]), torch.tensor([4, 4]), [torch.tensor(4), 4], (Fraction(4), Fraction(8, 2)))
         ),
         *({"name": x} for x in ("square", " Square ", ["SQUARE"])),
         *({"words": x} for x in (["B", "a"], "b, a", "ba", ("b", "a"))),

@@ -14,6 +14,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,7 @@ def plain(x: Any) -> Any:
     if isinstance(x, set | frozenset) or x is None or isinstance(x, str):
         return x
     try:
+        x = float(x) if isinstance(x, Fraction) else x
         numbers = np.array(x) if isinstance(x, np.ndarray | np.generic | range | float) else x
         tensor = torch.as_tensor(numbers).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
