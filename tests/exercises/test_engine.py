@@ -68,9 +68,16 @@ def part(**given) -> str:
         *({"area": x} for x in (3.14159**2, 9.87, 9.8696, np.float32(3.14159**2), torch.tensor(3.14159**2))),
         *(
             {"sides": x}
-            for x in ([4, 4], (4.0, 4), np.array([4, 4]), torch.tensor([4, 4]), [torch.tensor(4), 4], (Fraction(4), Fraction(8, 2)))
+            for x in (
+                [4, 4],
+                (4.0, 4),
+                np.array([4, 4]),
+                torch.tensor([4, 4]),
+                [torch.tensor(4), 4],
+                (Fraction(4), Fraction(8, 2)),
+            )
         ),
-        *({"name": x} for x in ("square", " Square ", ["SQUARE"])),
+        *({"name": x} for x in ("square", " Square ", ["SQUARE"], "s, q, u, a, r, e", "S q u a r e".split())),
         *({"words": x} for x in (["B", "a"], "b, a", "ba", ("b", "a"))),
         *({"any": x} for x in ({"yes", "x"}, "X, yes", ["yes", "x"])),
         *({"flat": x} for x in (True, np.True_, torch.tensor(True))),

@@ -144,10 +144,13 @@ def words(x: Any, want: Any) -> Any:
     """An answer in words in the form of `want`: one word, words in order, or a set; None if it holds no words."""
     one, parts = isinstance(want, str), x
     if isinstance(x, str):
-        parts = [x] if one else re.split(r"[^\w.+*/-]+", x)
+        parts = re.split(r"[^\w.+*/-]+", x)
+        parts = [x] if one and any(len(part) > 1 for part in parts) else parts
     if not isinstance(parts, list | tuple | set | frozenset) or not all(isinstance(p, str) for p in parts):
         return None
     found = [part.strip().casefold() for part in parts if part.strip()]
+    if one and all(len(part) == 1 for part in found):
+        found = ["".join(found)]  # "b, a, c" for "bac"
     if one:
         return found[0] if len(found) == 1 else None
     if all(len(w) == 1 for w in want):
