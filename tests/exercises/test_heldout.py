@@ -1,73 +1,67 @@
-"""Answers written without a look at the entries: no wrong function passes, no right answer is refused, replies help."""
+"""Answers written without a look at the entries: no wrong one passes, no right one is refused, the replies help."""
 
 from __future__ import annotations
 
-import copy
 import linecache
-import math
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from fractions import Fraction
+from typing import Any
 
-import numpy as np
 import pytest
-import torch
-import torch.nn.functional as F
-from einops import einsum, rearrange, reduce, repeat
 from heldout import RIGHT, WRONG
+
+from vitworkshop.exercises.engine import Verdict, find, judge
+
+ENTRY = re.compile(r"(\S+?)(?: ([^:]+))?: (.+)\n((?:    .*\n)+)(?:  ([dhvm]) (.*)\n)?")
+AT_HAND = """
+import copy, math
+from fractions import Fraction
+import numpy as np, torch
+import torch.nn.functional as F
+from einops import einsum, rearrange
 from torch import nn
-
 import vitlib as vl
-from vitworkshop.exercises.engine import find, judge
 
-ENTRY = re.compile(r"(\S+?)(?: ([^:]+))?: (.+)\n((?:    .*\n)+)(?:  (\w) (.*)\n)?")
+def explained(answers, targets):  # chapter 17's R²
+    return 1 - F.mse_loss(answers, targets).item() / targets.var(0, correction=0).mean().item()
+"""
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def explained(answers, targets):
-    """Chapter 17's R²."""
-    return 1 - F.mse_loss(answers, targets).item() / targets.var(0, correction=0).mean().item()
-
-
-NAMES = {name: value for name, value in globals().items() if not name.startswith("_")}
-
-
-def made(source: str):
-    """An answer from its source: an expression's value, or the function that is defined last."""
-    source = re.sub(r"^    ", "", source, flags=re.M)
+def made(source: str) -> Any:
+    """An answer from its source: an expression's value, or the function that is defined."""
+    space: dict[str, Any] = {}
+    exec(AT_HAND, space)
+    source = textwrap.dedent(source)
     linecache.cache["<student>"] = (len(source), None, source.splitlines(True), "<student>")
-    space = dict(NAMES)
     try:
         return eval(compile(source, "<student>", "eval"), space)
     except SyntaxError:
         exec(compile(source, "<student>", "exec"), space)
-        return [*space.values()][-1]
+        return list(space.values())[-1]
 
 
-def judged(table: str) -> Iterator[tuple]:
-    """Each answer of a table with its reply: (number and part, what, letter, first words, verdict, a function?)."""
-    assert ENTRY.sub("", table).strip() == ""
+def judged(table: str) -> Iterator[tuple[str, str, str, Verdict]]:
+    """Each answer of a table: what it is, the letter and first words on record, the verdict."""
+    assert not ENTRY.sub("", table).strip(), "a line that is not read"
     for number, part, what, source, letter, words in ENTRY.findall(table):
         answer = made(source)
-        verdict = judge(find(number), {part: answer} if part else answer)[part]
-        yield f"{number} {part}".strip() + f": {what}", letter, words, verdict, callable(answer)
+        verdicts = judge(find(number), {part: answer} if part else answer)
+        yield f"{number} {part}".strip() + f": {what}", letter, words, verdicts[part]
 
 
 def test_no_right_answer_is_refused():
-    refused = [(what, str(verdict)) for what, _, _, verdict, _ in judged(RIGHT) if verdict.kind != "right"]
+    refused = [(what, str(verdict)) for what, *_, verdict in judged(RIGHT) if verdict.kind != "right"]
     assert not refused
 
 
 def test_wrong_answers_get_replies_that_help():
     found = list(judged(WRONG))
-    passed = [what for what, _, _, verdict, _ in found if verdict.kind == "right"]
+    passed = [what for what, *_, verdict in found if verdict.kind == "right"]
     assert not passed
-    changed = [
-        (what, words, verdict.says)
-        for what, _, words, verdict, _ in found
-        if not words or not verdict.says.startswith(words)
-    ]
-    assert not changed, "read these replies, judge them and record their first words"
-    count, n = Counter(letter for _, letter, *_ in found), len(found)
-    assert count["d"] >= n / 2 and count["d"] + count["h"] >= 0.9 * n and count["m"] <= 0.03 * n
+    new = [(what, v.says) for what, _, words, v in found if not words or not v.says.startswith(words)]
+    assert not new, "read these replies, judge each with a letter, and record its first words"
+    n, count = len(found), Counter(letter for _, letter, *_ in found)
+    assert count["d"] >= n / 2 and count["d"] + count["h"] >= 0.9 * n and count["m"] <= 0.03 * n, count
