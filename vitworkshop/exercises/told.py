@@ -46,7 +46,8 @@ def differ(got: Any, want: Any, tol: float) -> str:
         keys = want if isinstance(want, dict) else range(len(want))
         for place, key in enumerate(keys, 1):
             if not (isinstance(got, dict) and key not in got) and not same(got[key], want[key], tol):
-                return f"number {place} of what is returned: {differ(got[key], want[key], tol)}"
+                said = differ(got[key], want[key], tol)
+                return f"number {place}{', ' if said[:6] == 'number' else ' of what is returned: '}{said}"
     if isinstance(want, frozenset) and isinstance(got, frozenset):
         extra = sorted(got - want)
         return f"“{extra[0]}” does not belong here" if extra else "right so far, and more belong here"
@@ -104,8 +105,10 @@ def of_number(got: Tensor, want: Tensor) -> Iterator[str]:
             yield "upside down: what is divided by what?"
         if abs(ratio - 1) < 0.05:
             whole = g % 1 == 0 == w % 1
-            yield "close: is something small left out, or a step too rough?" if whole else (
-                "close: is it rounded to fewer than three digits, or is something small left out?"
+            yield (
+                "close: is something small left out, or a step too rough?"
+                if whole
+                else ("close: is it rounded to fewer than three digits, or is something small left out?")
             )
         if w > 1 and min(abs(g / w**2 - 1), abs(g**2 / w - 1)) < 1e-3:
             yield "a square too many, or one that is missing"
