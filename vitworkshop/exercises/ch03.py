@@ -72,6 +72,7 @@ EXERCISES["03.1"] = Exercise(
         ("len(pairs)", "N * N", "these are all pairs; many share an offset"),
         ("len(pairs)", "N", "these are the offsets of one query; other queries have others"),
         ("len(pairs)", "(len(pairs) + 1) // 2", "negative offsets count as well: the key may lie below, or to the right"),
+        ("len(pairs)", "2 * rows - 1 + 2 * cols - 1", "each offset down goes with each one across: multiply"),
         ("len(pairs)", "(2 * rows - 1) ** 2", "columns can be further apart than rows"),
         ("len(pairs)", "(2 * cols - 1) ** 2", "rows cannot be as far apart as columns"),
         ("len(pairs)", "N * (N + 1) // 2", "it is offsets that count, not pairs: many pairs share one"),
@@ -268,7 +269,7 @@ def look_at(function):
         return None
     table, waves = torch.as_tensor(table, dtype=torch.float64), vl.sincos_2d((4, 4), 48).double()
     if table.shape != waves.shape or not table.isfinite().all():
-        return table
+        raise ValueError(f"expected 16 finite vectors of width 48, got shape {tuple(table.shape)}; leave CLS out")
     mine, wanted = ((t - t.mean(0)).norm() for t in (table, waves))
     size = "whole" if abs(table.norm() / waves.norm() - 1) < 1e-3 else "long" if mine > wanted else "short"
     return len(table.unique(dim=0)) == 16, "right" if abs(mine / wanted - 1) < 1e-3 else size
