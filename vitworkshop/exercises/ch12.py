@@ -140,6 +140,7 @@ EXERCISES["12.2"] = Exercise(
         ("return 2 * (K - 1) * K", "return 2 * (K - 1)", "each of the others has a row of numbers, not one"),
         ("return 2 * (K - 1) * K", "return 2 * K * K", "the one in the middle hands nothing to himself"),
         ("[*around(8), star(8)]", "[*around(4), star(4)]", "this is for four students"),
+        ("[*around(8), star(8)]", "[*around(8), 2 * 7 * 4]", "the rows of eight students have eight numbers"),
         ("[*around(8), star(8)]", "[star(8), *around(8)]", "rounds, numbers, and then the busiest"),
     ],
     hints=["First every number is added up around the circle. How many rounds until the first sum is complete?", "Then the sums travel around: how many rounds more?",
