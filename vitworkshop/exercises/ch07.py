@@ -144,6 +144,7 @@ EXERCISES["07.3"] = Exercise(
     mistakes=[
         (LOOP, LOOP.replace("[:, 1:]", "") + "[:, 1:]", "as the colleague has it, a token goes after each block: which is it after the second?"),
         (LOOP, LOOP + "[:, 1:]", "CLS is gone before the first block; from then on token 0 is a patch"),
+        (LOOP, LOOP.replace("[:, 1:]", "").replace("block(z)", "block(z)[:, block is model.blocks[0]:]"), "CLS goes after the first block: what have the others taken from it there?"),
         ("(images)[:, 1:]", "(images)", "CLS takes part in all blocks, and is averaged in"),
         (LOOP + "\n    return model.head(model.norm(z)", LOOP.replace("[:, 1:]", "") + "\n    return model.head(model.norm(z)[:, 1:]",
          "these are the usual logits: CLS is not read, but the other tokens read it in every block"),
