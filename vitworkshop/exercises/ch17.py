@@ -31,6 +31,7 @@ EXERCISES["17.a"] = Exercise(
         ("x[source])\n    return shown + pos", "(x + pos)[source])\n    return shown", "the positions are overwritten by the mask token, and they move with a swapped patch"),
         ("x[source])\n    return shown + pos", "x[source] + pos)\n    return shown", "the mask token still has no position: it cannot be told which patch is asked about"),
         ("x[source])\n    return shown + pos", "(x + pos)[source])\n    return torch.where(mask[:, None], shown + pos, shown)", "a swapped patch brings its position along; the position belongs to the place"),
+        ("x[source])", "(x + pos)[source])", "shown patches have two positions now: their own, and the place's"),
         ("shown + pos", "shown + pos[source]", "a swapped patch brings its position along; the position belongs to the place"),
         ("shown + pos", "shown", "the positions are missing"),
         ("x[source]", "x", "nothing is swapped: place i shows patch s_i"),
