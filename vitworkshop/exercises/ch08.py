@@ -203,11 +203,15 @@ def tied(answer, depth):
     x, plain = torch.rand(2, 3, 8, 8), vl.VisionTransformer(cfg).eval()
     plain.load_state_dict(model.state_dict(), strict=False)
     return vl.count_parameters(model), len(model.blocks), torch.allclose(model.eval()(x), plain(x), atol=1e-4)
+def untied(arguments, got, want):
+    if got[0] > want[0]:
+        return "more parameters are left than one block's and the rest's: what else has weights of its own?"
 SAME = "[model.blocks[0]] * len(model.blocks)"
 EXERCISES["08.5"] = Exercise(
     tie,
     inputs=lambda: [(3,), (5,)],
     run=tied,
+    probes=[untied],
     mistakes=[
         (SAME, "[copy.deepcopy(model.blocks[0]) for _ in model.blocks]", "these are copies: alike at first, but each with weights of its own"),
         (SAME, "[model.blocks[0]]", "one block is left, applied once; it should be applied as often as before"),
