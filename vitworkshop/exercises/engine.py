@@ -232,7 +232,8 @@ def probed(exercise: Exercise, arguments: tuple, got: Any, want: Any) -> str | N
 
 def joined(sentences: list, arguments: tuple) -> str:
     """The sentences of one mistake or of two."""
-    return "; and ".join(each(*arguments) if callable(each) else each for each in sentences)
+    said = [each(*arguments) if callable(each) else each for each in sentences]
+    return "; and ".join(dict.fromkeys(said))
 
 
 def short(x: Any) -> str:
