@@ -42,7 +42,7 @@ WRONG = r"""
   d all rows are divided by one number;
 03.1 how_many: rows and columns added
     3 + 5
-  m negative offsets count as well: the key
+  d negative offsets count as well: the key may lie below, or to the right; or each offset down goes with each
 03.1 how_many: pairs, not offsets
     36
   d these are all pairs; many share an
@@ -159,7 +159,7 @@ WRONG = r"""
   d what varies is shorter than in the
 03.6: with a row for CLS
     lambda: torch.randn(17, 48) * 0.2
-  m expected 2 things, got numbers of shape
+  d ValueError, for (): expected 16 finite
 03.6: scaled by the whole length, not by what varies
     def my_table():
         t = F.pad(torch.arange(16.0)[:, None], (0, 47))
@@ -548,7 +548,7 @@ WRONG = r"""
   d a bias for each class is missing
 16.1 new: one bias
     768 * 37 + 1
-  h close: is it rounded to fewer than
+  h close: is something small left out, or
 16.1 loss: logarithm to the base of ten
     math.log10(37)
   d the loss takes the natural logarithm
@@ -560,7 +560,7 @@ WRONG = r"""
   d at this step it is just short of 99 %
 16.2 b: ten times as many
     440
-  m close: is it rounded to fewer than
+  v close: is something small left out, or
 16.2 rate: multiplied where it should be divided
     0.3
   d a longer memory makes longer steps, so
@@ -623,7 +623,7 @@ WRONG = r"""
   d a swapped patch brings its position
 17.a: positions twice
     lambda x, mask, source, token, pos: torch.where(mask[:, None], token, (x + pos)[source]) + pos
-  v the shape is right, the numbers are
+  d shown patches have two positions now:
 17.a: the mask upside down
     lambda x, mask, source, token, pos: torch.where(mask[:, None], x[source], token) + pos
   d mask token and patches are exchanged
@@ -811,10 +811,10 @@ WRONG = r"""
   d of those called background, some are
 18.3 ious: found among the named
     [8 / 14, 84 / 86, (8 / 14 + 84 / 86) / 2]
-  v the shape is right, the numbers are
+  d this is the share of calls that are
 18.3 ious: overlap counted twice
     [8 / 24, 84 / 176, (8 / 24 + 84 / 176) / 2]
-  v the shape is right, the numbers are
+  d pixels that are both are counted twice
 18.3 lazy: the boat left out
     [0, 0.9, 0.9]
   d the boat's IoU belongs to the mean: it
@@ -1199,7 +1199,7 @@ WRONG = r"""
             if i == 0:
                 z = z[:, 1:]
         return model.head(model.norm(z).mean(dim=1))
-  v the shape is right, the numbers are
+  d CLS goes after the first block: what
 07.3: patch 0 read in CLS's place
     def logits_without_cls(model, images):
         z = model.embed(images)[:, 1:]
@@ -1278,7 +1278,7 @@ WRONG = r"""
   d the MLP's biases are missing; and
 08.1 b: the head forgotten
     193 * 128 + 66 * 128 + 4 * (8 * 128**2 + 11 * 128) + 2 * 128
-  h close: is it rounded to fewer than
+  h close: is something small left out, or
 08.1 c: twice the heads, twice the attention
     4 * (4 * 128**2 + 4 * 128)
   d twice as many heads are each half as
@@ -1342,7 +1342,7 @@ WRONG = r"""
         for block in model.blocks:
             block.attn = model.blocks[0].attn
         return model
-  v 1 of 3 numbers are wrong, the first at
+  h more parameters are left than one
 11.a: strides of the last layer only
     def my_field(layers):
         side, before = 1, 1
@@ -1519,7 +1519,7 @@ WRONG = r"""
   d the sums must be handed back, too
 12.2 eight: the busiest as with four
     [14, 14, 56]
-  m the sums must be handed back, too
+  d the sums must be handed back, too; or the rows of eight students have eight numbers
 12.3 kept: the parameters forgotten
     int(80e9 // (24 * 4 * 577 * (8 * 1024 + 2 * 4096 + 20)))
   d the parameters take their room first,
