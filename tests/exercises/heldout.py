@@ -859,261 +859,352 @@ WRONG = r"""
   d divided by the length of what came out;
 01.a: the rows of the picture
     [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]
+  d these are the rows of the picture: a
 01.a: each patch read column by column
     [[0, 4, 1, 5], [2, 6, 3, 7], [8, 12, 9, 13], [10, 14, 11, 15]]
+  d each patch is read column by column;
 01.b: the order step left out
     def my_patchify(images, P):
         B, C, H, W = images.shape
         return images.reshape(B, (H // P) * (W // P), P * P * C)
+  d right shape, wrong contents: a reshape
 01.b: channels outermost in a token
     def my_patchify(images, P):
         B, C, H, W = images.shape
         x = images.reshape(B, C, H // P, P, W // P, P)
         return x.permute(0, 2, 4, 1, 3, 5).reshape(B, -1, P * P * C)
+  d within a token the channels come first;
 01.b: split the other way round
     def my_patchify(images, P):
         B, C, H, W = images.shape
         x = images.reshape(B, C, P, H // P, P, W // P).permute(0, 3, 5, 2, 4, 1)
         return x.reshape(B, (H // P) * (W // P), -1)
+  h the right numbers in another order
 01.b: a square picture taken for granted
     def my_patchify(images, P):
         B, C, H, W = images.shape
         n = H // P
         x = images.reshape(B, C, n, P, n, P).permute(0, 2, 4, 3, 5, 1)
         return x.reshape(B, n * n, P * P * C)
+  h RuntimeError at `x = images.reshape(B,
 01.c: permute thought to move numbers
     "order"
+  d `permute` only names the axes in
 01.1 b: the shorter side twice
     15 * 15
+  v not this number
 01.1 c: one channel
     64
+  d each pixel has three numbers, its
 01.1 d: only the picture grows
     4 * 196
+  d two things change, and each of them
 01.2 where_15: token and place
     [4, 1]
+  d these are its token and its place
 01.2 where_15: counted from 1
     [3, 4]
+  d rows and columns are counted from 0, too
 01.3: rows as wide as the picture
     lambda row, col, c, P, W, C: (row // P * W + col // P, (row % P * P + col % P) * C + c)
+  d a row of the grid has W/P patches, not W
 01.3: channels outermost
     lambda row, col, c, P, W, C: (row // P * (W // P) + col // P, c * P * P + row % P * P + col % P)
+  d channels are outermost here; in the
 01.3: row and column exchanged inside the patch
     lambda row, col, c, P, W, C: (row // P * (W // P) + col // P, (col % P * P + row % P) * C + c)
+  d k runs column by column: a step down in
 01.4 there: the third of the first three
     2
+  h places are counted from 0; and the two
 01.4 here: behind the reds
     256
+  d the two orders are exchanged
 01.5: pictures that follow the letters
     "ABC"
+  d A and B are exchanged: who mirrors the
 01.6: filled on the left and on top
     def patchify_padded(images, P):
         H, W = images.shape[-2:]
         return vl.patchify(F.pad(images, (-W % P, 0, -H % P, 0)), P)
+  d the zeros are on the left and on top
 01.6: a whole patch more where nothing is missing
     def patchify_padded(images, P):
         H, W = images.shape[-2:]
         return vl.patchify(F.pad(images, (0, P - W % P, 0, P - H % P)), P)
+  d a size that divides gets a row of
 01.6: height and width exchanged
     def patchify_padded(images, P):
         H, W = images.shape[-2:]
         return vl.patchify(F.pad(images, (0, -H % P, 0, -W % P)), P)
+  d height and width are exchanged: F.pad
 01.6: the rest cut off
     def patchify_padded(images, P):
         H, W = images.shape[-2:]
         return vl.patchify(images[..., :H // P * P, :W // P * P], P)
+  d it cuts off what does not fit; fill up
 01.7 tokens: the scores only, not the means
     [12 * D for D in (192, 768, 1280)]
+  d attention has 2 N² D multiplications,
 01.7 sides: patches along a side
     [math.sqrt(6 * D) for D in (192, 768, 1280)]
+  d these are patches along a side; each is
 02.a: no bias
     lambda patches, E, b: patches @ E
+  d b is missing
 02.a: the matrix transposed, as in nn.Linear
     lambda patches, E, b: patches @ E.T + b
+  d E is (PPC, D): its columns are the
 02.a: the bias taken off
     lambda patches, E, b: patches @ E - b
+  d b is added, not subtracted
 02.b: as it lies in memory
     [0, 1, 2, 3, 4, 5, 6, 7]
+  d this is the kernel's own order,
 02.b: channels inside, columns first
     [0, 4, 2, 6, 1, 5, 3, 7]
+  d the pixel to the right comes before the
 02.c unpadded: steps along both sides, the last too far
     28 * 28
+  d the kernel starts in steps of 8, but
 02.c padded: one side only
     28
+  d these lie along one side
 02.d: as it was
     lambda kernel: kernel.permute(3, 2, 0, 1).reshape(kernel.shape[-1], -1)
+  d the bug is still there: a row begins
 02.d: rows and columns exchanged
     lambda kernel: kernel.permute(3, 1, 0, 2).reshape(kernel.shape[-1], -1)
+  d rows and columns of each filter are
 02.d: not permuted at all
     lambda kernel: kernel.reshape(kernel.shape[-1], -1)
+  d D must be brought to the front by
 02.d: outputs last
     lambda kernel: kernel.flatten(0, 2)
+  d this is E itself; `nn.Linear` keeps it
 02.1 a: no bias
     768 * 768
+  d the bias is missing: a number for each
 02.1 c: one channel
     (14 * 14 + 1) * 1280
+  d a pixel has three colours
 02.1 e: a quarter, since there are a quarter of the patches
     196 * 768**2 // 4
+  v off by a factor of 4: bytes, or numbers
 02.2 E: transposed, a filter a row
     [[0.25, 0.25, 0.25, 0.25], [1, -1, 1, -1]]
+  d a filter is a column of E, so E is (4,
 02.2 E: the sum, not the mean
     [[1, 1], [1, -1], [1, 1], [1, -1]]
+  d this filter takes the sum; a mean is a
 02.2 came_back: all of them
     [0, 1, 2, 3]
+  d put together what the tokens say of the
 02.3: the inverse permutation
     lambda E, perm: E[perm.argsort()]
+  d this is the inverse: place k of the
 02.3: columns
     lambda E, perm: E[:, perm % E.shape[1]]
+  h expected shape (48, 5), got (48, 48)
 02.3: nothing to do
     lambda E, perm: E
+  d each number meets another weight now: E
 02.4: a bare reshape
     lambda weight, P: weight.reshape(len(weight), -1, P, P)
+  d reshape(D, C, P, P) alone is the
 02.4: rows and columns exchanged
     lambda weight, P: weight.reshape(len(weight), P, P, -1).permute(0, 3, 2, 1)
+  d rows and columns of each filter are
 02.4: channels left inside
     lambda weight, P: weight.reshape(len(weight), P, P, -1)
+  d split, and not ordered: bring the
 02.5: channels not flipped
     lambda weight, bias: (weight / 127.5, bias - weight.sum((1, 2, 3)))
+  d the weights' channels are still RGB
 02.5: by 255 only
     lambda weight, bias: (weight.flip(1) / 255, bias - weight.sum((1, 2, 3)))
+  d (x/255 − 0.5)/0.5: is the division by
 02.5: the -1 through the scaled weights
     def fold(weight, bias):
         w = weight.flip(1) / 127.5
         return w, bias - w.sum(dim=(1, 2, 3))
+  d the shift is that of the normalised
 02.5: the bias left alone
     lambda weight, bias: (weight.flip(1) / 127.5, bias)
+  d the −1 of x/127.5 − 1 is missing: what
 04.a: the ends aligned
     lambda old, new: torch.arange(new) * (old - 1) / (new - 1)
+  d these are aligned ends, the other
 04.a: the left edge, not the centre
     lambda old, new: torch.arange(new) * old / new
+  d the halves are missing, or cancel: it
 04.a: old and new exchanged
     lambda old, new: (torch.arange(new) + 0.5) * new / old - 0.5
+  d upside down: with more new places each
 04.a: the last half forgotten
     lambda old, new: (torch.arange(new) + 0.5) * old / new
+  d old place 0 has its centre at ½, too:
 04.b: the grid
     "grid"
+  d at 48 the column of the grid shows no
 04.1 a: the ends aligned
     [0, 4, 8, 12]
+  d this is with aligned ends; find the
 04.1 a: beyond the edge the line goes on
     [-3, 3, 9, 15]
+  d beyond an old centre there is one
 04.2 a: width first
     (40, 30)
+  d rows first: the height says how many
 04.2 b: CLS forgotten
     1200
+  d CLS has a row, too
 04.2 c: shrunk
     (14 / 30, 14 / 40)
+  d upside down: the grid grows
 04.2 d: columns first
     (10, 6)
+  d rows first: 24 is the height
 04.3: CLS alone is looked at
     def keeps_cls(function):
         t = torch.randn(1, 65, 8)
         return torch.equal(function(t, (6, 10), (8, 8))[:, 0], t[:, 0])
+  d it looks at CLS alone: does anything of
 04.3: only the patches are looked at
     def keeps_cls(function):
         t = torch.zeros(1, 65, 8)
         t[:, 0] = 1
         return not function(t, (6, 10), (8, 8))[:, 1:].any()
+  d it looks at the patches alone: is CLS
 04.3: only the shape is looked at
     lambda function: function(torch.randn(1, 65, 8), (6, 10), (8, 8)).shape == (1, 61, 8)
+  m True and False are exchanged: True
 04.4: the numbers of the places, not the places
     lambda rows, cols, D: vl.sincos_2d((len(rows), len(cols)), D)
+  v right for (tensor (4,), tensor (3,),
 04.4: columns before rows
     def sincos_at(rows, cols, D):
         w = 10000 ** -(torch.arange(D // 4) / (D // 4))
         r, c = torch.meshgrid(rows, cols, indexing="ij")
         a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
         return torch.cat([b.sin(), b.cos(), a.sin(), a.cos()], 1)
+  d rows come first, then columns
 04.4: places down the columns
     def sincos_at(rows, cols, D):
         w = 10000 ** -(torch.arange(D // 4) / (D // 4))
         r, c = torch.meshgrid(rows, cols, indexing="xy")
         a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
         return torch.cat([a.sin(), a.cos(), b.sin(), b.cos()], 1)
+  d reading order: the column changes
 04.4: speeds of half the width
     def sincos_at(rows, cols, D):
         w = 10000 ** -(torch.arange(D // 4) / (D // 2))
         r, c = torch.meshgrid(rows, cols, indexing="ij")
         a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
         return torch.cat([a.sin(), a.cos(), b.sin(), b.cos()], 1)
+  d each direction has D/4 speeds: k is
 04.5: the grid first
     [((6, 6), 3), ((6, 6), 4), ((8, 8), 4)]
+  v number 1, number 1 of what is returned:
 04.5: only the ends
     [((8, 8), 4), ((6, 6), 4)]
+  h expected 3 things, got 2 things
 06.a sd: divided by seven
     2.138
+  d the squares are divided by D, here 8,
 06.a token: not divided
     [-3, -1, -1, -1, 0, 0, 2, 4]
+  d the mean is gone; the division is still
 06.b: divided by D - 1
     def my_layer_norm(x, gamma, beta, eps=1e-6):
         return gamma * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + eps).sqrt() + beta
+  d `var` divides by D − 1 unless it is
 06.b: over the tokens
     def my_layer_norm(x, gamma, beta, eps=1e-6):
         m, v = x.mean(1, keepdim=True), x.var(1, keepdim=True, unbiased=False)
         return gamma * (x - m) / torch.sqrt(v + eps) + beta
+  d along the tokens: this lets tokens see
 06.b: the last axis gets lost
     def my_layer_norm(x, gamma, beta, eps=1e-6):
         return gamma * (x - x.mean(-1)) / (x.var(-1, unbiased=False) + eps).sqrt() + beta
+  d the mean has lost its axis:
 06.b: divided by the variance
     def my_layer_norm(x, gamma, beta, eps=1e-6):
         m, v = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
         return gamma * (x - m) / (v + eps) + beta
+  d divided by the variance, not by its root
 06.c: the second norm still overwrites
     def mended(block, x):
         x = x + block.attn(block.norm1(x))
         x = block.norm2(x)
         return x + block.mlp(x)
+  d the second half still has it: to what
 06.c: post-norm
     def mended(block, x):
         x = block.norm1(x + block.attn(x))
         return block.norm2(x + block.mlp(x))
+  d this is post-norm: the norm sits on the
 06.c: both branches from the block's input
     lambda block, x: x + block.attn(block.norm1(x)) + block.mlp(block.norm2(x))
+  d the MLP must read what attention has
 06.c: the norms got lost
     def mended(block, x):
         x = x + block.attn(x)
         return x + block.mlp(x)
+  v the shape is right, the numbers are
 06.1 a: divided by the variance
     [-0.75, -0.25, 0, 0.25, 0.75]
+  d divided by the variance, not by its root
 06.1 b: each token by itself
     [[-1.5, -0.5, 0, 0.5, 1.5], [-1.5, -0.5, 0, 0.5, 1.5]]
+  d this is LayerNorm on both; BatchNorm
 06.1 c: BatchNorm
     "BatchNorm"
+  d only this image's pixels change, and
 06.2: the old bias forgotten
     def fold(norm, linear):
         new = nn.Linear(linear.in_features, linear.out_features)
         new.weight.data = linear.weight.data * norm.weight.data
         new.bias.data = linear.weight.data @ norm.bias.data
         return new
+  d the old bias is lost
 06.2: beta through the scaled weights
     def fold(norm, linear):
         new = copy.deepcopy(linear)
         new.weight.data *= norm.weight.data
         new.bias.data += new.weight.data @ norm.bias.data
         return new
+  d β is scaled by γ here; it is added
 06.2: beta forgotten
     def fold(norm, linear):
         new = copy.deepcopy(linear)
         new.weight.data *= norm.weight.data
         return new
+  d β is missing: W makes something of it,
 06.2: the given layer is changed
     @torch.no_grad()
     def fold(norm, linear):
         linear.bias += linear.weight @ norm.bias
         linear.weight *= norm.weight
         return linear
+  d it changes its argument number 2: work
 06.3: the block before
     def without(model, i):
         new = copy.deepcopy(model)
         del new.blocks[i - 1]
         return new
+  d blocks are counted from 0
 06.3: all from there on
     def without(model, i):
         new = copy.deepcopy(model)
         new.blocks = new.blocks[:i]
         return new
+  d all blocks from i on are gone; leave
 06.3: the given model is changed
     def without(model, i):
         del model.blocks[i]
         return model
+  d it changes its argument number 1: work
 06.4: ordinary blocks, as they are
     def shifted(blocks, x):
         x = x + blocks[0].mlp(blocks[0].norm2(x))
@@ -1121,12 +1212,14 @@ WRONG = r"""
             x = x + b.attn(b.norm1(x))
             x = x + b.mlp(b.norm2(x))
         return x + blocks[-1].attn(blocks[-1].norm1(x))
+  d each ordinary block has attention and
 06.4: four ordinary blocks
     def shifted(blocks, x):
         for b in blocks:
             x = x + b.attn(b.norm1(x))
             x = x + b.mlp(b.norm2(x))
         return x
+  d these are four ordinary blocks: here an
 06.4: the last attention forgotten
     def shifted(blocks, x):
         x = x + blocks[0].mlp(blocks[0].norm2(x))
@@ -1134,8 +1227,10 @@ WRONG = r"""
             x = x + a.attn(a.norm1(x))
             x = x + b.mlp(b.norm2(x))
         return x
+  d the attention at the end is missing
 06.5: nothing changed
     lambda model: model
+  d the branches are still nearly as long
 06.5: the branches made larger
     @torch.no_grad()
     def rescue(model):
@@ -1143,6 +1238,7 @@ WRONG = r"""
             block.attn.proj.weight *= 10
             block.mlp.fc2.weight *= 10
         return model
+  h the branches are still nearly as long
 07.a: in nats
     lambda weights: -(weights * weights.clamp_min(1e-12).log()).sum(-1)
   d these are natural logarithms; bits want
