@@ -136,6 +136,7 @@ EXERCISES["04.3"] = Exercise(
         ("bool((out[:, 0] == 1).all() and (out[:, 1:] == 0).all())", "bool((out[:, 0] == 1).all())", "it looks at CLS alone: does anything of it reach a patch?"),
         ("(out[:, 0] == 1).all() and ", "", "it looks at the patches alone: is CLS itself still there?"),
         ("return bool(", "return not bool(", "True and False are exchanged: True means that CLS is kept"),
+        ("bool((out[:, 0] == 1).all() and (out[:, 1:] == 0).all())", "out.ndim == 3", "every resampling passes: look at the numbers, of CLS and of the patches"),
         ("torch.zeros", "torch.ones", "it refuses every resampling: what must CLS hold at first, and what the patches?"),
         ("(out[:, 1:] == 0).all()", "(out[:, 1] == 0).all()", "it looks at the first patch alone; CLS may leak into any"),
         ("(out[:, 1:] == 0).all()", "(out[:, 1:].abs() < 0.1).all()", "a small leak passes: nothing of CLS should be in a patch"),
@@ -161,6 +162,7 @@ EXERCISES["04.4"] = Exercise(
     inputs=lambda: [(torch.arange(4.0), torch.arange(3.0), 16), (torch.tensor([-0.25, 0.25, 2.5]), torch.rand(5) * 7, 8), (torch.rand(2), torch.rand(4), 12)],
     mistakes=[
         ("cartesian_prod(rows, cols)", "cartesian_prod(rows, cols).round()", "fractional places are rounded"),
+        ("cartesian_prod(rows, cols)", "cartesian_prod(*(torch.arange(len(x)) for x in (rows, cols)))", "these are the places' numbers, 0, 1, 2 and so on; they may lie anywhere"),
         ("(down, across)", "(across, down)", "rows come first, then columns"),
         ("(down, across)", "(down, down)", "the rows are there twice; the second half is for columns"),
         ("(x.sin(), x.cos())", "(x.cos(), x.sin())", "sines come first, then cosines"),
