@@ -1078,10 +1078,10 @@ WRONG = r"""
   d it looks at the patches alone: is CLS
 04.3: only the shape is looked at
     lambda function: function(torch.randn(1, 65, 8), (6, 10), (8, 8)).shape == (1, 61, 8)
-  m True and False are exchanged: True
+  d every resampling passes: look at the
 04.4: the numbers of the places, not the places
     lambda rows, cols, D: vl.sincos_2d((len(rows), len(cols)), D)
-  v right for (tensor (4,), tensor (3,),
+  d these are the places' numbers, 0, 1, 2
 04.4: columns before rows
     def sincos_at(rows, cols, D):
         w = 10000 ** -(torch.arange(D // 4) / (D // 4))
@@ -1151,7 +1151,7 @@ WRONG = r"""
     def mended(block, x):
         x = x + block.attn(x)
         return x + block.mlp(x)
-  v the shape is right, the numbers are
+  d the MLP's branch has lost its norm; and
 06.1 a: divided by the variance
     [-0.75, -0.25, 0, 0.25, 0.75]
   d divided by the variance, not by its root
