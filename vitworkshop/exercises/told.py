@@ -104,12 +104,9 @@ def of_number(got: Tensor, want: Tensor) -> Iterator[str]:
         if abs(g * w - 1) < 1e-3:
             yield "upside down: what is divided by what?"
         if abs(ratio - 1) < 0.05:
-            whole = g % 1 == 0 == w % 1
-            yield (
-                "close: is something small left out, or a step too rough?"
-                if whole
-                else ("close: is it rounded to fewer than three digits, or is something small left out?")
-            )
+            if g % 1 == 0 == w % 1:
+                yield "close: is something small left out, or a step too rough?"
+            yield "close: is it rounded to fewer than three digits, or is something small left out?"
         if w > 1 and min(abs(g / w**2 - 1), abs(g**2 / w - 1)) < 1e-3:
             yield "a square too many, or one that is missing"
     far = g * w > 0 and max(g / w, w / g) > 2
