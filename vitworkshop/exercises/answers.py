@@ -147,7 +147,7 @@ def words(x: Any, want: Any) -> Any:
         return None
     found = [part.strip().casefold() for part in parts if part.strip()]
     if one:
-        return found[0] if len(found) == 1 else None
+        return re.sub(r"[\s,_-]", "", found[0]) if len(found) == 1 else None  # "Layer Norm", "B, A, C"
     if all(len(w) == 1 for w in want):
         found = list("".join(found))  # "bac" for b, a, c
     return frozenset(found) if isinstance(want, set | frozenset) else tuple(found)
