@@ -30,6 +30,7 @@ def area():
     return {
         "area": side**2,
         "sides": [4, 4],
+        "many": 7,
         "name": "square",
         "words": ("b", "a"),
         "any": {"x", "yes"},
@@ -77,7 +78,18 @@ def part(**given) -> str:
                 (Fraction(4), Fraction(8, 2)),
             )
         ),
-        *({"name": x} for x in ("square", " Square ", ["SQUARE"], "s, q, u, a, r, e", "S q u a r e".split())),
+        *(
+            {"name": x}
+            for x in (
+                "square",
+                " Square ",
+                ["SQUARE"],
+                "s, q, u, a, r, e",
+                "S q u a r e".split(),
+                "Squ are",
+                "s-q_u,are",
+            )
+        ),
         *({"words": x} for x in (["B", "a"], "b, a", "ba", ("b", "a"))),
         *({"any": x} for x in ({"yes", "x"}, "X, yes", ["yes", "x"])),
         *({"flat": x} for x in (True, np.True_, torch.tensor(True))),
@@ -101,13 +113,21 @@ def test_right_values_pass_in_any_form(given):
         ({"area": 0}, "not this number"),
         ({"area": True}, "expected one number, got True or False"),
         ({"area": [9.8696]}, "expected one number, got numbers of shape (1,)"),
-        ({"area": "9.8696"}, "expected a number or numbers, got '9.8696'"),
+        ({"area": "9.8696"}, "expected a number or numbers, without quotes, got '9.8696'"),
         ({"area": 9.8696 + 0j}, "complex"),
         ({"area": float("nan")}, "nan"),
         ({"area": print}, "got a function: call it"),
-        ({"sides": [4, 4, 4]}, "one too many along axis 0"),
+        ({"area": 987}, "in percent, or as a share?"),
+        ({"sides": [4, 4, 4]}, "expected 2 numbers, got 3"),
+        ({"sides": [4, "four"]}, "expected 2 numbers, got 2 things, 'four' among them"),
+        ({"sides": {4}}, "expected 2 numbers, got a set"),
+        ({"sides": [400, 400]}, "all numbers are 100 times what they should be: in percent, or as a share?"),
+        ({"sides": [4, 7]}, "1 of 2 numbers is wrong, at [1]"),
+        ({"sides": [4, 3.9]}, "is wrong, at [1]; close: rounded"),
+        ({"many": 6.8}, "less than one off, and a whole number is asked for"),
+        ({"many": 6}, "off by one"),
         ({"sides": [4, 3]}, "a side is lost"),
-        ({"sides": 4}, "expected shape (2,), got ()"),
+        ({"sides": 4}, "expected 2 numbers, got one"),
         ({"name": "circle"}, "not this one"),
         ({"words": "a, b"}, "number 1"),
         ({"any": {"x"}}, "more belong here"),
@@ -115,6 +135,7 @@ def test_right_values_pass_in_any_form(given):
         ({"any": 3}, "expected words, got 3"),
         ({"flat": 1}, "return True or False"),
         ({"flat": False}, "the other way round"),
+        ({"flat": "yes"}, "expected True or False, got 'yes'"),
     ],
 )
 def test_wrong_values_are_told_apart(given, words):
@@ -125,7 +146,7 @@ def test_parts_wait_for_themselves():
     verdicts = judge(VALUES, {"area": 9.87, "flat": None})
     assert {part: verdict.kind for part, verdict in verdicts.items()} == {
         "area": "right",
-        **dict.fromkeys(("sides", "name", "words", "any", "flat"), "waiting"),
+        **dict.fromkeys(("sides", "many", "name", "words", "any", "flat"), "waiting"),
     }
 
 
@@ -212,6 +233,10 @@ def test_a_large_whole_number_may_have_a_point():
     assert said(Exercise(lambda: 16797267, [], []), 16797267.0) == "right"
 
 
+def test_two_sentences_are_joined_behind_a_question():
+    assert engine.joined(["is it?", "it is", lambda x: f"of {x}"], (3,)) == "is it? And it is; and of 3"
+
+
 def test_sums_over_the_wrong_axis_are_seen():
     scores = torch.randn(3, 4).double()
     words = differ(scores.softmax(0), scores.softmax(1), 1e-4)
@@ -271,11 +296,13 @@ def test_a_line_for_each_part_unless_they_fare_alike(capsys):
 def test_a_guess_is_kept_and_shown_afterwards(capsys, monkeypatch):
     monkeypatch.setattr(engine, "_GUESSED", {})
     vl.check("05.a", norm1=None, mlp=None, attn=None)
+    vl.check("05.a", norm1=65, mlp="one", attn=None)
     vl.check("05.a")
     vl.check("05.a", norm1=65, mlp=1, attn=None)
     vl.check("05.a")
     assert capsys.readouterr().out.splitlines() == [
         "05.a: waiting for your guess",
+        "05.a mlp (you guessed 'one'): not yet: expected a number or numbers, without quotes, got 'one'",
         "05.a: waiting for your guess",
         "05.a: your guess is kept; run the next cell",
         "05.a norm1 (you guessed 65): not yet: LayerNorm takes the mean over a token's own numbers, not over tokens",

@@ -137,7 +137,10 @@ def test_what_the_page_promises_showed_on_every_seed_in_both_engines():
     needs["CLS, no attention"] = tuple(chance)
     for task in chance:
         assert min(scores(task, "everything on")) > 0.9, task
-        for part in ("no positions", "no attention"):  # `shade` learns without attention, too, but more slowly
+        for part in (
+            "no positions",
+            "no attention",
+        ):  # `shade` learns without attention, too, but more slowly
             assert task in needs[part] or min(scores(task, part)) > 0.7, (task, part)
     for part, tasks in needs.items():
         for task in tasks:

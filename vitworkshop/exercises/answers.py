@@ -152,7 +152,7 @@ def words(x: Any, want: Any) -> Any:
     if one and all(len(part) == 1 for part in found):
         found = ["".join(found)]  # "b, a, c" for "bac"
     if one:
-        return found[0] if len(found) == 1 else None
+        return re.sub(r"[\s,_-]", "", found[0]) if len(found) == 1 else None  # "Layer Norm", "B, A, C"
     if all(len(w) == 1 for w in want):
         found = list("".join(found))  # "bac" for b, a, c
     return frozenset(found) if isinstance(want, set | frozenset) else tuple(found)

@@ -77,6 +77,7 @@ EXERCISES["03.1"] = Exercise(
         ("len(pairs)", "(2 * cols - 1) ** 2", "rows cannot be as far apart as columns"),
         ("len(pairs)", "N * (N + 1) // 2", "it is offsets that count, not pairs: many pairs share one"),
         ("place(4, j)", "place(j, 4)", "these are key − query; query − key is asked for"),
+        ("return (down + rows - 1) * (2 * cols - 1) + right + cols - 1", "return down, right", "these are the offsets; now turn each into its place in the list"),
         ("right + cols - 1", "right + cols", "the list begins at place 0"),
         ("* (2 * cols - 1) +", "* cols +", "a row of the list has more than 3 places: columns differ by −2 to 2"),
         ("place(4, j)", "place(3, j)", "this is another patch's row: 4 is the middle one below"),

@@ -162,6 +162,7 @@ EXERCISES["12.3"] = Exercise(
         ("80e9", "80 * 2**30", "80 GB are 80 · 10⁹ bytes here"),
         ("4 * 577 * (8", "577 * (8", "a float has four bytes"),
         ("4 * 577 * (8", "2 * 577 * (8", "in float32 a number has four bytes"),
+        ("+ 16 + 4)", "+ 16 + 4 + 2 * 16 * 577)", "the fused attention keeps no tables of weights, T × T for each head: take the equation as it is"),
         ("8 * 1024 + 2 * 4096", "8 * 1024", "the MLP keeps twice its width, too"),
         ("left // (24 * block)", "left // block", "this is for one block; there are 24"),
         ("left // (24 * block)", "left // (24 * block) + 1", "one more does not fit: round down"),

@@ -145,14 +145,17 @@ def judge_value(exercise: Exercise, answer: Any, want: Any, wrong: list[tuple[li
 
     got = form(answer)
     if got is None or isinstance(got, str) and not isinstance(want, str):
-        asked = "a word" if isinstance(want, str) else "words" if words(want, want) else "a number or numbers"
+        number = "True or False" if isinstance(want, bool) else "a number or numbers, without quotes"
+        asked = "a word" if isinstance(want, str) else "words" if words(want, want) else number
         return Verdict("told", f"expected {asked}, got {answer!r:.60}")
     if fits(want) or words(want, want) is not None and any(map(fits, exercise.others)):
         return Verdict("right")
     named = [sentences for sentences, value in wrong if value is not None and fits(value)]
     single = [sentence for sentences in named if len(sentences) == 1 for sentence in sentences]
     if named:  # several mistakes may lead to one number
-        return Verdict("named", "; or ".join(dict.fromkeys(single)) or joined(named[0], ()))
+        return Verdict(
+            "named", "; or ".join(dict.fromkeys(single)).replace("?; or", "? Or") or joined(named[0], ())
+        )
     return Verdict("told", probed(exercise, (), got, form(want)) or differ(got, form(want), exercise.tol))
 
 
@@ -232,8 +235,8 @@ def probed(exercise: Exercise, arguments: tuple, got: Any, want: Any) -> str | N
 
 def joined(sentences: list, arguments: tuple) -> str:
     """The sentences of one mistake or of two."""
-    said = [each(*arguments) if callable(each) else each for each in sentences]
-    return "; and ".join(dict.fromkeys(said))
+    said = dict.fromkeys(each(*arguments) if callable(each) else each for each in sentences)
+    return "; and ".join(said).replace("?; and", "? And")
 
 
 def short(x: Any) -> str:
@@ -288,6 +291,10 @@ def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
     """Keep a guess; called without one, show the guess that was kept, and judge it."""
     given = any(g is not None for g in guess.values()) if isinstance(guess, dict) else guess is not None
     if given:
+        guesses = guess if isinstance(guess, dict) else {"": guess}
+        judged = judge(entry, guess).items()
+        if formless := {part: verdict for part, verdict in judged if verdict.says.startswith("expected ")}:
+            return _say(exercise, formless, guesses)  # before the truth is seen
         _GUESSED[exercise] = guess
         print(f"{exercise}: your guess is kept; run the next cell")
     elif guess is not None or exercise not in _GUESSED:

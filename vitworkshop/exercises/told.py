@@ -32,10 +32,11 @@ def kind(x: Any) -> str:
     """What an answer is, in words."""
     if isinstance(x, Tensor):
         if x.ndim:
-            return f"numbers of shape {tuple(x.shape)}"
+            return f"{len(x)} numbers" if x.ndim == 1 < len(x) else f"numbers of shape {tuple(x.shape)}"
         return "True or False" if x.dtype == torch.bool else "one number"
     if isinstance(x, tuple):
-        return f"{len(x)} things"
+        word = next((f", {part!r:.40} among them" for part in x if isinstance(part, str)), "")
+        return f"{len(x)} things{word}"
     names = {str: "a word", type(None): "None", set: "a set", frozenset: "a set of words"}
     return names.get(type(x), f"a {type(x).__name__}")
 
@@ -63,17 +64,19 @@ def differ(got: Any, want: Any, tol: float) -> str:
         return "return True or False; bool(...) turns a number into one"
     if want.ndim == 0 and (got.ndim or got.dtype == torch.bool):
         return f"expected one number, got {kind(got)}"
-    got, want = got.double(), want.double()
+    whole, got, want = not want.is_floating_point(), got.double(), want.double()
     if got.shape != want.shape:
         return of_shape(got, want, tol)
     if not got[want.isfinite()].isfinite().all():
         bad = ~got.isfinite()
         return f"{int(bad.sum())} of {got.numel()} numbers are nan or inf: print the step before"
-    return next(of_number(got, want) if want.ndim == 0 else of_array(got, want, tol))
+    return next(of_number(got, want, whole) if want.ndim == 0 else of_array(got, want, tol))
 
 
 def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     """A wrong shape."""
+    if want.ndim == 1 and got.ndim < 2:
+        return f"expected {len(want)} numbers, got {len(got) if got.ndim else 'one'}"
     shapes = f"expected shape {tuple(want.shape)}, got {tuple(got.shape)}"
     if got.squeeze().shape == want.squeeze().shape:
         return f"{shapes}: an axis of length 1 too many or too few"
@@ -89,20 +92,23 @@ def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     return shapes
 
 
-def of_number(got: Tensor, want: Tensor) -> Iterator[str]:
-    """A wrong number."""
+def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[str]:
+    """A wrong number; `whole` is one that is counted."""
     g, w = got.item(), want.item()
     if w and g:
         ratio = abs(g / w)
         if abs(g + w) <= 1e-3 * abs(w):
             yield "the sign is the other way round"
         for factor, sentence in FACTORS.items():
-            if min(abs(ratio / factor - 1), abs(ratio * factor - 1)) < 1e-3:
+            near = 0.01 if factor == 100 else 1e-3  # 37 for 0.368
+            if min(abs(ratio / factor - 1), abs(ratio * factor - 1)) < near:
                 yield sentence
         if w % 1 == 0 and abs(g - w) == 1:
             yield "off by one: is the first counted, or the last?"
         if abs(g * w - 1) < 1e-3:
             yield "upside down: what is divided by what?"
+        if whole and g % 1 and abs(g - w) < 1:
+            yield "less than one off, and a whole number is asked for"
         if abs(ratio - 1) < 0.05:
             if g % 1 == 0 == w % 1:
                 yield "close: is something small left out, or a step too rough?"
@@ -126,17 +132,18 @@ def of_array(got: Tensor, want: Tensor, tol: float) -> Iterator[str]:
     if same(-got, want, tol):
         yield "the sign is the other way round"
     for axis in range(want.ndim):
-        n = want.shape[axis]
+        n, along = want.shape[axis], f" along axis {axis}" if want.ndim > 1 else ""
         if same(got.flip(axis), want, tol):
-            yield f"the order along axis {axis} is reversed"
+            yield f"the order{along} is reversed"
         for a, b in ((got, want), (want, got)):
             if n > 2 and same(a.narrow(axis, 1, n - 1), b.narrow(axis, 0, n - 1), tol):
-                yield f"shifted by one along axis {axis}"
-    if (got - want).std() <= tol * want.std() and want.numel() > 1:
+                yield f"shifted by one{along}"
+    if want.unique().numel() > 1 and (got - want).std() <= tol * want.std():
         yield f"all numbers are off by the same amount, {(got - want).mean():.3g}"
     ratio = (got * want).sum() / want.square().sum()
     if want.any() and ratio and same(got / ratio, want, tol):
-        yield f"all numbers are {ratio:.3g} times what they should be"
+        percent = ": in percent, or as a share?" if abs(ratio / 100 - 1) < 0.01 else ""
+        yield f"all numbers are {ratio:.3g} times what they should be{percent}"
     if not want.equal(want.round()) and any(
         got.equal(f(want)) for f in (torch.round, torch.trunc, torch.floor)
     ):
@@ -153,6 +160,9 @@ def of_array(got: Tensor, want: Tensor, tol: float) -> Iterator[str]:
     if same(got.flatten().sort()[0], want.flatten().sort()[0], tol):
         yield "the right numbers in another order"
     off = ~torch.isclose(got, want, rtol=0, atol=tol * (want[want.isfinite()].abs().max().item() or 1))
+    near = ((got - want).abs() < 0.05 * want.abs())[off].all()
+    close = "; close: rounded to fewer than three digits, or something small left out?" if near else ""
     if off.double().mean() <= 0.5:
-        yield f"{int(off.sum())} of {off.numel()} numbers are wrong, the first at {off.nonzero()[0].tolist()}"
-    yield f"the shape is right, the numbers are not: off by up to {(got - want).abs().max():.2g}"
+        wrong = "is wrong," if off.sum() == 1 else "are wrong, the first"
+        yield f"{int(off.sum())} of {off.numel()} numbers {wrong} at {off.nonzero()[0].tolist()}{close}"
+    yield f"the shape is right, the numbers are not: off by up to {(got - want).abs().max():.2g}{close}"

@@ -23,8 +23,8 @@
     const step = (title, part, asks, share, says, does = {}) => ({ title, part, asks, share, says, does });
     return [
       step("A picture, 64 patches, an answer", () => node,
-        `The model reads 64 patches and says how likely each of its ten classes is. Of ${n.toLocaleString("en")}
-        pictures that it has not learned from, how many does it name rightly?`, accuracy,
+        `The model reads 64 patches, each as a token, and says how likely each of its ten classes is. Of
+        ${n.toLocaleString("en")} pictures that it has not learned from, how many does it name rightly?`, accuracy,
         `${percent(accuracy)} are named rightly. All shares on this tour are of these pictures; from here on, of how
         many the answer changes, right or wrong.`),
       step("Every second token", () => node,
@@ -61,7 +61,8 @@
         `Without ${most}, ringed here, ${told(heads[0])} change; without the one that matters least,
         ${told(heads.at(-1))}.`, { heads: [[Number(layer), Number(head)]] }),
       step("When does it know?", find(".layers"),
-        `Let the head read an earlier layer. After half of the blocks, how many answers are the final ones already?`,
+        `Let the last part, which gives the answer, read an earlier layer. After half of the blocks, how many answers
+        are the final ones already?`,
         lens[L / 2],
         `${percent(lens[L / 2])} after block ${L / 2 - 1}. Before the first block and after each:
         ${lens.map(percent).join(", ")}.`),

@@ -1,7 +1,7 @@
 /* Tasks for a ViT that learns, drawn without end: 16 x 16 grey pictures with glyphs of 3 x 3 pixels on weak noise.
 
-   Each isolates one idea; `needs` is what showed on every seed tried (vitlib/results/learns.json). Glyphs keep to the
-   grid of 4 x 4 patches, but for `where` and `shade`, where one stands anywhere. */
+   Each isolates one idea; which parts it needs was measured (vitlib/results/learns.json). Glyphs keep to the grid of
+   4 x 4 patches, but for `where` and `shade`, where one stands anywhere. */
 (function tasks(root) {
   "use strict";
 

@@ -24,9 +24,10 @@
     rate: "learning rate", scatter: "positions start at", steps: "steps", seed: "seed", avg: "the mean", token: "CLS",
   };
   const EXPERIMENTS = { // each with what the other run is asked for
-    "Where is it?": ["where", "positions", "Nothing says where a patch stood. Of 100 pictures, how many will it name?"],
-    "Are they alike?": ["same", "attention", "No token sees another. Of 100 pictures, how many will it name?"],
-    "How many?": ["count", "attention", "No token sees another. Of 100 pictures with one to four glyphs, how many?"],
+    "Where is it?": ["where", "positions",
+      "Nothing says where a patch stood. Of 100 pictures, how many will it get right?"],
+    "Are they alike?": ["same", "attention", "No patch sees another. Of 100 pictures, how many will it get right?"],
+    "How many?": ["count", "attention", "No patch sees another. Of 100 pictures, how many will it get right?"],
   };
   const SHOWN = 8, SEED = 77; // pictures on the page
   const LATEST = 10; // batches that the accuracy is the mean of; each picture in them was new
@@ -85,7 +86,7 @@
       .eight .wrong { color: var(--soft); }
       .first { color: var(--accent); font-weight: 600; } .second { color: var(--warm); font-weight: 600; }
       .maps { display: grid; gap: 0.8rem; grid-template-columns: repeat(3, 1fr); margin-top: 1rem; }
-      .maps p { margin: 0 0 0.3rem; }
+      .maps p { margin: 0 0 0.3rem; } .maps > p { grid-column: 1 / -1; margin: 0; }
       .settings { display: grid; gap: 0.4rem 0.8rem; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); }
       .settings label { font-size: 0.85rem; } .settings select { display: block; width: 100%; }
       form { margin-bottom: 0.7rem; } form input { flex: 1; } details { margin-top: 0.6rem; }
@@ -118,6 +119,7 @@
       this.said = keeps(h("p"), `After 1200 steps, of the last ${LATEST * 64} pictures: with everything 100 %, without
         positions 100 %; chance 50 %.`);
       this.curves = h("canvas", { class: "curves", role: "img" });
+      this.legend = h("p", { class: "note" });
       this.eight = h("div", { class: "eight", role: "group", "aria-label": "Eight pictures and the answers" });
       this.maps = h("div", { class: "maps" });
       this.asked = h("div");
@@ -127,7 +129,7 @@
         h("div", { class: "row" }, this.selects[0], h("span", {}, "beside it:"), this.selects[1]),
         brief ? [] : h("div", { class: "row" }, h("span", {}, "Experiments of a minute:"), trials), this.asked,
         h("div", { class: "row" }, this.start, this.single, button("Start again", () => this.set({})), this.pace),
-        this.said, sides([this.curves], [this.eight]), this.maps,
+        this.said, sides([this.curves, this.legend], [this.eight]), this.maps,
         ...(brief ? [] : [folded("Settings", false, h("div", { class: "settings" }, settings)), this.foot()]));
       const stop = () => { if (document.hidden) this.go(false); };
       document.addEventListener("visibilitychange", stop, this.whileHere);
@@ -160,6 +162,8 @@
         return { worker, log: [], name: i ? `without ${without}` : "with everything" };
       });
       this.selects.forEach((one) => one.draw());
+      this.legend.replaceChildren(...this.runs.map(({ name }, i) =>
+        h("span", { class: ["first", "second"][i] }, `${i ? " - -" : "—"} ${name}`)), " ···\u00a0chance");
       this.cells = range(SHOWN).map((p) => {
         const spans = this.runs.map(() => h("span"));
         const onclick = () => this.look({ picture: p });
@@ -314,7 +318,9 @@
         const asker = grid(n, "Which patch asks", (patch) => this.look({ patch }));
         const cells = ["reads", "is like"].map(() => h("canvas", { role: "img" }));
         this.asker = { ...asker, n, drawn: cells };
-        this.maps.replaceChildren(h("div", {}, note("Who asks"), asker.node),
+        this.maps.replaceChildren(
+          note("Inside the ViT with everything, for the framed picture: press a patch, and it asks."),
+          h("div", {}, note("Who asks"), asker.node),
           h("div", {}, note("What it reads"), cells[0]), h("div", {}, note("Positions like it"), cells[1]));
       }
       const { canvas, cells, drawn } = this.asker, shown = this.picture(this.watch.picture), { now } = this.runs[0];
