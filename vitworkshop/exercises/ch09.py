@@ -21,6 +21,10 @@ def cross_entropy(logits, labels):
 def batch(B, K, size):
     return size * torch.randn(B, K), torch.randint(K, (B,))
 
+def nan_as_number(x):
+    """Nan and inf as a number, which can be compared."""
+    return x.double().nan_to_num(-1, posinf=-1) if isinstance(x, torch.Tensor) else -1.0 if isinstance(x, float) and not math.isfinite(x) else x
+
 def cross_entropy_loops(logits, labels):
     losses = []
     for z, y in zip(logits.double().tolist(), labels.tolist(), strict=True):
@@ -28,9 +32,11 @@ def cross_entropy_loops(logits, labels):
     return sum(losses) / len(losses)
 EXERCISES["09.a"] = Exercise(
     cross_entropy,
+    run=lambda answer, *pair: nan_as_number(answer(*pair)),
     inputs=lambda: [batch(7, 4, 1.0), batch(3, 6, 2.0), batch(5, 3, 300.0)],
     mistakes=[
         ("-log_p", "log_p", "the sign: logarithms of probabilities are negative, a loss is not"),
+        ("logits.logsumexp(dim=1, keepdim=True)", "logits.exp().sum(dim=1, keepdim=True).log()", "e to the power of a large logit is infinite: subtract the largest, or let `logsumexp` do it"),
         (".mean()", ".sum()", "the sum over the batch; its mean is asked for"),
         (".mean()", "", "a number for each image; their mean is asked for"),
         ("dim=1", "dim=0", "this softmax runs over the images of the batch; over the classes it should"),
@@ -94,7 +100,6 @@ EXERCISES["09.c"] = Exercise(
         ("math.copysign(rate, -gradients[1])", "-rate * gradients[1]", "so gradient descent would; Adam divides by the gradient's size"),
         ("math.copysign(rate, -gradients[2])", "-rate * gradients[2]", "so gradient descent would; Adam divides by the gradient's size"),
         ("math.copysign(rate, -", "(1 - 0.9) / (1 - 0.999) ** 0.5 * math.copysign(rate, -", "without the hats; what do they divide by at t = 1?"),
-        ("math.copysign(rate, -", "0 * (", "m starts at zero, but its hat makes up for it"),
     ],
     hints=["Put t = 1 and m = v = 0 into the equation: what are the hats?", "g over the root of g²: what is left of its size?"],
     others=[{"tiny": -1e-3, "small": 1e-3, "large": -1e-3}, ("rate, gradients = 0.001", "rate, gradients = 0.0010001")],

@@ -185,7 +185,7 @@ EXERCISES["13.2"] = Exercise(
         ("unflatten(1, (h, -1))[:, order].flatten(1)", "unflatten(0, (h, -1))[order].flatten(0, 1)", "the rows of `proj` are what it gives; heads stand in its columns"),
         ("(3, h, -1))[:, order]", "(h, 3, -1))[order]", "`qkv` is ordered as (q, k, v) first, then by heads, not the reverse"),
         ("(3, h, -1))[:, order]", "(3, -1, h))[:, :, order]", "a head's numbers stand side by side: (3, heads, d)"),
-        ("new.blocks[block]", "new.blocks[block - 1]", "another block's heads were moved"),
+        ("new.blocks[block]", "new.blocks[block - 1]", "the heads of this block stand where they were"),
         ("copy.deepcopy(model)", "vl.VisionTransformer(model.cfg).requires_grad_(False).eval()", "this is a new model with weights of its own; copy the old one"),
     ],
     hints=["The rows of `qkv` can be seen as (3, heads, d). And its bias?", "The columns of `proj` can be seen as (heads, d): which rows of numbers do they meet?"],
@@ -262,7 +262,7 @@ def fewer(answer, values, a):
     w = torch.as_tensor(w, dtype=torch.float64)
     if w.shape != a.shape or not w.isfinite().all():
         return w
-    found = {"same": torch.equal(w, a), "below": w.min() < -1e-6, "many": (w > 1e-9).sum() > values.shape[1] + 1,
+    found = {"same": torch.equal(w, a), "many": (w > 1e-9).sum() > values.shape[1] + 1, "below": w.min() < -1e-6,
              "sum": abs(w.sum() - 1) > 1e-5, "output": (w @ values - a @ values).abs().max() > 1e-5}
     first = [word for word, yes in found.items() if yes]
     return first[0] if first[:1] in (["below"], ["many"], ["same"]) else " ".join(first)
@@ -273,11 +273,11 @@ def sparse_by_program(values, a):
     return linprog(goal, A_eq=rules, b_eq=rules @ a, bounds=(0, None), method="highs-ds").x
 EXERCISES["13.5"] = Exercise(
     sparse,
-    inputs=lambda: [(torch.randn(T, d, dtype=torch.double), (c * torch.randn(T, dtype=torch.double)).softmax(0)) for T, d, c in ((11, 3, 1), (9, 4, 0), (13, 2, 2))],
+    inputs=lambda: [(torch.randn(T, d, dtype=torch.double), (c * torch.randn(T, dtype=torch.double)).softmax(0)) for T, d, c in ((11, 3, 1), (9, 4, 0.3), (13, 2, 2))],
     run=fewer,
     mistakes=[
         ("while (", "while (a > 1).any() and (", "these are the weights that came in; there are more than d + 1"),
-        (" > d + 1:", " > 2 * d + 1:", "more than d + 1 weights are still above zero"),
+        (" > d + 1:", " > d + 2:", "more than d + 1 weights are still above zero"),
         ("torch.cat([values[there].T, torch.ones(1, len(there), dtype=a.dtype)])", "values[there].T", "the weights no longer sum to one: the direction must sum to zero"),
         ("room.min() * step\n        after[room.argmin()] = 0", "room.topk(2, largest=False).values[-1] * step", "a weight is below zero: the walk must end at the first that reaches it"),
         ("    return a", "    return a.where(a >= a.topk(2).values[-1], 0) / a.topk(2).values.sum()", "the output is another one"),
