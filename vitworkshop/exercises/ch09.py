@@ -76,7 +76,7 @@ EXERCISES["09.b"] = Exercise(
     inputs=lambda: [(0, 6), (1, 4)],
     run=three_steps,
     mistakes=[
-        ("    optimizer.zero_grad()\n    loss.backward()\n", "    loss.backward()\n    optimizer.zero_grad()\n", "the gradient is forgotten before the step is made: nothing is learned"),
+        ("    optimizer.zero_grad()\n    loss.backward()\n", "    loss.backward()\n    optimizer.zero_grad()\n", "no gradient is there when the step is made: nothing is learned"),
         ("    optimizer.zero_grad()\n", "", "the gradients of all steps add up"),
         ("    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()", "    optimizer.step()\n    optimizer.zero_grad()\n    loss.backward()", "each step is made with the gradient of the one before"),
         ("F.cross_entropy(model(x), y)", "-F.cross_entropy(model(x), y)", "uphill: the loss should fall"),

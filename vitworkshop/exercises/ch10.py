@@ -249,6 +249,7 @@ EXERCISES["10.5"] = Exercise(
     inputs=lambda: [(12, 3), (18, 2)],
     run=logits,
     mistakes=[
+        ("*= d**0.5", "*= 1.0", "nothing is planted: this model answers as it did"),
         ("*= d**0.5", "/= d**0.5", "the scores are divided twice now; they should not be divided at all"),
         ("*= d**0.5", "*= d", "the scores are d times as large; undo one division by √d, in queries or in keys"),
         ("*= d**0.5", "*= D**0.5", "the root is of a head's width d, not of D"),

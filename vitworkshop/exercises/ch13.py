@@ -116,8 +116,10 @@ def on_paper():
 def of_rows(x):
     """Of two rows: whether they sum to 1, have no weight below 0, differ from each other and the map's, take back 1.5."""
     rows = plain(x)
-    if not isinstance(rows, torch.Tensor) or rows.shape != (2, 3):
+    if not isinstance(rows, torch.Tensor) or rows.shape in ((), (3,)):
         return x
+    if rows.shape != (2, 3):
+        return "no two rows of three"
     rows, known = rows.double(), torch.tensor([0.5, 0.25, 0.25])
     news = min((rows[0] - rows[1]).abs().max(), *(rows - known).abs().amax(1)) > 0.005
     back = rows @ torch.tensor([0, 2, 4.0], dtype=rows.dtype)

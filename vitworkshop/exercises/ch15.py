@@ -110,8 +110,10 @@ def row_of_four():
 def of_readers(x):
     """Of the patches that readers 1 to 4 read: the mean distance; 0 if all read one patch, -1 if there is none such."""
     read = plain(x)
-    if not isinstance(read, torch.Tensor) or read.shape != (4,):
+    if not isinstance(read, torch.Tensor) or read.ndim == 0 or len(read) == 3:
         return x
+    if read.shape != (4,):
+        return "no four patches"
     if not torch.isin(read, torch.arange(1, 5)).all():
         return -1.0
     return 10 * (read - torch.arange(1, 5)).abs().double().mean() if (read != read[0]).any() else 0.0
