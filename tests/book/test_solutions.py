@@ -29,6 +29,7 @@ def test_every_exercise_has_a_solution_with_code():
 def test_a_solution_runs_alone(label, capsys):
     assert "assert" in CODE[label]
     run(label, CODE[label])
+    assert ("vl.check(" in CODE[label]) == capsys.readouterr().out.endswith(": right\n")
 
 
 def test_the_classroom_cell_runs():

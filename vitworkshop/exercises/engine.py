@@ -249,7 +249,7 @@ def short(x: Any) -> str:
 def find(exercise: str) -> Exercise:
     """The entry of an exercise; only its chapter's file is loaded."""
     chapters = sorted(path.stem[2:] for path in Path(__file__).parent.glob("ch*.py"))
-    number = exercise.partition(".")[0]
+    number = exercise.partition(".")[0].zfill(2)
     load = [number] if number in chapters else chapters
     entries = {k: e for n in load for k, e in import_module(f"vitworkshop.exercises.ch{n}").EXERCISES.items()}
     check_choice("exercise", exercise, entries)
