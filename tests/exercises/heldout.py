@@ -451,6 +451,107 @@ WRONG = r"""
             block.attn = model.blocks[0].attn
         return model
   h more parameters are left than one
+09.a: powers first, so that 300 overflows
+    def my_cross_entropy(logits, labels):
+        p = logits.exp() / logits.exp().sum(1, keepdim=True)
+        return -p[torch.arange(len(labels)), labels].log().mean()
+  d e to the power of a large logit is
+09.a: the sum over the batch
+    lambda logits, labels: -logits.log_softmax(1)[torch.arange(len(labels)), labels].sum()
+  d the sum over the batch; its mean is
+09.a: all columns of the labels
+    lambda logits, labels: -logits.log_softmax(1)[:, labels].mean()
+  m close: is it rounded to fewer than
+09.b: nothing is forgotten
+    def my_step(model, optimizer, x, y):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+  d the gradients of all steps add up
+09.c large: the rate times the gradient
+    0.01
+  v off by a factor of 10: is a decimal
+09.2: upside down, too
+    "both"
+  d one of the two costs this model many
+09.3 n: the difference as large as the error, not twice
+    (0.9 * 0.1 + 0.905 * 0.095) / 0.005**2
+  d the difference should be twice its error
+09.5: a new optimiser, at the same rate
+    def resume(model, optimizer):
+        other = copy.deepcopy(model)
+        return other, torch.optim.Adam(other.parameters(), lr=optimizer.param_groups[0]["lr"])
+  d the new optimiser knows nothing of the
+10.a: the warm-up begins at zero
+    def my_rate(step, total, peak, warmup, end):
+        if step < warmup:
+            return peak * step / warmup
+        t = (step - warmup) / (total - warmup)
+        return end + 0.5 * (peak - end) * (1 + math.cos(math.pi * t))
+  d the first step has a rate of zero; it
+10.a: the cosine counts from the first step
+    def my_rate(step, total, peak, warmup, end):
+        if step < warmup:
+            return peak * (step + 1) / warmup
+        return end + 0.5 * (peak - end) * (1 + math.cos(math.pi * step / total))
+  d t is 0 at the end of the warm-up, not
+10.a: a straight line
+    def my_rate(step, total, peak, warmup, end):
+        if step < warmup:
+            return peak * (step + 1) / warmup
+        return end + (peak - end) * (total - step) / (total - warmup)
+  d this is a straight line
+10.c: the box cut off below and on the right only
+    def my_share(lam, cy, cx, H, W):
+        h, w = round(H * (1 - lam) ** 0.5), round(W * (1 - lam) ** 0.5)
+        top, left = cy - h // 2, cx - w // 2
+        return 1 - (min(top + h, H) - top) * (min(left + w, W) - left) / (H * W)
+  d the box is not cut off at the top and
+10.c: the box's share, not the first picture's
+    def my_share(lam, cy, cx, H, W):
+        h, w = round(H * (1 - lam) ** 0.5), round(W * (1 - lam) ** 0.5)
+        top, left = cy - h // 2, cx - w // 2
+        return (min(top + h, H) - max(top, 0)) * (min(left + w, W) - max(left, 0)) / (H * W)
+  d this is the other picture's share
+10.1 root: the root of the new batch
+    0.001 * 4096**0.5
+  v too large by a good deal
+10.1 nearer: the linear rule
+    "linear"
+  h by what factor is each of them off?
+10.2 decay: the half-life of the whole run
+    2 ** (-1 / 936)
+  d this is a half-life of the whole run
+10.2 factor: one minus the decay
+    1 - 2 ** (-20 / 936)
+  d divide by 1 + d: squares of the weights
+10.3: an even coin
+    math.log(2)
+  d this is the entropy of an even mix; λ
+10.4: the fresh gradient beside the kept one
+    def lengths(model, x, y, clear):
+        out, optimizer = [], torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(5):
+            loss, head = F.cross_entropy(model(x), y), model.head.weight
+            fresh = torch.autograd.grad(loss, head, retain_graph=True)[0]
+            if clear:
+                optimizer.zero_grad()
+            loss.backward()
+            out.append((fresh.norm() / head.grad.norm()).item())
+            optimizer.step()
+        return out
+  d upside down: p.grad over the fresh one
+10.5: divided by the root of the whole width
+    class Other(vl.Attention):
+        def forward(self, x, bias=None):
+            q, k, v = self.project(x)
+            mixed = (q @ k.mT / x.shape[-1] ** 0.5).softmax(-1) @ v
+            return self.proj(mixed.transpose(1, 2).flatten(2))
+    def planted(model):
+        for block in model.blocks:
+            block.attn.__class__ = Other
+        return model
+  v the shape is right, the numbers are
 11.a: a layer's own stride counted
     def my_field(layers):
         side, jump = 1, 1
@@ -552,6 +653,48 @@ WRONG = r"""
 12.6 batch: the same
     4096
   d at the same batch each GPU has half as
+13.a: bits
+    lambda table: (torch.special.entr(table).sum(-1) / math.log(2)).mean()
+  d these are the bits; how many tokens is
+13.a: weights that are zero, and their logarithm
+    lambda table: 2 ** (-(table * table.log2()).sum(-1).mean())
+  d 0 · log 0 comes out as nan: a weight of
+13.b: mean and test on the first half
+    def my_share(a):
+        a = a[: len(a) // 2]
+        m, even = a.mean(0), 1 / a.shape[1]
+        return 1 - (a - m).square().sum() / (a - even).square().sum()
+  d the maps that are explained are those
+13.c shifted: all but the last
+    63
+  d every patch moved, the ones within a
+13.1 tokens: those that are not zero
+    [3, 1, 3]
+  d these are the weights above zero;
+13.1 middle: a row alone gives an output
+    False
+  d half of the least value and half of the
+13.2: the bias forgotten
+    def reorder(model, block, order):
+        model = copy.deepcopy(model)
+        attn = model.blocks[block].attn
+        attn.qkv.weight.data = attn.qkv.weight.data.unflatten(0, (3, attn.num_heads, -1))[:, order].flatten(0, 2)
+        attn.proj.weight.data = attn.proj.weight.data.unflatten(1, (attn.num_heads, -1))[:, order].flatten(1)
+        return model
+  d the biases of `qkv` stayed where they
+13.3: means, not sums
+    lambda w: F.avg_pool2d(w.reshape(-1, 1, 8, 8), 2).reshape(*w.shape[:-1], 16)
+  d these are means; each place should have
+13.4: without the lowest
+    def survive(model, images, scores, n):
+        kept = scores.argsort(-1)[:, n:]
+        return (vl.answer_with(model, images, kept).argmax(1) == model(images).argmax(1)).double().mean()
+  d the lowest scores were left out; the
+13.4: the share that changes
+    def survive(model, images, scores, n):
+        kept = scores.argsort(-1)[:, :-n]
+        return (vl.answer_with(model, images, kept).argmax(1) != model(images).argmax(1)).double().mean()
+  d this is the share that was lost
 14.a: the first layer on the left
     def my_rollout(maps):
         R = torch.eye(maps.shape[-1])
@@ -652,6 +795,64 @@ WRONG = r"""
             gone.append(left.pop(int(y.argmax())))
         return gone
   d these go whose loss lowers the logit
+15.a: CLS left in
+    def my_distance(A, rows, cols, P):
+        at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
+        far = F.pad(P * torch.cdist(at, at), (1, 0, 1, 0))
+        return (A * far).sum(-1).mean()
+  v not this number
+15.a: patches, not pixels
+    def my_distance(A, rows, cols, P):
+        at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
+        A = A[1:, 1:] / A[1:, 1:].sum(-1, keepdim=True)
+        return (A * torch.cdist(at, at)).sum(-1).mean()
+  d these are distances in patches; pixels
+15.a: steps down and across added
+    def my_distance(A, rows, cols, P):
+        at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
+        A = A[1:, 1:] / A[1:, 1:].sum(-1, keepdim=True)
+        return P * (A * torch.cdist(at, at, p=1)).sum(-1).mean()
+  d this goes along rows and columns;
+15.c: as it was
+    def my_without_head(attn, x, m):
+        out, d = attn(x), x.shape[-1] // attn.num_heads
+        out[..., m * d:(m + 1) * d] = 0
+        return out
+  d in the output, numbers m·d to (m+1)·d
+15.c: its term taken off, the bias with it
+    def my_without_head(attn, x, m):
+        heads = attn.attention_weights(x) @ attn.project(x)[2]
+        heads[:, [i for i in range(attn.num_heads) if i != m]] = 0
+        return attn(x) - attn.proj(heads.transpose(1, 2).flatten(2))
+  d the bias of the projection belongs to
+15.1 first: readers 2 to 4 only
+    20
+  d reader 1 counts, too: it reads itself
+15.1 invented: each its right neighbour
+    [2, 3, 4, 4]
+  d this is (c)'s head: the four distances
+15.3: the mean over pictures only
+    def likeness(z):
+        u = F.normalize(z - z.mean(0), dim=-1)
+        at = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
+        steps = torch.cdist(at, at)
+        return [(u @ u.mT)[:, k].mean() for k in (steps == 1, steps >= 5)]
+  d each place's own mean is subtracted;
+15.3: diagonals touch, too
+    def likeness(z):
+        u = F.normalize(z - z.mean((0, 1)), dim=-1)
+        at = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
+        steps = torch.cdist(at, at)
+        return [(u @ u.mT)[:, k].mean() for k in ((steps > 0) & (steps < 2), steps >= 5)]
+  d patches that meet in a corner are √2
+15.4: turned the other way
+    lambda model, z, Q: model.head(model.norm(z @ Q.T))
+  d turned backwards, by the transpose
+15.5: ranked once
+    def greedy(model, images, labels, count):
+        cost = vl.head_importance(model, images, labels)
+        return [divmod(i, model.cfg.num_heads) for i in cost.flatten().argsort()[:count].tolist()]
+  d ranked once, each head with all others
 16.a zero_head: zero weights thought to stay
     False
   d zero weights need not stay zero: the
@@ -994,6 +1195,33 @@ RIGHT = r"""
         for i in range(1, len(model.blocks)):
             model.blocks[i] = model.blocks[0]
         return model
+09.a: one-hot labels
+    def my_cross_entropy(logits, labels):
+        z = logits - logits.max(1, keepdim=True).values
+        hot = F.one_hot(labels, logits.shape[1])
+        return (torch.log(torch.exp(z).sum(1)) - (z * hot).sum(1)).mean()
+09.b: gradients set to None
+    def my_step(model, optimizer, x, y):
+        for p in model.parameters():
+            p.grad = None
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+09.5: both copied at once
+    lambda model, optimizer: copy.deepcopy((model, optimizer))
+10.a: two lines, NumPy
+    def my_rate(step, total, peak, warmup, end):
+        half = np.cos(np.pi * (step - warmup) / (total - warmup)) / 2 + 0.5
+        return np.where(step < warmup, peak * (step + 1) / max(warmup, 1), end * (1 - half) + peak * half)
+10.2 decay: to three places
+    0.985
+10.5: the queries scaled up
+    def planted(model):
+        for block in model.blocks:
+            D, d = model.cfg.embed_dim, model.cfg.embed_dim // model.cfg.num_heads
+            with torch.no_grad():
+                block.attn.qkv.weight[:D] *= d**0.5
+                block.attn.qkv.bias[:D] *= d**0.5
+        return model
 11.b at_8: a tuple
     ("Patches", "Around")
 11.c: NumPy's order
@@ -1014,6 +1242,36 @@ RIGHT = r"""
             a, b = x[i:i + size], y[i:i + size]
             (F.cross_entropy(model(a), b) * (len(a) / len(x))).backward()
         return torch.hstack([p.grad.view(-1) for p in model.parameters()])
+13.a: loops
+    def in_effect(table):
+        bits = [sum(-p * math.log2(p) for p in row if p) for row in table.tolist()]
+        return 2 ** (sum(bits) / len(bits))
+13.b: NumPy
+    def my_share(a):
+        a = a.numpy()
+        m, rest = a[: len(a) // 2].mean(0), a[len(a) // 2:]
+        return 1 - ((rest - m) ** 2).sum() / ((rest - 1 / a.shape[1]) ** 2).sum()
+13.1 rows: others
+    [[0.4, 0.45, 0.15], [0.625, 0, 0.375]]
+13.2: head by head
+    def reorder(model, block, order):
+        new = copy.deepcopy(model)
+        a, b = model.blocks[block].attn, new.blocks[block].attn
+        D, d = a.proj.weight.shape[0], a.proj.weight.shape[0] // a.num_heads
+        with torch.no_grad():
+            for i, o in enumerate(order):
+                for part in range(3):
+                    to, of = (slice(part * D + n * d, part * D + (n + 1) * d) for n in (i, int(o)))
+                    b.qkv.weight[to], b.qkv.bias[to] = a.qkv.weight[of], a.qkv.bias[of]
+                b.proj.weight[:, i * d:(i + 1) * d] = a.proj.weight[:, int(o) * d:(int(o) + 1) * d]
+        return new
+13.4: a loop over pictures
+    def survive(model, images, scores, n):
+        same = 0
+        for image, s in zip(images, scores):
+            kept = s.sort(descending=True).indices[n:].sort().values
+            same += int(vl.answer_with(model, image[None], kept[None]).argmax() == model(image[None]).argmax())
+        return same / len(images)
 14.c: times the picture inside
     def my_shares(model, image, target, steps):
         total = torch.zeros_like(image)
@@ -1047,6 +1305,25 @@ RIGHT = r"""
                     best, which = y, n
             gone.append(which)
         return torch.tensor(gone)
+15.a: hypotenuses
+    def my_distance(A, rows, cols, P):
+        N, total = rows * cols, 0
+        for i in range(N):
+            w = A[1 + i, 1:] / A[1 + i, 1:].sum()
+            total += sum(float(w[j]) * P * math.hypot(i // cols - j // cols, i % cols - j % cols) for j in range(N))
+        return total / N
+15.1 invented: another one
+    [4, 1, 3, 3]
+15.3: loops over pairs
+    def likeness(z):
+        z = z - z.mean((0, 1))
+        z, sums = z / z.norm(dim=-1, keepdim=True), {True: [], False: []}
+        for i in range(64):
+            for j in range(64):
+                far = math.hypot(i // 8 - j // 8, i % 8 - j % 8)
+                if far == 1 or far >= 5:
+                    sums[far == 1].append(float((z[:, i] * z[:, j]).sum(-1).mean()))
+        return np.mean(sums[True]), np.mean(sums[False])
 16.b: the inverse, NumPy
     def my_ridge(Z, Y, lam):
         Z, Y = np.asarray(Z), np.asarray(Y)
