@@ -149,7 +149,6 @@
     set(changes) {
       this.state = { ...this.state, ...changes };
       const { task, without, steps, ...options } = this.state;
-      if (options.width % options.heads) options.heads = 2;
       this.going = false;
       this.pictures = window.vitTasks.draw(task, SHOWN, window.vitRandom(SEED));
       this.watch = { picture: 0, patch: 0 };
@@ -182,6 +181,7 @@
       const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
       const worker = new Worker(address);
       URL.revokeObjectURL(address);
+      worker.onerror = ({ message }) => { this.said.textContent = `It cannot go on: ${message}`; };
       worker.onmessage = ({ data }) => (data.saved ? this.save(data.saved) : this.report(i, data));
       return worker;
     }
