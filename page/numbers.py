@@ -244,12 +244,12 @@ def what_it_learns() -> str:
 
 
 TABLES = {
-    "what-it-learns": what_it_learns,
     "model-sizes": model_sizes,
     "paper-transfer": paper_transfer,
     "our-models": lambda: runs_table("Model|Test accuracy|Data|reads|$L$|$D$|MLP|$h$|Parameters"),
     "our-runs": lambda: runs_table("Model|Images|Epochs|Trained on|Precision|Time"),
     "our-studies": our_studies,
+    "what-it-learns": what_it_learns,
 }
 
 
