@@ -101,15 +101,19 @@ def test_hints_come_in_stages_and_sentences_are_short(number):
 def test_a_check_takes_less_than_a_second(number):
     entry = ENTRIES[number]
     wrong = (lambda *_: 12.345) if entry.inputs else None
-    for answer in (answers(entry, entry.reference), wrong):
+
+    def seconds(answer) -> float:
         start = time.process_time()
         judge(entry, answer)
-        assert time.process_time() - start < 1
+        return time.process_time() - start
+
+    for answer in (answers(entry, entry.reference), wrong):
+        assert seconds(answer) < 1 or seconds(answer) < 1  # the first may find a crowded machine
 
 
 def test_the_room_is_small():
     lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in CHAPTER_FILES)
-    assert lines <= 36 * len(ENTRIES), f"{lines / len(ENTRIES):.1f} lines an exercise"
+    assert lines <= 31 * len(ENTRIES), f"{lines / len(ENTRIES):.1f} lines an exercise"
 
 
 # --- the chapters -----------------------------------------------------------------------------------------------

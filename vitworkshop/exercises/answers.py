@@ -166,4 +166,4 @@ def rounded(answer: Any, want: Any) -> bool:
     if not digits or len(digits[1].replace(".", "")) < 3:
         return False
     places = len(repr(answer).partition(".")[2])
-    return abs(answer - want) <= 0.500001 * 10**-places
+    return bool(abs(answer - want) <= 0.500001 * 10**-places)
