@@ -89,7 +89,7 @@
       .maps p { margin: 0 0 0.3rem; } .maps > p { grid-column: 1 / -1; margin: 0; }
       .settings { display: grid; gap: 0.4rem 0.8rem; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); }
       .settings label { font-size: 0.85rem; } .settings select { display: block; width: 100%; }
-      form { margin-bottom: 0.7rem; } form input { flex: 1; } details { margin-top: 0.6rem; }
+      form { margin-bottom: 0.7rem; } form input { flex: 1; } summary { padding: 0.3rem 0; }
       pre { background: var(--back); font-size: 0.8rem; overflow-x: auto; padding: 0.6rem; }`;
 
     async build() {
