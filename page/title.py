@@ -42,9 +42,7 @@ def observe() -> SimpleNamespace:
     """What the model makes of the photograph: its tokens (T, D), and how much of each patch (N,) is read."""
     model, _ = vl.load_pretrained(MODEL)
     cfg = model.cfg
-    photo, small = (
-        vl.sample_image(PICTURE, side) for side in (FINE, cfg.img_size)
-    )  # as the explorers cut it
+    photo, small = (vl.sample_image(PICTURE, side) for side in (FINE, cfg.img_size))  # the explorers' cut
     images = vl.normalize(small[None])  # (1, 3, 32, 32)
     with torch.no_grad():
         tokens = model.embed(images)[0]  # (T, D)

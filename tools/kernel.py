@@ -1,7 +1,8 @@
 """Assembles the kernel of the ViT that learns, vitworkshop/web/linear.wat, into learn-kernel.js.
 
-pip install wasmtime
-python -m tools.kernel
+    python -m tools.kernel
+
+Needs an assembler: pip install wasmtime.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from vitlib.train.optim import build_optimizer
 from vitlib.train.recipe import Recipe
 from vitworkshop.web.export import SCRIPTS
 
+ENGINE = ("vit.js", "learn-kernel.js", "learn-tasks.js", "learn.js")  # in this order
 TASKS = ("where", "same", "line", "odd one", "shade", "count")
 OFF = {
     "everything on": {},
@@ -124,7 +125,7 @@ def main() -> None:
     todo = [(seed, task, name) for seed in range(SEEDS) for task in TASKS for name in OFF]
     with launched() as browser:
         tab = browser.new_page()
-        for script in ("vit.js", "learn-kernel.js", "learn-tasks.js", "learn.js"):
+        for script in ENGINE:
             tab.add_script_tag(path=SCRIPTS / script)
         for seed, task, name in tqdm(todo, desc="cells"):
             cell = cells.setdefault(task, {}).setdefault(name, {"page": [], "PyTorch": []})

@@ -11,10 +11,9 @@ from browsing import needs_browser, opened
 from web_pages import explorer, page, run
 
 import vitlib as vl
-from tools.measure_learns import BEGIN, OFF, in_page
+from tools.measure_learns import BEGIN, ENGINE, OFF, in_page
 
 pytestmark = needs_browser
-SCRIPTS = ("vit.js", "learn-kernel.js", "learn-tasks.js", "learn.js")
 CELLS = vl.load_results("learns")["cells"]
 CASES = {
     "mean": {},
@@ -28,7 +27,7 @@ CASES = {
 def tab(browser, tmp_path_factory):
     address = page(tmp_path_factory.mktemp("learn"), "<p></p>")
     with opened(browser, address, 760) as (tab, wrong):
-        for script in SCRIPTS:
+        for script in ENGINE:
             tab.add_script_tag(url=address.replace("page.html", script))
         yield tab
         assert wrong == []
@@ -104,7 +103,7 @@ def test_it_learns_without_the_kernel(browser, tmp_path):
     address = page(tmp_path, "<p></p>")
     with opened(browser, address, 760) as (tab, wrong):
         tab.evaluate("delete window.WebAssembly")
-        for script in SCRIPTS:
+        for script in ENGINE:
             tab.add_script_tag(url=address.replace("page.html", script))
         losses = tab.evaluate("""() => {
             const learner = new vitLearner({ task: "count", width: 8, heads: 1, depth: 1 });

@@ -135,6 +135,16 @@
     return line;
   }
 
+  /* Copies a text; whether the browser let it. */
+  async function copied(text) {
+    try {
+      await navigator.clipboard.writeText(text); // there is no clipboard where a page is not trusted
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
   const folded = (title, open, ...children) => h("details", { open }, h("summary", {}, title), children);
 
@@ -316,7 +326,7 @@
   const sample = (name) => Uint8Array.from(atob(window.vitSamples[name]), (c) => c.charCodeAt(0));
 
   window.vitExplorer = {
-    VitExplorer, argmax, bars, button, byLength, clamp, folded, grid, h, keeps, note, onArrows, paint, percent, place,
-    pointer, range, sample, select, setPressed, sides, slider, squares, terms,
+    VitExplorer, argmax, bars, button, byLength, clamp, copied, folded, grid, h, keeps, note, onArrows, paint, percent,
+    place, pointer, range, sample, select, setPressed, sides, slider, squares, terms,
   };
 })();

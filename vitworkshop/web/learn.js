@@ -8,7 +8,7 @@
 
   (root.vitSources ??= {}).learn = `(${learn})(globalThis);`;
 
-  const { EPS, below, gelu, layerNorm, linear, softmax } = root.vitMath;
+  const { EPS, add, below, gelu, layerNorm, linear, softmax } = root.vitMath;
   const PHI = 1 / Math.sqrt(2 * Math.PI);
 
   /* (rows, cols) -> (cols, rows) */
@@ -20,7 +20,6 @@
 
   const zeros = (n) => new Float32Array(n);
   const addTo = (sum, x) => { for (let i = 0; i < x.length; i++) sum[i] += x[i]; };
-  const add = (x, y) => x.map((value, i) => value + y[i]);
 
   /* x yᵀ: (n, k), (m, k) -> (n, m) */
   const product = (x, y, n, m, k) => linear(x, n, y, zeros(m), k, m);
@@ -72,22 +71,21 @@
     }
 
     backward(dy) {
-      const { D, x } = this, dx = zeros(x.length), ones = new Float32Array(D).fill(1);
-      const hat = layerNorm(x, x.length / D, D, ones, zeros(D)); // the tokens with mean 0 and variance 1
+      const { D, x } = this, dx = zeros(x.length), hat = zeros(D); // a token with mean 0 and variance 1
       for (let t = 0; t < x.length; t += D) {
         let mean = 0, variance = 0, sum = 0, along = 0;
         for (let i = t; i < t + D; i++) mean += x[i] / D;
         for (let i = t; i < t + D; i++) variance += (x[i] - mean) ** 2 / D;
+        const scale = 1 / Math.sqrt(variance + EPS);
         for (let i = 0; i < D; i++) {
           const d = dy[t + i] * this.weight.value[i];
+          hat[i] = (x[t + i] - mean) * scale;
           sum += d / D;
-          along += (d * hat[t + i]) / D;
-          this.weight.grad[i] += dy[t + i] * hat[t + i];
+          along += (d * hat[i]) / D;
+          this.weight.grad[i] += dy[t + i] * hat[i];
           this.bias.grad[i] += dy[t + i];
         }
-        const scale = 1 / Math.sqrt(variance + EPS);
-        for (let i = 0; i < D; i++)
-          dx[t + i] = scale * (dy[t + i] * this.weight.value[i] - sum - hat[t + i] * along);
+        for (let i = 0; i < D; i++) dx[t + i] = scale * (dy[t + i] * this.weight.value[i] - sum - hat[i] * along);
       }
       return dx;
     }
@@ -208,7 +206,8 @@
         depth: o.depth, num_heads: o.heads, mlp_ratio: RATIO, global_pool: o.pool,
       };
       const grid = size / o.patch, D = o.width, I = o.patch ** 2, T = 1 + grid ** 2;
-      Object.assign(this, { D, I, T, grid, draw, steps: 0, loss: NaN, parameters: {} });
+      const read = o.pool === "token" ? [0, 1] : [1, T]; // the tokens whose mean the head reads
+      Object.assign(this, { D, I, T, grid, draw, read, steps: 0, loss: NaN, parameters: {} });
       this.initialise();
       const make = (Kind, name, ...sizes) => new Kind(this.parameters, name, ...sizes);
       const sizes = { D, T, h: o.heads, hidden: RATIO * D };
@@ -229,7 +228,8 @@
       const put = (name, shape, deviation, mean = 0) => {
         const value = zeros(shape.reduce((a, b) => a * b)).map(() => mean + (deviation && deviation * normal()));
         const [grad, m, v] = [0, 0, 0].map(() => zeros(value.length));
-        this.parameters[name] = { shape, value, grad, m, v };
+        const decays = shape.length > 1 && !/cls_token|pos_embed/.test(name);
+        this.parameters[name] = { shape, value, grad, m, v, decays };
       };
       const layer = (name, O, inputs, deviation = inputs ** -0.5, shape = [O, inputs]) => {
         put(`${name}.weight`, shape, deviation);
@@ -256,8 +256,8 @@
 
     /* Standardised pixels (B, 1, H, H) -> logits (B, K). */
     forward(pixels) {
-      const { D, I, T, grid, options: { patch: P, pool, positions } } = this, size = grid * P;
-      const B = pixels.length / size ** 2, rows = zeros(pixels.length);
+      const { D, I, T, grid, read: [from, to], options: { patch: P, positions } } = this;
+      const size = grid * P, B = pixels.length / size ** 2, rows = zeros(pixels.length);
       for (let i = 0; i < pixels.length; i++) {
         const b = Math.floor(i / size ** 2), r = Math.floor(i / size) % size, c = i % size;
         const n = Math.floor(r / P) * grid + Math.floor(c / P);
@@ -273,7 +273,7 @@
       }
       for (const block of this.blocks) x = block.forward(x);
       if (this.norm) x = this.norm.forward(x);
-      const pooled = zeros(B * D), [from, to] = pool === "token" ? [0, 1] : [1, T];
+      const pooled = zeros(B * D);
       for (let b = 0; b < B; b++)
         for (let t = from; t < to; t++)
           for (let i = 0; i < D; i++) pooled[b * D + i] += x[(b * T + t) * D + i] / (to - from);
@@ -282,13 +282,13 @@
 
     /* The mean cross-entropy of the last forward pass, and its gradients in `parameters`. */
     backward(labels) {
-      const { D, T, options: { pool, positions } } = this, K = this.classes.length, B = labels.length;
-      const probs = this.logits.slice(), [from, to] = pool === "token" ? [0, 1] : [1, T];
+      const { D, T, read: [from, to], options: { positions } } = this, K = this.classes.length, B = labels.length;
+      const probs = this.logits.slice(), answers = this.named(probs);
       for (const { grad } of Object.values(this.parameters)) grad.fill(0);
       this.loss = this.right = 0; // the latter: the share of the batch that was named rightly
       for (let b = 0; b < B; b++) {
-        const row = softmax(probs, b * K, K).subarray(b * K, (b + 1) * K);
-        this.right += (row.indexOf(Math.max(...row)) === labels[b]) / B;
+        softmax(probs, b * K, K);
+        this.right += (answers[b] === labels[b]) / B;
         this.loss -= Math.log(Math.max(probs[b * K + labels[b]], 1e-30)) / B;
         probs[b * K + labels[b]] -= 1;
       }
@@ -315,8 +315,8 @@
       this.steps++;
       const rate = this.options.rate * Math.min(1, this.steps / WARMUP);
       const [c1, c2] = [0.9, 0.999].map((beta) => 1 - beta ** this.steps);
-      for (const [name, { shape, value, grad, m, v }] of Object.entries(this.parameters)) {
-        const decay = shape.length > 1 && !/cls_token|pos_embed/.test(name) ? 1 - rate * DECAY : 1;
+      for (const { value, grad, m, v, decays } of Object.values(this.parameters)) {
+        const decay = decays ? 1 - rate * DECAY : 1;
         for (let i = 0; i < value.length; i++) {
           m[i] += 0.1 * (grad[i] - m[i]);
           v[i] += 0.001 * (grad[i] ** 2 - v[i]);
@@ -342,9 +342,13 @@
       return labels.filter((label, b) => answers[b] === label).length / n;
     }
 
-    /* The likeliest class of each picture. */
+    /* The likeliest class of each picture; of its logits. */
     answers(pixels) {
-      const K = this.classes.length, logits = this.forward(pixels);
+      return this.named(this.forward(pixels));
+    }
+
+    named(logits) {
+      const K = this.classes.length;
       return Array.from({ length: logits.length / K }, (_, b) => {
         const row = logits.subarray(b * K, (b + 1) * K);
         return row.indexOf(Math.max(...row));

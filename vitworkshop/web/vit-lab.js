@@ -8,8 +8,8 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, byLength, folded, grid, h, keeps, note, paint, percent, place, pointer, range,
-    sample, setPressed, sides,
+    VitExplorer, argmax, bars, button, byLength, copied, folded, grid, h, keeps, note, paint, percent, place, pointer,
+    range, sample, setPressed, sides,
   } = window.vitExplorer;
 
   const RUB = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
@@ -314,20 +314,15 @@
 
     /* A link to the state, the same in Python, and which model it is; a notebook's frame has neither. */
     foot() {
-      const copied = async (text, what, otherwise) => {
-        try {
-          await navigator.clipboard.writeText(text);
-          this.status.textContent = `${what} copied.`;
-        } catch {
-          this.status.textContent = otherwise;
-        }
+      const give = async (text, what, otherwise) => {
+        this.status.textContent = (await copied(text)) ? `${what} copied.` : otherwise;
       };
       const link = button("Link to this", () => {
         const without = window.vitSamples[this.picture] ? "" : ", without your picture,";
         history.replaceState(null, "", this.link());
-        copied(location.href, `The link${without} is`, `The link${without} is in the address line.`);
+        give(location.href, `The link${without} is`, `The link${without} is in the address line.`);
       });
-      const copy = button("Copy", () => copied(this.code.textContent, "The lines are", "Mark them to copy them."));
+      const copy = button("Copy", () => give(this.code.textContent, "The lines are", "Mark them to copy them."));
       this.code = h("pre", { tabindex: "0", "aria-label": "Lines of Python" });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;

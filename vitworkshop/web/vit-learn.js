@@ -6,8 +6,8 @@
   "use strict";
 
   const {
-    VitExplorer, bars, button, folded, grid, h, keeps, note, percent, place, range, select, setPressed, sides, slider,
-    squares,
+    VitExplorer, bars, button, copied, folded, grid, h, keeps, note, paint, percent, place, range, select,
+    setPressed, sides, slider, squares,
   } = window.vitExplorer;
 
   const SCRIPTS = ["vit.js", "learn-kernel.js", "learn-tasks.js", "learn.js"];
@@ -267,13 +267,9 @@
     }
 
     picture(p) {
-      const { size, pictures: { pixels } } = this, canvas = h("canvas");
-      const shown = window.vitTasks.greys(pixels.subarray(p * size ** 2, (p + 1) * size ** 2));
-      const data = new ImageData(size, size);
-      shown.forEach((grey, i) => data.data.set([grey, grey, grey, 255], 4 * i));
-      canvas.width = canvas.height = size;
-      canvas.getContext("2d").putImageData(data, 0, 0);
-      return canvas;
+      const { size, pictures: { pixels } } = this;
+      const grey = window.vitTasks.greys(pixels.subarray(p * size ** 2, (p + 1) * size ** 2));
+      return paint([...grey, ...grey, ...grey]);
     }
 
     look(changes) {
@@ -341,12 +337,7 @@
     foot() {
       const link = button("Link to this", async () => {
         history.replaceState(null, "", `#learn=${btoa(JSON.stringify(this.state))}`);
-        try {
-          await navigator.clipboard.writeText(location.href);
-          link.textContent = "Copied";
-        } catch {
-          link.textContent = "It is in the address line";
-        }
+        link.textContent = (await copied(location.href)) ? "Copied" : "It is in the address line";
       });
       const saved = button("Save the weights", () => this.runs[0].worker.postMessage({ weights: true }));
       const code = [

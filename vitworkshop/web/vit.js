@@ -11,7 +11,8 @@
   const EPS = 1e-6;
 
   /* y = x Wᵀ + b: (T, I) -> (T, O). Two tokens times four outputs at once keep eight sums in registers. */
-  function linear(x, T, weight, bias, I, O, y = new Float32Array(T * O)) {
+  function linear(x, T, weight, bias, I, O) {
+    const y = new Float32Array(T * O);
     for (let t = 0; t < T; t += 2) {
       const x0 = t * I, x1 = (t + 1 < T ? t + 1 : t) * I, y0 = t * O, y1 = (t + 1 < T ? t + 1 : t) * O;
       let o = 0;
@@ -237,6 +238,6 @@
     return new VisionTransformer(config, weights);
   }
 
-  const vitMath = { EPS, below, gelu, layerNorm, linear, softmax };
+  const vitMath = { EPS, add, below, gelu, layerNorm, linear, softmax };
   Object.assign(root, { VisionTransformer, buildViT: build, vitMath });
 })(typeof window === "undefined" ? globalThis : window);
