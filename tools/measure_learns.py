@@ -2,7 +2,7 @@
 
     python -m tools.measure_learns        # half an hour of a quiet core; goes on where it was
 
-Writes vitlib/results/learns.json: for each task and each part switched off, of three seeds, the accuracy on 1,024 new
+Writes vitlib/results/learns.json: for each task and each part switched off, of five seeds, the accuracy on 1,024 new
 pictures after at most 800 steps, and how many it took: a run ends when it has named 97 % of its last 640 pictures.
 PyTorch starts from the same weights and sees the same pictures. Needs Chrome or Chromium.
 """
@@ -37,7 +37,7 @@ OFF = {
     "CLS": {"pool": "token"},
     "CLS, no attention": {"pool": "token", "attention": False},
 }
-SEEDS, STEPS, CHUNK, ENOUGH, TEST = 3, 800, 50, 0.97, 1024
+SEEDS, STEPS, CHUNK, ENOUGH, TEST = 5, 800, 50, 0.97, 1024
 BEGIN = """options => {
     window.learner = new vitLearner(options);
     window.again = vitRandom(2 * options.seed + 1); // the stream of its pictures, for PyTorch

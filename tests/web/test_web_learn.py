@@ -186,6 +186,41 @@ def test_an_experiment_asks_first_and_compares(browser, tmp_path):
         assert run(tab, "[e.going, e.experiment]") == [False, None]
 
 
+def test_a_phone_trains_one_after_the_other(browser, tmp_path):
+    """And positions are compared where likeness can be seen: where they start small."""
+    address = page(tmp_path, '<vit-learn task="count" without="attention"><p>The figure</p></vit-learn>')
+    with explorer(browser, address, "vit-learn", 375, has_touch=True, is_mobile=True) as tab:
+        run(tab, "e.set({ steps: 300, width: 8 })")
+        seen = tab.evaluate("""() => new Promise((done) => {
+            const e = document.querySelector("vit-learn"), seen = [], report = e.report.bind(e);
+            e.report = (i, data) => {
+                report(i, data);
+                seen.push([i, data.steps]);
+                if (e.start.textContent === "Done") done(seen);
+            };
+            e.go(true);
+        })""")
+        assert max(steps for i, steps in seen if i == 1) == 300
+        assert all(steps == 0 for i, steps in seen[: seen.index([0, 300])] if i == 1)
+        assert not tab.get_by_text("Positions like it").is_visible()
+        tab.get_by_label("Task", exact=True).select_option("where")
+        assert run(tab, "e.state.scatter") == 0.02 and tab.get_by_text("Positions like it").is_visible()
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", ["Where is it?", "Are they alike?", "How many?"])
+def test_an_experiment_ends_as_it_should(browser, tmp_path, name):
+    """The whole model learns the task; the other one, where it lacks what the task needs, stays near chance."""
+    address = page(tmp_path, "<vit-learn><p>The figure</p></vit-learn>")
+    with explorer(browser, address, "vit-learn") as tab:
+        tab.get_by_role("button", name=name).click()
+        tab.get_by_role("button", name="Start both").click()
+        tab.get_by_role("button", name="Done").wait_for(timeout=600_000)
+        with_all, without, chance = run(tab, "[...e.runs.map(({ now }) => now.accuracy), e.chance]")
+        assert with_all > 0.95
+        assert without > 0.95 if name == "How many?" else without < chance + 0.15
+
+
 @pytest.mark.weekly
 @pytest.mark.parametrize("task", CELLS)
 @pytest.mark.parametrize("part", ["everything on", "no positions", "no attention", "CLS, no attention"])

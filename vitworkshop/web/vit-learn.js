@@ -1,4 +1,4 @@
-/* <vit-learn task="where" without="positions" brief>: a ViT learns in the page, beside another that lacks a part.
+/* <vit-learn task="where" without="positions" depth="2" brief>: a ViT learns in the page, beside one that lacks a part.
 
    Two workers train from the same random numbers on the same pictures (learn.js); what they report is drawn here. With
    `brief` there are no experiments and no settings. All that is set is in `state`, which a link holds. */
@@ -29,9 +29,11 @@
     "Are they alike?": ["same", "attention", "No patch sees another. Of 100 pictures, how many will it get right?"],
     "How many?": ["count", "attention", "No patch sees another. Of 100 pictures, how many will it get right?"],
   };
+  const scatter = (task) => (task === "where" ? 0.02 : 1); // where its positions start
   const SHOWN = 8, SEED = 77; // pictures on the page
   const LATEST = 10; // batches that the accuracy is the mean of; each picture in them was new
-  const PACE = { latest: LATEST, report: 100, slow: 120, turn: 30 }; // ms between reports, for a slow step, of a turn
+  const PHONE = matchMedia("(pointer: coarse)").matches; // there one run after the other, in shorter turns
+  const PACE = { latest: LATEST, report: PHONE ? 250 : 100, slow: 120, turn: PHONE ? 15 : 30 }; // ms
 
   /* The worker's side: { make, pictures }, { going, slow, until }, { watch } come; reports go. */
   function work(here, pace) {
@@ -139,15 +141,16 @@
 
     fresh() {
       const first = Object.entries(CHOICES).map(([name, [value]]) => [name, value]);
-      const given = ["task", "without", "depth", "scatter"].filter((name) => this.hasAttribute(name));
+      const given = ["task", "without", "depth"].filter((name) => this.hasAttribute(name));
       const value = (name) => (CHOICES[name] ? Number(this.getAttribute(name)) : this.getAttribute(name));
       const told = given.map((name) => [name, value(name)]);
-      return { ...Object.fromEntries(first), task: "where", without: "positions", ...Object.fromEntries(told) };
+      const all = { ...Object.fromEntries(first), task: "where", without: "positions", ...Object.fromEntries(told) };
+      return { ...all, scatter: scatter(all.task) };
     }
 
     /* Settings; both runs begin anew. */
     set(changes) {
-      this.state = { ...this.state, ...changes };
+      this.state = { ...this.state, ...(changes.task && { scatter: scatter(changes.task) }), ...changes };
       const { task, without, steps, ...options } = this.state;
       this.going = false;
       this.pictures = window.vitTasks.draw(task, SHOWN, window.vitRandom(SEED));
@@ -192,7 +195,8 @@
 
     go(going) {
       this.going = going;
-      this.tell({ going });
+      const left = this.runs.filter(({ now }) => !(now?.steps >= this.state.steps));
+      this.runs.forEach((run) => run.worker.postMessage({ going: going && (!PHONE || run === left[0]) }));
       this.draw();
     }
 
@@ -202,9 +206,10 @@
       run.now = data;
       if (data.steps < (run.log.at(-1)?.steps ?? 0)) run.log = [];
       if (data.steps && data.steps !== run.log.at(-1)?.steps) run.log.push(data);
-      if (this.going && this.runs.every(({ now }) => now?.steps >= this.state.steps)) {
-        this.going = false;
-        this.say(this.sentence());
+      if (this.going && data.steps >= this.state.steps) {
+        this.going = this.runs.some(({ now }) => !(now?.steps >= this.state.steps));
+        if (!this.going) this.say(this.sentence());
+        else if (PHONE) return this.go(true);
       }
       this.draw();
     }
@@ -217,7 +222,8 @@
     sentence() {
       const [first] = this.runs, steps = first.now?.steps ?? 0;
       if (!steps) return `Chance is ${percent(this.chance)}. Press Start.`;
-      const each = this.runs.map(({ name, now }) => `${name} ${percent(now?.accuracy ?? 0)}`).join(", ");
+      const begun = this.runs.filter(({ now }) => now?.steps);
+      const each = begun.map(({ name, now }) => `${name} ${percent(now.accuracy)}`).join(", ");
       return `After ${steps} steps, of the last ${LATEST * 64} pictures: ${each}; chance ${percent(this.chance)}.`;
     }
 
@@ -236,7 +242,7 @@
         this.go(true);
       };
       this.experiment = { task, without };
-      this.set({ ...this.fresh(), task, without, scatter: task === "where" ? 0.02 : 1 });
+      this.set({ ...this.fresh(), task, without, scatter: scatter(task) });
       this.asked.replaceChildren(h("form", { onsubmit }, h("p", {}, `${question} (Without ${without}.)`),
         h("div", { class: "row" }, guess, shown, h("button", {}, "Start both"))));
       guess.focus();
@@ -319,6 +325,7 @@
           h("div", {}, note("Who asks"), asker.node),
           h("div", {}, note("What it reads"), cells[0]), h("div", {}, note("Positions like it"), cells[1]));
       }
+      this.maps.lastChild.hidden = this.state.scatter > 0.02; // from larger numbers hardly any likeness forms
       const { canvas, cells, drawn } = this.asker, shown = this.picture(this.watch.picture), { now } = this.runs[0];
       Object.assign(canvas, { width: shown.width, height: shown.height });
       canvas.getContext("2d").drawImage(shown, 0, 0);
