@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import random
 import re
@@ -36,6 +37,12 @@ def said(pattern: str, texts=None) -> pytest.MarkDecorator:
     texts = texts or {name: code_of(text) for name, text in TEXT.items()}
     found = {(name, words) for name, text in texts.items() for words in re.findall(pattern, text, re.M)}
     return pytest.mark.parametrize(("page", "words"), sorted(found))
+
+
+def test_what_notes_get_wrong_is_refuted():
+    name = "notes-get-wrong.md"
+    lines = doctest.DocTestParser().get_doctest(TEXT[name].replace("```", ""), {}, name, name, 0)
+    assert len(lines.examples) > 30 and doctest.DocTestRunner().run(lines).failed == 0
 
 
 @said(r"^\s*make (\S.*)$")
