@@ -17,7 +17,7 @@ STAMP := $(VENV)/made-from-$(shell { cat requirements.txt; grep '^packages' pypr
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test serve pdf lab clean venv set-url refresh bench campaign mutants lock colab
+.PHONY: help book test serve pdf lab clean venv set-url refresh bench campaign mutants lock colab class bundle
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -48,9 +48,9 @@ venv: $(STAMP)  ## only set up the virtual environment
 	@echo "The virtual environment is at $(VENV): activate it with  . $(BIN)/activate"
 
 clean:  ## delete what was built (the virtual environment stays)
-	@rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis
-	@find vitlib vitworkshop tests tools page book -name __pycache__ -type d -prune -exec rm -rf {} +
-	@echo "Deleted _build and caches. To delete the virtual environment as well: rm -rf $(VENV)"
+	@rm -rf _build build class *.egg-info .pytest_cache .ruff_cache .hypothesis
+	@find vitlib vitworkshop tests tools page book classroom -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "Deleted _build, class and caches. To delete the virtual environment as well: rm -rf $(VENV)"
 
 set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo
 	@$(BIN)/python -m page.address "$(URL)"
@@ -58,6 +58,12 @@ set-url: $(STAMP)  ## give the book its public address: make set-url URL=https:/
 colab:  ## write patch-by-patch.zip, from which Colab and Kaggle install the package
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
 	@$(PYTHON) -m tools.colab
+
+class: $(STAMP)  ## write class/: chapters for students without solutions, and for their teacher
+	@$(BIN)/python -m classroom.editions
+
+bundle: book  ## write class/bundle-*.zip, from which a class starts without a network
+	@$(BIN)/python -m classroom.bundle $(INDEX)
 
 refresh: book  ## store in the notebooks what they printed, for git (images are stripped)
 	@$(BIN)/python -m tools.refresh

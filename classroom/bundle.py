@@ -1,0 +1,83 @@
+"""Writes class/bundle-PLATFORM.zip, from which a class starts without a network, and class/pages.zip for readers.
+
+    python -m classroom.bundle          (or: make bundle; on Linux without a GPU: make bundle TORCH=cpu)
+
+In it: the built book, the students' chapters, and wheels of all that they import, for this computer's system and
+Python. Arguments go to `pip download`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from classroom import editions
+from tools.build import HTML
+
+ROOT = editions.ROOT
+PLATFORM = f"{sysconfig.get_platform()}-python{sys.version_info[0]}.{sys.version_info[1]}"
+README = """Patch by Patch, for a class without a network.
+
+Read:   open book/index.html in a browser. Nothing has to be installed.
+
+Run:    python3 start.py                 (Windows: py start.py)
+
+        It needs Python {python} on {platform}, and no network. The first time it installs from wheels/ into env/
+        ({size:.0f} MB to read, about four times that on disk), then it opens the chapters in JupyterLab. Closed or
+        broken off, the same command goes on. To try it before the class:
+
+        python3 start.py --run 01        runs chapter 01 and says whether it came through
+
+The chapters draw their own pictures (Drawn-10) and bring their trained models. For CIFAR-10, put the folder
+cifar-10-batches-bin somewhere and name the folder around it: VITLIB_DATA=/path/to/it python3 start.py
+
+To start again from nothing, delete env/.
+"""
+
+
+def wheels(folder: Path, arguments: list[str]) -> None:
+    """The package's wheel, and wheels of what the chapters need, in the versions of the lock."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
+    (own,) = folder.glob("*.whl")
+    lock = ["--constraint", ROOT / "requirements.txt", "--only-binary", ":all:"]
+    wanted = [own, "jupyterlab", "nbclient"]
+    subprocess.run([*pip, "download", "--quiet", "--dest", folder, *lock, *arguments, *wanted], check=True)
+
+
+def write(folder: Path, arguments: list[str]) -> None:
+    """The folder that a class copies."""
+    made_for = {"python": "{}.{}".format(*sys.version_info), "platform": sysconfig.get_platform()}
+    (folder / "wheels").mkdir(parents=True)
+    wheels(folder / "wheels", arguments)
+    shutil.copytree(HTML, folder / "book")
+    (folder / "notebooks").mkdir()
+    editions.write(folder / "notebooks", "student")
+    shutil.copyfile(Path(__file__).with_name("start.py"), folder / "start.py")
+    (folder / "made-for.json").write_text(json.dumps(made_for) + "\n", encoding="utf-8")
+    size = sum(path.stat().st_size for path in (folder / "wheels").iterdir()) / 1e6
+    (folder / "README.txt").write_text(README.format(**made_for, size=size), encoding="utf-8")
+
+
+def main() -> int:
+    """Writes both zips and says how large they are."""
+    if not (HTML / "index.html").is_file():
+        raise SystemExit(f"expected the built book in {HTML}: make book first")
+    for name in (f"bundle-{PLATFORM}", "pages"):
+        folder = editions.OUT / name
+        shutil.rmtree(folder, ignore_errors=True)
+        if name == "pages":
+            shutil.copytree(HTML, folder / "book")
+        else:
+            write(folder, sys.argv[1:])
+        target = editions.pack(folder)
+        print(f"Wrote {target} ({target.stat().st_size / 1e6:.0f} MB), and the folder beside it.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Writes class/: what a class gets of the chapters, and what its teacher gets beside them.
+
+    python -m classroom.editions        (or: make class)
+
+Students' notebooks have no solutions and nothing printed yet. The teacher's have both, at the top what the page "For
+teachers" says of the chapter, and below each question which wrong answers its check names, and its hints.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+from tools import colab
+from vitworkshop.exercises import engine
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+OUT = ROOT / "class"
+KNOWN = """**For the teacher: {}.** What its check names, and says to it. Nobody has counted yet how often a class does
+which; `python -m classroom grade` counts for homework.
+
+| right | in its place | said |
+|---|---|---|"""
+README = """Patch by Patch, notebooks for a class.
+
+In this folder, with Python 3.11 to 3.13:
+
+    python3 -m venv .venv
+    .venv/bin/python -m pip install patch-by-patch.zip jupyterlab       (Windows: .venv\\Scripts\\python)
+    .venv/bin/python -m jupyter lab
+
+Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the first cell.
+"""
+CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
+START, END = (
+    re.compile(r"^````\{solution-start\}.*", re.M | re.S),
+    re.compile(r"^```\{solution-end\}\n```\n*", re.M),
+)
+FOLDED = re.compile(r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.")
+STATIC = re.compile(r"\]\((_static/[^)]+)\)")
+WHOLE = re.compile(r"^````\{solution\}.*?^````\n*", re.M | re.S)
+
+
+def source(cell: dict) -> str:
+    """The text of a cell."""
+    return "".join(cell["source"])
+
+
+def solved(cell: dict) -> bool:
+    """Whether a cell of code is a solution's."""
+    return "solution" in cell["metadata"].get("tags", [])
+
+
+def student(notebook: dict) -> dict:
+    """A chapter without its solutions, and without outputs."""
+    cells, inside = [], False
+    for cell in copy.deepcopy(notebook["cells"]):
+        text = source(cell)
+        if cell["cell_type"] == "code":
+            if solved(cell):
+                continue
+            cell |= {"execution_count": None, "outputs": []}
+        else:
+            if inside:
+                inside = not END.search(text)
+                text = "" if inside else END.split(text, maxsplit=1)[1]
+            inside = inside or bool(START.search(text))
+            text = FOLDED.sub("", START.sub("", WHOLE.sub("", text))).strip("\n")
+            if not text:
+                continue
+            cell["source"] = text
+        cells.append(cell)
+    return notebook | {"cells": cells}
+
+
+def teacher(notebook: dict, notes: str) -> dict:
+    """A chapter with its solutions, what there is to say of it, and what its checks know."""
+    cells, told = [], set()
+    for i, cell in enumerate(notebook["cells"]):
+        cells.append(cell)
+        if i == 0:
+            cells.append(remark("notes", notes))
+        for number in CALL.findall(source(cell)) if cell["cell_type"] == "code" else ():
+            if number not in told:
+                told.add(number)
+                cells.append(remark(number.replace(".", "-"), known(number)))
+    return notebook | {"cells": cells}
+
+
+def remark(name: str, text: str) -> dict:
+    """A cell that only the teacher has."""
+    return {"cell_type": "markdown", "id": f"teacher-{name}", "metadata": {}, "source": text}
+
+
+def known(number: str) -> str:
+    """What an exercise's check knows: mistakes, as changes of the right answer, with what is said to each; hints."""
+    entry = engine.find(number)
+    given = entry.cases[0] if entry.cases else ()
+    says = [plain(engine.joined([said], given)) for *_, said in entry.mistakes]
+    edits = [(code(old), code(new)) for old, new, _ in entry.mistakes]
+    rows = [f"| {old} | {new} | {said} |" for (old, new), said in zip(edits, says, strict=True)]
+    hints = [f"{i}. {hint}" for i, hint in enumerate(entry.hints, 1)]
+    return "\n".join([KNOWN.format(number), *rows, "\nHints:\n", *hints])
+
+
+def code(text: str) -> str:
+    """Code as a cell of a table holds it."""
+    return f"`{plain(text).replace('`', chr(39))}`" if text.strip() else "nothing"
+
+
+def plain(text: str) -> str:
+    """A sentence as a cell of a table holds it."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def notes() -> dict[str, str]:
+    """What the page for teachers says of each chapter: "05" -> text."""
+    page = (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
+    return {
+        number: text.strip()
+        for number, text in re.findall(r"^\(teach-(\d\d)\)=\n(.*?)(?=^\(|^## |\Z)", page, re.M | re.S)
+    }
+
+
+def write(folder: Path, edition: str) -> None:
+    """One edition, "student" or "instructor": the notebooks, their pictures, the package to install."""
+    said = notes() if edition == "instructor" else {}
+    for path in CHAPTERS:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook = teacher(notebook, said[path.name[:2]]) if said else student(notebook)
+        text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+        for picture in STATIC.findall(text):
+            copied(path.parent / picture, folder / picture)
+        (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
+    colab.write(folder / colab.ZIP.name)
+    (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")
+
+
+def copied(path: Path, target: Path) -> None:
+    """A file, in a folder that may have to be made."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, target)
+
+
+def pack(folder: Path) -> Path:
+    """A zip beside a folder; the same files give the same bytes."""
+    target = folder.with_name(f"{folder.name}.zip")
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                entry = zipfile.ZipInfo(path.relative_to(folder.parent).as_posix())  # of 1980
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return target
+
+
+def main() -> int:
+    """Writes both editions, and a zip of each."""
+    for edition in ("student", "instructor"):
+        shutil.rmtree(OUT / edition, ignore_errors=True)
+        (OUT / edition).mkdir(parents=True)
+        write(OUT / edition, edition)
+        target = pack(OUT / edition)
+        print(f"Wrote {target} ({target.stat().st_size / 1e6:.1f} MB), and the folder beside it.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

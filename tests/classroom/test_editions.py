@@ -1,0 +1,123 @@
+"""The students' and the teacher's chapters: they differ only where they must, and the students' run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import zipfile
+
+import pytest
+from pages import CHAPTERS, read, source
+
+from classroom import editions
+from vitworkshop.exercises import engine
+
+chapter = pytest.mark.parametrize("path", CHAPTERS, ids=[path.stem for path in CHAPTERS])
+MAGIC = re.compile(r"^\s*%.*$", re.M)
+
+
+def names(code: str, kind: type) -> set[str]:
+    """The names that code reads (ast.Load) or makes (ast.Store)."""
+    nodes = list(ast.walk(ast.parse(MAGIC.sub("", code))))
+    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, kind)}
+    if kind is ast.Store:
+        defined = (ast.FunctionDef, ast.ClassDef)
+        found |= {node.name for node in nodes if isinstance(node, defined)}
+        found |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        imports = [
+            each for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for each in node.names
+        ]
+        found |= {(each.asname or each.name).partition(".")[0] for each in imports}
+    return found
+
+
+@chapter
+def test_students_and_teachers_chapters_differ_only_where_they_must(path):
+    """What only the teacher has are remarks, cells of solutions, and their text."""
+    theirs = editions.student(read(path))["cells"]
+    ours = editions.teacher(read(path), "notes")["cells"]
+    left = iter(theirs)
+    cell = next(left)
+    removed = []
+    for each in ours:
+        if cell and each["id"] == cell["id"]:
+            if cell["cell_type"] == "code":
+                assert source(each) == source(cell) and cell["outputs"] == []
+            else:  # what is missing of its text was a solution's
+                kept = set(source(cell).splitlines())
+                removed += [line for line in source(each).splitlines() if line not in kept]
+                assert all(line in source(each) or "olution" in source(each) for line in kept)
+            cell = next(left, None)
+        else:
+            assert (
+                each["id"].startswith("teacher-") or editions.solved(each) or each["cell_type"] == "markdown"
+            )
+            removed += [] if editions.solved(each) else source(each).splitlines()
+    assert cell is None
+    asked = re.findall(r":label: (ex-\S+)", "\n".join(map(source, ours)))
+    assert re.findall(r":label: (ex-\S+)", "\n".join(map(source, theirs))) == asked
+    assert not [line for line in removed if re.match(r"#|:label: (ex|eq|fig)|\(sec-|````\{exercise", line)]
+
+
+@chapter
+def test_no_solution_is_left_and_none_is_missed(path):
+    """Neither its text nor its code; and nothing that stays needs a name that only a solution makes."""
+    cells = editions.student(read(path))["cells"]
+    text = "\n".join(map(source, cells))
+    assert not re.search(r"\{solution|:label: sol-|olutions are folded|olutions run", text)
+    kept = "\n".join(source(cell) for cell in cells if cell["cell_type"] == "code")
+    cut = "\n".join(source(cell) for cell in read(path)["cells"] if editions.solved(cell))
+    assert not names(kept, ast.Load) & (names(cut, ast.Store) - names(kept, ast.Store))
+
+
+@chapter
+def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys):
+    """No stub passes, each has a hint, and each is followed by the teacher's remark."""
+    ours = editions.teacher(read(path), "notes")["cells"]
+    numbers = dict.fromkeys(
+        number
+        for cell in ours
+        if cell["cell_type"] == "code"
+        for number in editions.CALL.findall(source(cell))
+    )
+    assert numbers
+    for number in numbers:
+        entry = engine.find(number)
+        remarks = [source(cell) for cell in ours if cell["id"] == f"teacher-{number.replace('.', '-')}"]
+        assert len(remarks) == 1 and entry.hints[0] in remarks[0]
+        assert remarks[0].count("\n| ") == len(entry.mistakes) + 1
+        engine.check(number)
+        assert "waiting" in capsys.readouterr().out
+
+
+def test_what_class_holds(tmp_path, monkeypatch):
+    """Both zips open; the students' has no teacher's remark, and every picture that a chapter shows."""
+    monkeypatch.setattr(editions, "OUT", tmp_path)
+    monkeypatch.setattr(editions, "CHAPTERS", CHAPTERS[:1])
+    assert editions.main() == 0
+    told = {}
+    for edition in ("student", "instructor"):
+        with zipfile.ZipFile(tmp_path / f"{edition}.zip") as archive:
+            told[edition] = {name: archive.read(name) for name in archive.namelist()}
+        folder = {
+            f"{edition}/{path.relative_to(tmp_path / edition)}"
+            for path in (tmp_path / edition).rglob("*")
+            if path.is_file()
+        }
+        assert set(told[edition]) == folder
+    theirs, ours = (told[edition][f"{edition}/{CHAPTERS[0].name}"] for edition in told)
+    assert b"For the teacher" in ours and b"For the teacher" not in theirs
+    for picture in editions.STATIC.findall(theirs.decode()):
+        assert f"student/{picture}" in told["student"]
+    assert "student/patch-by-patch.zip" in told["student"] and json.loads(theirs)["nbformat"] == 4
+
+
+@pytest.mark.weekly
+@chapter
+def test_a_students_chapter_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.reads(json.dumps(editions.student(read(path))), 4)
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
