@@ -25,9 +25,7 @@ import re
 import shutil
 from pathlib import Path
 
-from docutils import nodes
 from PIL import Image
-from sphinx.util.docutils import SphinxRole
 
 from vitlib.evidence import load_results
 from vitlib.weights.pretrained import load_pretrained
@@ -38,7 +36,10 @@ ROOMS = STILLS / "rooms.json"  # of each picture's explorer: its widths, and how
 MODEL, PICTURE = "cifar10-photo", "cat"  # which come first, wherever a tag does not say others
 LABS = (MODEL, "drawn10-token")
 MODELS = (*LABS, "cifar10-plain")
-LINKED = {"lab": ("lab", {"model": MODEL, "picture": PICTURE}), "learn": ("learns", {})}  # pages, what links must say
+LINKED = {
+    "lab": ("lab", {"model": MODEL, "picture": PICTURE}),
+    "learn": ("learns", {}),
+}  # pages, what links must say
 FOLDER = "vit"
 ROOM = """<style>@media screen and (scripting: enabled) {{
 {one} {{ container-type: inline-size; display: block; margin: 1.5rem 0; overflow: clip; position: relative; }}
@@ -106,20 +107,20 @@ def address(text: str) -> tuple[str, str]:
     return found[1], f"{page}.html#{found[2]}={base64.b64encode(written.encode()).decode()}"
 
 
-class Live(SphinxRole):
-    """A link to an explorer in a state."""
+def live(name, rawtext, text, lineno, inliner, options=None, content=()):
+    """The role: a link to an explorer in a state."""
+    from docutils import nodes  # tests of pages run where it is not, too
 
-    def run(self):
-        try:
-            words, place = address(self.text)
-        except ValueError as error:
-            return [], [self.inliner.reporter.error(f"{self.rawtext}: {error}", line=self.lineno)]
-        return [nodes.reference(self.rawtext, words, refuri=place)], []
+    try:
+        words, place = address(text)
+    except ValueError as error:
+        return [], [inliner.reporter.error(f"{rawtext}: {error}", line=lineno)]
+    return [nodes.reference(rawtext, words, refuri=place)], []
 
 
 def setup(app) -> None:
     """Registers the scripts and the role with Sphinx."""
-    app.add_role("live", Live())
+    app.add_role("live", live)
     names = " ".join(sorted(script.stem for script in export.SCRIPTS.glob("vit-*.js")))
     first = {"data-model": MODEL, "data-picture": PICTURE}
     known = {"data-models": " ".join(MODELS), "data-explorers": names, **first}
