@@ -251,10 +251,10 @@ def chapters() -> str:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
         asked = re.findall(r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", text, re.M)
-        told = [int(re.search(r"(\d+) minutes to read", text)[1]), len(asked)]
+        told = [int(re.findall(r"(\d+) minutes to read", text)[0]), len(asked)]
         told += [sum(star == each for each, *_ in asked) for star in stars]
         told += [sum(int(minutes) for _, minutes, how in asked if only in how) for only in ("", "in class")]
-        title = re.search(r"^# (.+)", text, re.M)[1]
+        title = re.findall(r"^# (.+)", text, re.M)[0]
         rows.append([f"{{ref}}`{path.stem[:2]} {title} <teach-{path.stem[:2]}>`", *told])
     rows.append(["all", *map(sum, zip(*(told for _, *told in rows), strict=True))])
     heads = ["Chapter", "minutes to read", "exercises", *stars, "their minutes", "in class"]
