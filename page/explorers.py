@@ -9,12 +9,17 @@ A page has one by writing its tag, with a picture in it for readers without scri
 
     </vit-attention>
 
+A link to the lab, or to the ViT that learns, in a state of theirs, the rest as they begin:
+
+    {live}`four patches rubbed out <lab {"removed": [27, 28, 35, 36]}>`
+
 Every page gets `boot.js`, which is small and loads the rest when an explorer comes near the window. The models are
 written from `vitlib/results` when the book is built.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -31,6 +36,10 @@ ROOMS = STILLS / "rooms.json"  # of each picture's explorer: its widths, and how
 MODEL, PICTURE = "cifar10-photo", "cat"  # which come first, wherever a tag does not say others
 LABS = (MODEL, "drawn10-token")
 MODELS = (*LABS, "cifar10-plain")
+LINKED = {
+    "lab": ("lab", {"model": MODEL, "picture": PICTURE}),
+    "learn": ("learns", {}),
+}  # pages, what links must say
 FOLDER = "vit"
 ROOM = """<style>@media screen and (scripting: enabled) {{
 {one} {{ container-type: inline-size; display: block; margin: 1.5rem 0; overflow: clip; position: relative; }}
@@ -88,8 +97,30 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
         context["body"] = re.sub(tags, with_room, context["body"])
 
 
+def address(text: str) -> tuple[str, str]:
+    """Words and address of a link `words <lab {state}>`, as the explorer's own button writes it."""
+    found = re.fullmatch(r"(.+?)\s*<(lab|learn) (\{.*\})>", text, re.S)
+    if not found:
+        raise ValueError(f'expected `words <lab {{"removed": [3]}}>`, with lab or learn, got {text!r}')
+    page, state = LINKED[found[2]]
+    written = json.dumps({**state, **json.loads(found[3])}, separators=(",", ":"))
+    return found[1], f"{page}.html#{found[2]}={base64.b64encode(written.encode()).decode()}"
+
+
+def live(name, rawtext, text, lineno, inliner, options=None, content=()):
+    """The role: a link to an explorer in a state."""
+    from docutils import nodes  # tests of pages run where it is not, too
+
+    try:
+        words, place = address(text)
+    except ValueError as error:
+        return [], [inliner.reporter.error(f"{rawtext}: {error}", line=lineno)]
+    return [nodes.reference(rawtext, words, refuri=place)], []
+
+
 def setup(app) -> None:
-    """Registers the scripts with Sphinx."""
+    """Registers the scripts and the role with Sphinx."""
+    app.add_role("live", live)
     names = " ".join(sorted(script.stem for script in export.SCRIPTS.glob("vit-*.js")))
     first = {"data-model": MODEL, "data-picture": PICTURE}
     known = {"data-models": " ".join(MODELS), "data-explorers": names, **first}

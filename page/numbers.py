@@ -34,6 +34,7 @@ from vitlib.evidence import RESULTS, load_results
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
+CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 ORDER = ("drawn10", "laptop", "plain", "modern", "muon", "photo")
 HEADS = ("Model", "Data", "Parameters", "Epochs", "Trained on", "Time", "Test accuracy")
 
@@ -243,6 +244,23 @@ def what_it_learns() -> str:
     return vl.viz.table(["page · PyTorch", *cells], rows)
 
 
+def chapters() -> str:
+    """What each chapter asks of a reader, as its own lines say: minutes to read, exercises, their stars and minutes."""
+    rows, stars = [], ("★☆☆", "★★☆", "★★★")
+    for path in CHAPTERS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        asked = re.findall(r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", text, re.M)
+        told = [int(re.findall(r"(\d+) minutes to read", text)[0]), len(asked)]
+        told += [sum(star == each for each, *_ in asked) for star in stars]
+        told += [sum(int(minutes) for _, minutes, how in asked if only in how) for only in ("", "in class")]
+        title = re.findall(r"^# (.+)", text, re.M)[0]
+        rows.append([f"{{ref}}`{path.stem[:2]} {title} <teach-{path.stem[:2]}>`", *told])
+    rows.append(["all", *map(sum, zip(*(told for _, *told in rows), strict=True))])
+    heads = ["Chapter", "minutes to read", "exercises", *stars, "their minutes", "in class"]
+    return vl.viz.table(heads, [[cell or "" for cell in row] for row in rows])
+
+
 TABLES = {
     "model-sizes": model_sizes,
     "paper-transfer": paper_transfer,
@@ -250,6 +268,7 @@ TABLES = {
     "our-runs": lambda: runs_table("Model|Images|Epochs|Trained on|Precision|Time"),
     "our-studies": our_studies,
     "what-it-learns": what_it_learns,
+    "chapters": chapters,
 }
 
 
@@ -327,8 +346,8 @@ class Computed(SphinxDirective):
 
 
 def note_results(env) -> None:
-    """A page with computed numbers is read again when a result changes."""
-    for path in sorted(RESULTS.glob("*.json")):
+    """A page with computed numbers is read again when a result changes, or a chapter."""
+    for path in [*sorted(RESULTS.glob("*.json")), *CHAPTERS]:
         env.note_dependency(str(path))
 
 

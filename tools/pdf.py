@@ -70,6 +70,7 @@ def article(page: str, pages: list[str]) -> Tag:
         if each.name == "image":  # in a drawing
             each["href"] = (folder / target).resolve().as_uri()
         elif not target or target in files:
+            name = "" if "=" in name else name  # the state of an explorer
             each["href"] = "#" + place(files.get(target, page), name)
         elif each.name == "a":  # downloads, sources, the index: not in the PDF
             del each["href"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -281,3 +282,18 @@ def test_a_state_has_its_link_and_its_lines_of_python(browser, page, at, state):
         wake(tab)
         assert lab.evaluate("lab => [...lab.result.probs]") == pytest.approx(shares, abs=1e-6)
         assert wrong == []
+
+
+def test_the_guides_links_open_their_states(browser):
+    """All that a link of book/teach.md says is what its explorer then shows."""
+    text, checked = (HTML / built("book/teach")).read_text(encoding="utf-8"), 0
+    for place, kind, state in re.findall(r'href="(\w+\.html#(lab|learn)=([\w+/=]+))"', text):
+        with opened(browser, f"{(HTML / 'book').as_uri()}/{place}") as (tab, wrong):
+            wake(tab)
+            shown = tab.locator(f"vit-{kind}").first.evaluate(
+                "one => ({...one.state, model: one.name, picture: one.picture})"
+            )
+            wanted = json.loads(base64.b64decode(state))
+            assert {key: shown.get(key) for key in wanted} == wanted and wrong == []
+            checked += 1
+    assert checked >= 10

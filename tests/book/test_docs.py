@@ -12,13 +12,15 @@ from functools import cache
 
 import pytest
 import torch
-from pages import AROUND, PAGES, ROOT, prose
+from pages import AROUND, CHAPTERS, PAGES, ROOT, prose
 
 import vitlib as vl
+from page import explorers
 from page.explorers import MODEL, PICTURE
 from vitlib.data.dataset import resize_images
 from vitlib.train.recipe import RECIPES
 from vitworkshop.cli import _parser
+from vitworkshop.exercises.engine import find
 
 TEXT = {path.name: prose(path) for path in [*AROUND, *PAGES] if path.suffix == ".md"}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -198,6 +200,19 @@ def test_cited_works_are_in_the_bibliography():
     assert cited <= keys
 
 
+def test_the_guide_has_a_section_for_each_chapter_and_quotes_what_its_checks_say():
+    sections = re.split(r"^\(teach-(\d\d)\)=\n", TEXT["teach.md"], flags=re.M)[1:]
+    assert sections[::2] == [path.stem[:2] for path in CHAPTERS]
+    for chapter, text in zip(sections[::2], map(str.split, sections[1::2]), strict=True):
+        quotes = re.findall(r'(\d\d\.\w) ((?:"[^"]+"(?:, )?)+)', " ".join(text))
+        assert len(quotes) >= 3
+        for number, words in quotes:
+            says = " ".join(str(sentence) for *_, sentence in find(number).mistakes)
+            assert number[:2] == chapter and all(
+                quote in says for quote in re.findall(r'"([^"]+)"', words)
+            ), f"no check of {number} says {words}"
+
+
 # Numbers that pages take from vitlib
 
 
@@ -222,6 +237,22 @@ def test_computed_sizes_are_the_known_ones(numbers):
     assert "| ViT-Ti/16 | 12 | 192 | 768 | 3 | 196 | 5,717,416 | 5,524,416 | 1.25 |" in lines
     assert "| ViT-B/16 | 12 | 768 | 3,072 | 12 | 196 | 86,567,656 | 85,798,656 | 17.56 |" in lines
     assert "| ViT-H/14 | 32 | 1,280 | 5,120 | 16 | 256 | 632,045,800 | 630,764,800 | 167.30 |" in lines
+
+
+def test_the_table_of_chapters_adds_up(numbers):
+    *rows, whole = [line.split(" | ") for line in numbers.make_table("chapters").splitlines()[2:]]
+    assert len(rows) == len(CHAPTERS)
+    assert rows[0][1:] == ["45", "7", "2", "4", "1", "90", "15 |"]  # chapter 01, counted by hand
+    for row in [*rows, whole]:
+        assert sum(map(int, row[3:6])) == int(row[2])  # each exercise has its stars
+    assert int(whole[1]) == sum(int(row[1]) for row in rows)
+
+
+def test_links_to_explorers_are_refused_if_they_are_none():
+    with pytest.raises(ValueError, match="expected `words <lab"):
+        explorers.address('words <labs {"removed": [3]}>')
+    with pytest.raises(ValueError, match="Expecting"):
+        explorers.address("words <lab {removed: [3]}>")
 
 
 # The appendices
