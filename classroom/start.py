@@ -3,7 +3,7 @@
     python3 start.py             JupyterLab with the chapters          (Windows: py start.py)
     python3 start.py --run 01    runs chapter 01 from top to bottom, to try whether all is there
 
-The first time it installs the packages from the folder wheels/ into the folder env/; that takes a minute or two.
+The first time it installs the packages from the folder wheels/ into the folder env/.
 """
 
 from __future__ import annotations
@@ -70,7 +70,15 @@ def main(arguments: list[str]) -> int:
     if wrong:
         print(wrong)
         return 2
-    install()
+    try:
+        install()
+    except subprocess.CalledProcessError as error:
+        print(
+            error.stderr or "",
+            "Installing broke off; once the cause is mended, the same command begins anew.",
+            sep="",
+        )
+        return 1
     if run:
         return subprocess.run([PYTHON, "-c", RUN, run[0].name], cwd=chapters).returncode
     return subprocess.run([PYTHON, "-m", "jupyter", "lab"], cwd=chapters).returncode
