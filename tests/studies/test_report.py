@@ -78,15 +78,15 @@ def test_a_verdict_is_of_the_rule_as_it_is(tmp_path, stems):
 def test_a_result_is_told_in_sentences(monkeypatch):
     said = tell(load_results("norm-order"))
     assert said == (
-        "- post-norm at the highest rate is left with more loss than pre-norm: agrees, +2.16 ± 0.00 (standard error, "
-        "n = 3).\n- a warm-up takes loss away from post-norm at 0.001: open, +0.38 ± 0.28 (standard error, n = 3); "
-        "about 377 seeds would decide.\n\n60 runs on Drawn-10 with 3 seeds took 4 minutes: `python -m vitlib study run "
-        "norm-order --threads 1`"
+        "- post-norm at the highest rate is left with more loss than pre-norm: agrees, +2.20 ± 0.01 (standard error, "
+        "n = 12).\n- a warm-up takes loss away from post-norm at 0.001: agrees, +0.45 ± 0.12 (standard error, n = 12).\n"
+        "\n240 runs on Drawn-10 with 12 seeds took 31 minutes: `python -m vitlib study run norm-order --threads 1`"
     )
+    assert "about 13 seeds would decide" in tell(load_results("pooling"))
     assert ": agrees, +3.0 ± 0.7 points (standard error, n = 3).\n" in tell(load_results("stems"))
     monkeypatch.setattr(reports, "base_changes", lambda result: "epochs was 4, now 6")
     one = load_results("norm-order") | {"verdicts": {}, "runs": load_results("norm-order")["runs"][:1]}
-    assert tell(one).startswith("1 runs on Drawn-10 with 1 seed took 4 minutes")
+    assert tell(one).startswith("1 runs on Drawn-10 with 1 seed took 31 minutes")
     assert tell(one).endswith("\nThey were run before the study became what it is now: epochs was 4, now 6.")
 
 
