@@ -115,7 +115,7 @@ def live(name, rawtext, text, lineno, inliner, options=None, content=()):
         words, place = address(text)
     except ValueError as error:
         return [], [inliner.reporter.error(f"{rawtext}: {error}", line=lineno)]
-    return [nodes.reference(rawtext, words, refuri=place)], []
+    return [nodes.reference(rawtext, words, internal=True, refuri=place)], []
 
 
 def setup(app) -> None:
