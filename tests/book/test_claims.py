@@ -224,6 +224,7 @@ NOT_PROSE = (
     r"^ *:[\w-]+:[^\n]*$",  # options of directives
     r"\*?Difficulty[^\n]*",
     r"\*\*Time\*\*\n[^\n]*",
+    r"\b\d\d\.\w (?=\")",  # an exercise, with what its check says
 )
 KINDS = (  # numbers that are names, or follow from what is said
     r"(?:[Ss]ections?|Tables?|Figures?|Appendix|[Cc]hapters?|[Ee]quations?|arXiv|Python|version|BY) [\w., and]*$",
