@@ -79,8 +79,8 @@ def test_a_result_is_told_in_sentences(monkeypatch):
     said = tell(load_results("norm-order"))
     assert said == (
         "- post-norm at the highest rate is left with more loss than pre-norm: agrees, +2.20 ± 0.01 (standard error, "
-        "n = 12).\n- a warm-up takes loss away from post-norm at 0.001: agrees, +0.45 ± 0.12 (standard error, n = 12).\n"
-        "\n240 runs on Drawn-10 with 12 seeds took 31 minutes: `python -m vitlib study run norm-order --threads 1`"
+        "n = 12).\n- a warm-up takes loss away from post-norm at 0.001: agrees, +0.45 ± 0.12 (standard error, n = 12)."
+        "\n\n240 runs on Drawn-10 with 12 seeds took 31 minutes: `python -m vitlib study run norm-order --threads 1`"
     )
     assert "about 13 seeds would decide" in tell(load_results("pooling"))
     assert ": agrees, +3.0 ± 0.7 points (standard error, n = 3).\n" in tell(load_results("stems"))
