@@ -119,11 +119,16 @@ def plain(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def without_roles(text: str) -> str:
+    """Links of the book as their words alone: a notebook has no pages to lead to."""
+    return re.sub(r"\{\w+\}`([^<`]*?)\s*(?:<[^`]*>)?`", r"\1", text)
+
+
 def notes() -> dict[str, str]:
     """What the page for teachers says of each chapter: "05" -> text."""
     page = (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
     return {
-        number: text.strip()
+        number: without_roles(text.strip())
         for number, text in re.findall(r"^\(teach-(\d\d)\)=\n(.*?)(?=^\(|^## |\Z)", page, re.M | re.S)
     }
 

@@ -60,6 +60,13 @@ def test_students_and_teachers_chapters_differ_only_where_they_must(path):
     assert not any(cell["outputs"] for cell in theirs if cell["cell_type"] == "code")
 
 
+def test_the_teachers_notes_are_there_and_read_without_the_books_links():
+    said = editions.notes()
+    assert list(said) == [path.name[:2] for path in CHAPTERS]
+    for text in said.values():
+        assert text.startswith("### ") and "**To discuss.**" in text and not re.search(r"\{\w+\}`|^\(", text)
+
+
 @chapter
 def test_no_solution_is_left_and_none_is_missed(path):
     """Neither its text nor its code; and nothing that stays needs a name that only a solution makes."""
