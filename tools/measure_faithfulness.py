@@ -34,7 +34,7 @@ IMAGES, BATCH = 1000, 250
 
 
 def _gradient(model, images, classes, _seed) -> torch.Tensor:
-    """The size of the pixels' gradient, added up over a patch: one backward pass (Simonyan et al. 2013)."""
+    """The size of the pixels' gradient, added up over a patch: one backward pass (Simonyan et al. 2014)."""
     with torch.enable_grad():
         pixels = images.clone().requires_grad_()
         (grad,) = torch.autograd.grad(model(pixels).gather(1, classes[:, None]).sum(), pixels)
