@@ -36,12 +36,16 @@ def test_measures_beside_slow_ones(data, monkeypatch):
                 pixels[layer, head] += far / sum(row[1:]) / 4 / 7
     shares = bits / math.log2(5)
     wanted = {"entropy": shares.mean(), "rise": pixels[1].mean() - pixels[0].mean()}
-    wanted |= {"spread": pixels[0].max() - pixels[0].min(), "near": pixels[0].min(), "entropy_1": shares[1].mean()}
+    wanted |= {
+        "spread": pixels[0].max() - pixels[0].min(),
+        "near": pixels[0].min(),
+        "entropy_1": shares[1].mean(),
+    }
     wanted |= {"distance_0": pixels[0].mean(), "distance_1_2": pixels[1, 2]}
     for name, value in wanted.items():
         assert found[name] == pytest.approx(value.item(), abs=2e-4), name
     assert found["entropy"] < 0.999  # there is something to measure
-    assert len(found) == 3 + 2 * 2 + 2 * 3
+    assert len(found) == 4 + 2 * 2 + 2 * 3
 
 
 def test_a_tiny_study(data, run):
