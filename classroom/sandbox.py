@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -58,7 +57,9 @@ class Sandbox:
         """Run cells and then the function of this name on each case, for some seconds at most."""
         with contextlib.ExitStack() as stack:
             streams = [stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(3)]
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True))
+            folder = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
+            )
             request, printed, results = streams
             request.write(pack([cells, name, cases]))
             request.seek(0)
@@ -75,7 +76,12 @@ class Sandbox:
         self._home = tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True)
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self._process = subprocess.Popen(
-            words, cwd=ROOT, env=_environment(self._home.name), pass_fds=[its.fileno()], start_new_session=True, **streams
+            words,
+            cwd=ROOT,
+            env=_environment(self._home.name),
+            pass_fds=[its.fileno()],
+            start_new_session=True,
+            **streams,
         )
         its.close()
         self._line = mine
@@ -116,7 +122,14 @@ def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
 def _environment(home: str) -> dict[str, str]:
     """Nothing of the teacher's, but what Windows cannot do without."""
     kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    return kept | {"HOME": home, "MPLCONFIGDIR": home, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "LANG": "C.UTF-8", "TQDM_DISABLE": "1"}
+    return kept | {
+        "HOME": home,
+        "MPLCONFIGDIR": home,
+        "OMP_NUM_THREADS": "1",
+        "MPLBACKEND": "Agg",
+        "LANG": "C.UTF-8",
+        "TQDM_DISABLE": "1",
+    }
 
 
 def _in_words(why: str, code: int, seconds: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vitlib import ViTConfig, VisionTransformer
+from vitlib import VisionTransformer, ViTConfig
 
 TEXT = 1_000_000  # bytes of JSON in a value, at most
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128")
