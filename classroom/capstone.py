@@ -1,4 +1,4 @@
-"""The capstone, the best ViT in a fixed budget: checkpoints are measured and evaluated here, whatever their cards say."""
+"""The capstone, the best ViT in a fixed budget: checkpoints are evaluated here, whatever their cards say."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ import torch
 from classroom.submissions import read_plain
 from vitlib import ViTConfig, build_model, count_macs, count_parameters, evaluate, load_cifar10, load_drawn10
 from vitlib.data.cifar10 import find_cifar10
-from vitlib.weights.pretrained import load_pretrained
+from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
 PARAMETERS, MACS, BYTES, CARD = 400_000, 40_000_000, 1_000_000, 1_000_000
-POINTS, FLOOR, TOP = 10, 0.5, 0.95  # no points up to FLOOR, all from TOP on, in equal parts between them
-TASK = f"""# Capstone: the best ViT in a small budget
+POINTS, LEVELS = 10, {"drawn10": (0.5, 0.95), "cifar10": (0.4, 0.8)}  # accuracies for no point and for all
+TASK = """# Capstone: the best ViT in a small budget
 
-Train a ViT by `vitlib` on Drawn-10's training pictures (10 classes, 3 × 32 × 32; or on CIFAR-10's, if your teacher says so). It has at most
-{PARAMETERS:,} parameters and {MACS:,} multiply-accumulates a picture (`vl.count_macs`). Hand in the two files that `vl.save_pretrained` writes,
-NAME.safetensors (at most {BYTES:,} bytes) and NAME.json. Accuracy is measured by your teacher, on pictures that nobody has seen: of {POINTS} points you
-get none up to {FLOOR:.0%} and all from {TOP:.0%} on. Nothing that the card says of accuracy or training is read.
-"""
+Train a ViT by `vitlib` on Drawn-10's training pictures (10 classes, 3 × 32 × 32), or on CIFAR-10's if your teacher
+says so. It has at most {0:,} parameters and {1:,} multiply-accumulates a picture (`vl.count_macs`). Hand in a
+folder with the two files that `vl.save_pretrained` writes, NAME.safetensors (at most {2:,} bytes) and NAME.json.
+Your teacher measures its accuracy; on Drawn-10, on pictures that nobody has seen. Of {3} points you get none up to an
+accuracy of {4[0]:.0%} (CIFAR-10: {5[0]:.0%}) and all from {4[1]:.0%} ({5[1]:.0%}) on. What the card says of accuracy or
+training is not read, and a model of the book, also one that is a little changed, gets none.
+""".format(PARAMETERS, MACS, BYTES, POINTS, *LEVELS.values())
 
 
 @dataclass
@@ -57,16 +59,16 @@ def grade_capstone(folder: Path, data: str, seed: int) -> list[Entry]:
             f"expected a folder for each student in {folder}, got none; unpack the submissions there"
         )
     images, labels = load_cifar10("test") if data == "cifar10" else load_drawn10("test", seed=seed)
-    return [_graded(path, images, labels) for path in folders]
+    return [_graded(path, images, labels, *LEVELS[data]) for path in folders]
 
 
-def _graded(folder: Path, images: torch.Tensor, labels: torch.Tensor) -> Entry:
+def _graded(folder: Path, images: torch.Tensor, labels: torch.Tensor, none: float, all_: float) -> Entry:
     entry = Entry(folder.name)
     try:
         model = _model(folder)
         entry.parameters = count_parameters(model)
         entry.accuracy = evaluate(model, images, labels)["accuracy"]
-        share = (entry.accuracy - FLOOR) / (TOP - FLOOR)
+        share = (entry.accuracy - none) / (all_ - none)
         entry.points = round(POINTS * min(max(share, 0), 1), 1)
     except Exception as error:  # one bad submission stops no other
         entry.problem = " ".join(str(error).split())[:300] or type(error).__name__
@@ -93,7 +95,22 @@ def _model(folder: Path) -> torch.nn.Module:
     with tempfile.TemporaryDirectory() as copy:  # what was read is what is loaded
         Path(copy, path.name).write_bytes(raw)
         Path(copy, card.name).write_bytes(text)
-        return load_pretrained(path.stem, copy)[0]
+        model = load_pretrained(path.stem, copy)[0]
+    for name in list_pretrained():
+        _differ(model.state_dict(), load_pretrained(name)[0].state_dict(), name)
+    return model
+
+
+def _differ(state: dict[str, torch.Tensor], known: dict[str, torch.Tensor], name: str) -> None:
+    """Refuse weights that are the book's, or hardly another's."""
+    if {k: v.shape for k, v in state.items()} == {k: v.shape for k, v in known.items()}:
+        far = sum((state[k] - v).square().sum() for k, v in known.items()) / sum(
+            v.square().sum() for v in known.values()
+        )
+        if far < 0.1**2:
+            raise ValueError(
+                f"expected your own weights, got those of the book's {name}: train a model yourself"
+            )
 
 
 def _config(card: Any) -> ViTConfig:

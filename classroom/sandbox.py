@@ -54,19 +54,26 @@ class Sandbox:
             self._home.cleanup()
 
     def run(self, cells: list[tuple[int, str]], name: str, cases: list[tuple], seconds: int = SECONDS) -> Ran:
-        """Run cells and then the function of this name on each case, for some seconds at most."""
+        """Run cells and then the function of this name on each case, for some seconds at most.
+
+        Where the cells themselves do not end well, only their definitions are run.
+        """
+        ran = self._run([cells, name, cases, False], seconds)
+        return ran if ran.values or not ran.why else self._run([cells, name, cases, True], seconds)
+
+    def _run(self, request: list[Any], seconds: int) -> Ran:
         with contextlib.ExitStack() as stack:
             streams = [stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(3)]
             folder = stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
             )
-            request, printed, results = streams
-            request.write(pack([cells, name, cases]))
-            request.seek(0)
+            asked, printed, results = streams
+            asked.write(pack(request))
+            asked.seek(0)
             run = self._forked if CAN_FORK else _started
             why = run(streams, folder, seconds)
             values = list(unpack(_begin(results, 64_000_000)))
-            if not why and len(values) < 1 + len(cases):
+            if not why and len(values) < 1 + len(request[2]):
                 why = "its process ended early, or what it returns is too large to send"
             return Ran(values, _begin(printed, PRINTED).decode(errors="replace"), why)
 
