@@ -60,7 +60,11 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
             f"expected a folder beside the submissions for --out, got {out}; it would count as one"
         )
     submissions = find(folder)
-    seed = _seed(out / "seed.json", seed)
+    state = out / "state.json"
+    known = json.loads(state.read_text(encoding="utf-8")) if state.exists() else {"open_still": []}
+    seed = known.get("seed", secrets.randbelow(2**63)) if seed is None else seed
+    check_value("seed", seed, int)
+    check_between("seed", seed, 0, 2**63 - 1)
     exercises = {key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise}
     references = Path(__file__).parent / "homework" / f"h{number}.py"
     about = hashlib.sha256(f"{seed} {references.read_text(encoding='utf-8')}".encode()).hexdigest()
@@ -72,8 +76,8 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
     def one(submission: Submission) -> dict[str, Result]:
         kept = out / "students" / f"{submission.slug}-{number}.json"
         mark = hashlib.sha256(f"{about}{submission.digest}{submission.problem}".encode()).hexdigest()
-        if (known := _kept(kept, mark)) is not None:
-            return known
+        if (before := _kept(kept, mark)) is not None:
+            return before
         room = rooms.get()
         try:
             found = {key: _graded(submission, work, key, exercises.get(key), room) for key in work.tasks}
@@ -83,10 +87,11 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
         return found
 
     made = [Sandbox() for _ in range(min(jobs, len(submissions)))]
+    for room in made:
+        rooms.put(room)
+    write_json(state, known | {"seed": seed})
     pool = ThreadPoolExecutor(len(made))
     try:
-        for room in made:
-            rooms.put(room.__enter__())
         tasks = {pool.submit(one, submission): submission for submission in submissions}
         for done in tqdm(as_completed(tasks), total=len(tasks), desc=f"homework {number}"):
             results[tasks[done].student] = done.result()
@@ -95,22 +100,14 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
         for room in made:
             room.__exit__()
         torch.set_num_threads(threads)
+    open_still = next((room.open_still for room in made if room.open_still is not None), known["open_still"])
+    write_json(state, {"seed": seed, "open_still": open_still})
     return {
         "results": {each.student: results[each.student] for each in submissions},
         "problems": {each.student: each.problem for each in submissions},
         "slugs": {each.student: each.slug for each in submissions},
-        "open_still": made[0].open_still,
+        "open_still": open_still,
     }
-
-
-def _seed(file: Path, seed: int | None) -> int:
-    """The seed of the hidden arguments, kept for the next time."""
-    if seed is None:
-        seed = json.loads(file.read_text())["seed"] if file.exists() else secrets.randbelow(2**63)
-    check_value("seed", seed, int)
-    check_between("seed", seed, 0, 2**63 - 1)
-    write_json(file, {"seed": seed})
-    return seed
 
 
 def _kept(file: Path, mark: str) -> dict[str, Result] | None:

@@ -36,14 +36,14 @@ class Sandbox:
     """A process that waits with PyTorch loaded, and runs one task after the other in forks of itself."""
 
     def __init__(self) -> None:
-        self.open_still = OPEN  # what the system cannot forbid
+        self.open_still: list[str] | None = (
+            None if CAN_FORK else OPEN
+        )  # what the system cannot forbid, once known
         self._process: subprocess.Popen | None = None
         self._line: socket.socket | None = None
         self._home: tempfile.TemporaryDirectory | None = None
 
     def __enter__(self) -> Sandbox:
-        if CAN_FORK:
-            self._start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -52,6 +52,7 @@ class Sandbox:
             self._process.kill()
             self._process.wait()
             self._home.cleanup()
+            self._process = None
 
     def run(self, cells: list[tuple[int, str]], name: str, cases: list[tuple], seconds: int = SECONDS) -> Ran:
         """Run cells and then the function of this name on each case, for some seconds at most.
@@ -93,12 +94,14 @@ class Sandbox:
         its.close()
         self._line = mine
         mine.settimeout(120)
-        self.open_still = json.loads(mine.recv(65536) or b"{}")
-        if self.open_still == {}:
+        if not (told := mine.recv(65536)):
             raise OSError("expected a process for students' code, got none; try  python -m classroom.child")
+        self.open_still = json.loads(told)
 
     def _forked(self, streams: list[BinaryIO], folder: str, seconds: int) -> str:
         """Let the waiting process fork; why the fork ended too early, in words."""
+        if self._process is None:
+            self._start()
         assert self._line
         job = json.dumps({"folder": folder, "seconds": seconds}).encode()
         try:
@@ -107,7 +110,6 @@ class Sandbox:
             end = json.loads(self._line.recv(65536))
         except (OSError, ValueError):  # nobody's code should be able to do that
             self.__exit__()
-            self._start()
             return "the process that started it was lost"
         return _in_words(end["why"], end["code"], seconds)
 
