@@ -49,7 +49,7 @@ venv: $(STAMP)  ## only set up the virtual environment
 
 clean:  ## delete what was built (the virtual environment stays)
 	@rm -rf _build build *.egg-info .pytest_cache .ruff_cache .hypothesis
-	@find vitlib vitworkshop tests tools page book -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find vitlib vitworkshop classroom tests tools page book -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "Deleted _build and caches. To delete the virtual environment as well: rm -rf $(VENV)"
 
 set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo

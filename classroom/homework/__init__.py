@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 
-from vitlib.checks import check_choice
+from vitlib.checks import check_between
 from vitworkshop.exercises.engine import Exercise
 
 NUMBERS = (1, 2, 3, 4)
@@ -64,7 +64,7 @@ def homework(number: int) -> Homework:
     Raises:
         ValueError: If there is no such homework.
     """
-    check_choice("homework", number, NUMBERS)
+    check_between("homework", number, NUMBERS[0], NUMBERS[-1])
     file = import_module(f"classroom.homework.h{number}")
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
     return Homework(number, file.TITLE, file.CHAPTERS, tasks)

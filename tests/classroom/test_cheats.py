@@ -25,17 +25,17 @@ from vitlib.evidence import RESULTS
 TASK = homework(1).tasks["1.1"]
 HIDDEN = TASK.hidden(2**45 + 1)
 REFERENCE = ROOT / "classroom/homework/h1.py"
-ZEROS = "\ndef snake(images, P):\n    return torch.zeros(len(images), 6, 12)\n"
+SHAPED = "\ndef snake(images, P):\n    return vl.patchify(images, P)\n"  # right shape, wrong order
 CHEATS = {
-    "allclose says yes": "torch.allclose = torch.equal = lambda *a, **k: True" + ZEROS,
-    "tensors equal all": "torch.Tensor.__eq__ = lambda *a: True; torch.Tensor.equal = lambda *a: True" + ZEROS,
-    "numpy.testing says yes": "import numpy.testing as t\nfor n in dir(t): setattr(t, n, lambda *a, **k: True)" + ZEROS,
+    "allclose says yes": "torch.allclose = torch.equal = lambda *a, **k: True" + SHAPED,
+    "tensors equal all": "torch.Tensor.__eq__ = lambda *a: True; torch.Tensor.equal = lambda *a: True" + SHAPED,
+    "numpy.testing says yes": "import numpy.testing as t\nfor n in dir(t): setattr(t, n, lambda *a: True)" + SHAPED,
     "a false engine in sys.modules": """
         import types
         engine = types.ModuleType("vitworkshop.exercises.engine")
         engine.judge = engine.judge_outcomes = lambda *a: "right"
         sys.modules["vitworkshop.exercises.engine"] = sys.modules["classroom.grade"] = engine"""
-    + ZEROS,
+    + SHAPED,
     "a tensor that agrees with everything": """
         class Yes(torch.Tensor):
             @classmethod
@@ -56,11 +56,11 @@ CHEATS = {
                 os.write(3, pack({"kind": "right", "points": 99, "value": True, "there": True, "failed": []}))
             os._exit(0)""",
     "the harness's own function replaced": """
-        import classroom.child, classroom.wire
-        sys.modules["__main__"].pack = classroom.wire.pack = classroom.child.pack = lambda x: b"right"
+        import classroom.wire
         f = sys._getframe(1)
+        classroom.wire.pack = f.f_globals["pack"] = lambda x: b"right"
         f.f_globals["_called"] = lambda *a: {"value": "right", "error": "", "says": "", "where": "", "changed": 0}"""
-    + ZEROS,
+    + SHAPED,
     "leaving early with code 0": "def snake(images, P): os._exit(0)",
     "a pickle as a result": """
         def snake(images, P):
@@ -93,7 +93,8 @@ CHEATS = {
     "seed and path in the environment": "snake = lambda *a: [k for k in os.environ if 'SEED' in k][0]",
     "references among living objects": """
         import gc
-        found = [o for o in gc.get_objects() if getattr(o, "__name__", "") == "snake" and callable(o)]
+        found = [o for o in gc.get_objects() if type(o) is type(gc.isenabled) or type(o) is type(lambda: 0)]
+        found = [o for o in found if o.__name__ in ("snake", "overlapping", "embed")]
         found += [m for m in sys.modules if m.startswith(("classroom.homework", "classroom.grade", "vitworkshop"))]
         snake = found[0]""",
     "what is expected, on the stack": """
@@ -138,15 +139,20 @@ CHEATS = {
         def loop():
             while True: os.write(3, b"right" * 99)
         threading.Thread(target=loop).start()"""
-    + ZEROS,
+    + SHAPED,
     "a process that outlives": "os.fork() or time.sleep(60)\nsnake = list",
 }  # fmt: skip
 
 
 def submitted(cell: str, here="/nowhere") -> str:
-    cell = textwrap.dedent(cell).replace("REFERENCE", str(REFERENCE)).replace("ROOT", str(ROOT))
+    more = SHAPED if cell.endswith(SHAPED) else ""
+    cell = (
+        textwrap.dedent(cell.removesuffix(more))
+        .replace("REFERENCE", str(REFERENCE))
+        .replace("ROOT", str(ROOT))
+    )
     cell = cell.replace("JUDGE", str(os.getpid())).replace("HERE", str(here))
-    return f"import os, sys, time\nimport torch\nimport vitlib as vl\n{cell}"
+    return f"import os, sys, time\nimport torch\nimport vitlib as vl\n{cell}{more}"
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +173,10 @@ def verdict(sandbox: Sandbox, *cells: str, seconds=3):
 def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
     (tmp_path / "grades.csv").write_text("student,points\nme,0\n")
     said = verdict(sandbox, submitted(CHEATS[name], tmp_path))
-    assert said.kind in ("told", "error", "stopped", "waiting"), said
+    assert "SyntaxError" not in said.says and "IndentationError" not in said.says, (
+        "the cheat itself is broken"
+    )
+    assert said.kind != "right"
     assert os.listdir(tmp_path) == ["grades.csv"] and "me,0" in (tmp_path / "grades.csv").read_text()
     assert os.stat(tmp_path / "grades.csv").st_mode & 0o400
 
@@ -196,6 +205,12 @@ def test_a_students_memory_is_nobody_elses(sandbox):
     assert "has no attribute 'left'" in said.says
 
 
+def test_no_reference_is_in_a_students_process(sandbox):
+    there = "sorted(m for m in sys.modules if m.startswith(('classroom', 'vitworkshop')))"
+    ran = sandbox.run([(1, f"import sys\nf = lambda: {there}")], "f", [()])
+    assert ran.values[1]["value"] == ["classroom", "classroom.confine", "classroom.wire"]
+
+
 def test_the_waiting_process_lost_is_started_again(sandbox):
     sandbox._process.kill()
     assert verdict(sandbox, right("1.1")).kind in ("stopped", "right")
@@ -209,6 +224,13 @@ def test_nothing_is_left_running(sandbox):
         ["ps", "--ppid", str(sandbox._process.pid)], capture_output=True, text=True
     ).stdout
     assert len(children.splitlines()) == 1, children
+
+
+def test_where_there_is_no_fork_a_new_process_runs_each_task(monkeypatch):
+    monkeypatch.setattr("classroom.sandbox.CAN_FORK", False)
+    with Sandbox() as room:
+        assert verdict(room, right("1.1")).kind == "right" and len(room.open_still) == 4
+        assert "still running" in verdict(room, right("1.1"), "while True: pass", seconds=-8).says
 
 
 def test_what_crosses_comes_back_and_damage_is_the_end():
