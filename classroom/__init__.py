@@ -1,1 +1,1 @@
-"""What a class needs of the book: editions, homework and its grading, a bundle without a network."""
+"""What a teacher has and students do not: editions, a bundle, homework with its references, and what grades it."""

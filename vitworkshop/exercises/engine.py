@@ -94,8 +94,12 @@ class Exercise:
     @cached_property
     def cases(self) -> list[tuple]:
         """The arguments of each call; the same whenever they are drawn."""
+        return self.drawn(0)
+
+    def drawn(self, seed: int) -> list[tuple]:
+        """The arguments of each call, as this seed draws them."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            torch.manual_seed(seed)
             return self.inputs() if self.inputs else []
 
 
@@ -172,11 +176,16 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
             for case in exercise.cases:
                 got.append(outcome(exercise.run, answer, case))
                 if got[0].value is None and not got[0].error:
-                    if got[0].printed:
-                        return Verdict("told", "it prints, and returns None")
-                    return Verdict("waiting")
+                    break
     except TooLong:
         return Verdict("error", f"still running after {LIMIT:g} seconds, stopped: does a loop never end?")
+    return judge_outcomes(exercise, got)
+
+
+def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
+    """The verdict on what a function gave, one outcome for each case; nothing of the student's is called."""
+    if got[0].value is None and not got[0].error:
+        return Verdict("told", "it prints, and returns None") if got[0].printed else Verdict("waiting")
     if changed := next((each.changed for each in got if each.changed), 0):
         return Verdict(
             "told", f"it changes its argument number {changed}: work on a copy, without += and x[...] ="

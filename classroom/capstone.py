@@ -1,0 +1,133 @@
+"""The capstone, the best ViT in a fixed budget: checkpoints are evaluated here, whatever their cards say."""
+
+from __future__ import annotations
+
+import json
+import struct
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from classroom.submissions import read_plain
+from vitlib import ViTConfig, build_model, count_macs, count_parameters, evaluate, load_cifar10, load_drawn10
+from vitlib.data.cifar10 import find_cifar10
+from vitlib.weights.pretrained import list_pretrained, load_pretrained
+
+PARAMETERS, MACS, BYTES, CARD = 400_000, 40_000_000, 1_000_000, 1_000_000
+POINTS, LEVELS = 10, {"drawn10": (0.5, 0.95), "cifar10": (0.4, 0.8)}  # accuracies for no point and for all
+TASK = """# Capstone: the best ViT in a small budget
+
+Train a ViT by `vitlib` on Drawn-10's training pictures (10 classes, 3 × 32 × 32), or on CIFAR-10's if your teacher
+says so. It has at most {0:,} parameters and {1:,} multiply-accumulates a picture (`vl.count_macs`). Hand in a
+folder with the two files that `vl.save_pretrained` writes, NAME.safetensors (at most {2:,} bytes) and NAME.json.
+Your teacher measures its accuracy; on Drawn-10, on pictures that nobody has seen. Of {3} points you get none up to an
+accuracy of {4[0]:.0%} (CIFAR-10: {5[0]:.0%}) and all from {4[1]:.0%} ({5[1]:.0%}) on. What the card says of accuracy or
+training is not read, and a model of the book, also one that is a little changed, gets none.
+""".format(PARAMETERS, MACS, BYTES, POINTS, *LEVELS.values())
+
+
+@dataclass
+class Entry:
+    """How one student's checkpoint fared."""
+
+    student: str
+    points: float = 0.0
+    accuracy: float | None = None
+    parameters: int | None = None
+    problem: str = ""
+
+
+def grade_capstone(folder: Path, data: str, seed: int) -> list[Entry]:
+    """Evaluate the checkpoint in each student's folder on pictures that were held back.
+
+    Args:
+        folder: A folder for each student, with one .safetensors and its card in it.
+        data: "drawn10", drawn with the seed; or "cifar10", its public test pictures.
+        seed: Of Drawn-10; only the teacher knows it.
+
+    Raises:
+        ValueError: If there are no such folders, or CIFAR-10 is not there.
+    """
+    if data == "cifar10" and find_cifar10() is None:
+        raise ValueError("expected CIFAR-10 on this machine, found none; run  python -m vitlib data cifar10")
+    folders = sorted(path for path in folder.glob("*") if path.is_dir() and not path.is_symlink())
+    if not folders:
+        raise ValueError(
+            f"expected a folder for each student in {folder}, got none; unpack the submissions there"
+        )
+    images, labels = load_cifar10("test") if data == "cifar10" else load_drawn10("test", seed=seed)
+    return [_graded(path, images, labels, *LEVELS[data]) for path in folders]
+
+
+def _graded(folder: Path, images: torch.Tensor, labels: torch.Tensor, none: float, all_: float) -> Entry:
+    entry = Entry(folder.name)
+    try:
+        model = _model(folder)
+        entry.parameters = count_parameters(model)
+        entry.accuracy = evaluate(model, images, labels)["accuracy"]
+        share = (entry.accuracy - none) / (all_ - none)
+        entry.points = round(POINTS * min(max(share, 0), 1), 1)
+    except Exception as error:  # one bad submission stops no other
+        entry.problem = " ".join(str(error).split())[:300] or type(error).__name__
+    return entry
+
+
+def _model(folder: Path) -> torch.nn.Module:
+    """The ViT in a folder, once it is known to be within the budget."""
+    found = [path for path in sorted(folder.rglob("*.safetensors")) if ".ipynb_checkpoints" not in path.parts]
+    if len(found) != 1:
+        raise ValueError(
+            f"expected one .safetensors file, got {len(found)}: hand in what vl.save_pretrained writes"
+        )
+    (path,), card = found, found[0].with_suffix(".json")
+    if not card.exists():
+        raise ValueError(f"expected {card.name} beside the weights, got none: hand in both files")
+    raw, text = read_plain(path, BYTES), read_plain(card, CARD)
+    config = _config(json.loads(text))
+    with torch.device("meta"):  # shapes alone: a card costs no memory
+        within("parameters", count_parameters(build_model(config)), PARAMETERS)
+    within("multiply-accumulates a picture", count_macs(config), MACS)
+    if len(raw) < 8 or struct.unpack("<Q", raw[:8])[0] > len(raw):
+        raise ValueError("expected weights in safetensors, got something else: use vl.save_pretrained")
+    with tempfile.TemporaryDirectory() as copy:  # what was read is what is loaded
+        Path(copy, path.name).write_bytes(raw)
+        Path(copy, card.name).write_bytes(text)
+        model = load_pretrained(path.stem, copy)[0]
+    for name in list_pretrained():
+        _differ(model.state_dict(), load_pretrained(name)[0].state_dict(), name)
+    return model
+
+
+def _differ(state: dict[str, torch.Tensor], known: dict[str, torch.Tensor], name: str) -> None:
+    """Refuse weights that are the book's, or hardly another's."""
+    if {k: v.shape for k, v in state.items()} == {k: v.shape for k, v in known.items()}:
+        far = sum((state[k] - v).square().sum() for k, v in known.items()) / sum(
+            v.square().sum() for v in known.values()
+        )
+        if far < 0.1**2:
+            raise ValueError(
+                f"expected your own weights, got those of the book's {name}: train a model yourself"
+            )
+
+
+def _config(card: Any) -> ViTConfig:
+    """The model's shape; numbers that no model here has are refused before anything is made of them."""
+    config = card.get("config") if isinstance(card, dict) else None
+    if not isinstance(config, dict) or card.get("kind", "vit") != "vit":
+        raise ValueError("expected the card of a ViT, got another: train a ViT by vitlib")
+    for name, value in config.items():
+        if isinstance(value, int) and value > 1024:
+            raise ValueError(f"expected at most 1024 for {name}, got {value}: it is out of the budget")
+    cfg = ViTConfig(**config)
+    if (cfg.image_shape, cfg.in_chans, cfg.num_classes) != ((32, 32), 3, 10):
+        raise ValueError("expected a ViT for pictures of 3 × 32 × 32 and 10 classes, got another")
+    return cfg
+
+
+def within(name: str, value: int, most: int) -> None:
+    """Refuse what is above the budget."""
+    if value > most:
+        raise ValueError(f"expected at most {most:,} {name}, got {value:,}: it is out of the budget")

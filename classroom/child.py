@@ -1,0 +1,146 @@
+"""The process in which students' code runs: `python -m classroom.child`, started by the sandbox and by nothing else.
+
+It knows cells, a name and arguments, never what is expected. One process that has run nobody's code waits, with PyTorch
+loaded, and forks a confined one for each task; what that sends back is data, which the judge does not trust.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import linecache
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+import types
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import vitlib as vl
+from classroom.confine import confine
+from classroom.wire import pack, unpack
+
+MEMORY, FILE, FOLDER, FILES = 1_500_000_000, 16_000_000, 64_000_000, 500  # bytes; FILES is a number
+
+
+def serve(judge: socket.socket) -> None:
+    """Wait for tasks; fork a process for each, watch it and tell how it ended."""
+    judge.send(json.dumps(_trial()).encode())
+    while True:
+        raw, streams, *_ = socket.recv_fds(judge, 65536, 3)
+        if not raw:
+            return
+        job = json.loads(raw)
+        if (pid := os.fork()) == 0:
+            try:
+                os.setsid()
+                for number, stream in enumerate(streams):  # the request, what it prints, results
+                    os.dup2(stream, (0, 1, 3)[number])
+                os.dup2(1, 2)
+                os.closerange(4, 65536)
+                _enter(job["folder"], job["seconds"])
+                work(0, 3)
+            finally:
+                os._exit(1)
+        for stream in streams:
+            os.close(stream)
+        judge.send(json.dumps(_watch(pid, Path(job["folder"]), job["seconds"])).encode())
+
+
+def _trial() -> list[str]:
+    """What the system cannot forbid, found out by a process that ends at once."""
+    out, into = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            os.write(into, json.dumps(_enter(os.getcwd(), 1)).encode())
+        finally:
+            os._exit(0)
+    os.close(into)
+    os.waitpid(pid, 0)
+    with os.fdopen(out) as file:
+        return json.loads(file.read() or '["anything: the confinement fails"]')
+
+
+def _enter(folder: str, seconds: int) -> list[str]:
+    os.chdir(folder)
+    os.environ |= {"HOME": folder, "TMPDIR": folder, "MPLCONFIGDIR": folder}
+    return confine(Path(folder), [Path(vl.__file__).parent], seconds + 1, MEMORY, FILE)
+
+
+def _watch(pid: int, folder: Path, seconds: int) -> dict[str, Any]:
+    """Wait for the process; kill it when its time or its disk is used up."""
+    start, why = time.monotonic(), ""
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+        time.sleep(0.01)
+        with os.scandir(folder) as files:
+            sizes = [file.stat(follow_symlinks=False).st_blocks * 512 for file in files if not file.is_dir()]
+        why = "time" if time.monotonic() - start > seconds else ""
+        why = "disk" if len(sizes) > FILES or sum(sizes) > FOLDER else why
+        if why:
+            os.killpg(pid, signal.SIGKILL)
+            ended = os.waitpid(pid, 0)
+            break
+    return {"why": why, "code": os.waitstatus_to_exitcode(ended[1])}
+
+
+def work(requested: int, answers: int) -> None:
+    """Run the cells, then the function on each case; write what happens as it happens."""
+    with os.fdopen(requested, "rb") as file:
+        cells, name, cases, bare = next(unpack(file.read(), models=True))
+    torch.set_num_threads(1)
+    room = sys.modules["__main__"] = types.ModuleType("__main__")
+    failed = []
+    for number, code in cells:
+        where = f"<cell {number}>"
+        linecache.cache[where] = (len(code), None, code.splitlines(keepends=True), where)
+        try:
+            exec(compile(_without(ast.parse(code, where), bare), where, "exec"), vars(room))
+        except BaseException as error:  # the student's, whatever it is; later cells may still be right
+            failed.append((number, type(error).__name__, " ".join(str(error).split())[:160]))
+    os.write(answers, pack({"failed": failed, "there": callable(vars(room).get(name))}))
+    for case in cases:
+        os.write(answers, pack(_called(vars(room).get(name), tuple(case))))
+    os._exit(0)  # without what was registered for the end
+
+
+def _without(cell: ast.Module, bare: bool) -> ast.Module:
+    """A cell without the examples that it tries; bare, without all that defines nothing."""
+    kinds = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
+    tries = (node for node in cell.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+    drop = {id(node) for node in tries if ast.unparse(node.value.func) == "example"}
+    drop |= {id(node) for node in cell.body if bare and not isinstance(node, kinds)}
+    cell.body = [node for node in cell.body if id(node) not in drop]
+    return cell
+
+
+def _called(function: Any, case: tuple) -> dict[str, Any]:
+    """What a call gave, as `vitworkshop.exercises.answers.outcome` says it."""
+    mine, found = copy.deepcopy(case), {"value": None, "error": "", "says": "", "where": "", "changed": 0}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.manual_seed(0)
+            found["value"] = function(*mine)
+    except BaseException as error:
+        found["error"], found["says"] = type(error).__name__, " ".join(str(error).split())[:160]
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith("<cell")]
+        found["where"] = (frames[-1].line or "")[:160] if frames else ""
+    pairs = enumerate(zip(case, mine, strict=True), 1)
+    found["changed"] = next((n for n, (a, b) in pairs if pack(a) != pack(b)), 0)
+    return found
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        import_module("matplotlib.pyplot"), import_module("vitlib.viz")  # once, and not in each fork
+        serve(socket.socket(fileno=int(sys.argv[1])))
+    else:  # no fork here: one process for one task, unconfined
+        work(0, os.dup(1))

@@ -1,0 +1,131 @@
+"""What a process may do no longer: files (Landlock), system calls (seccomp), capabilities, limits; all of it for good.
+
+Nothing here needs root. Where the system has no such means, `confine` says what stays open.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+from pathlib import Path
+
+DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, other processes, the network, …
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
+    "socket": (41, 198), "io_uring_setup": (425, 425), "ptrace": (101, 117), "kcmp": (312, 272),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "process_madvise": (440, 440),
+    "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424), "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "setns": (308, 268), "unshare": (272, 97),
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "mount": (165, 40),
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "chroot": (161, 51),
+    # … memory and messages that outlive a process or are outside its limits
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186),
+    "semget": (64, 190), "mq_open": (240, 180),
+    # … and what Landlock leaves open: whose turn it is, and what files are called and allow
+    "setpriority": (141, 140), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118), "sched_setattr": (314, 274), "ioprio_set": (251, 30),
+    "migrate_pages": (256, 238), "move_pages": (279, 239), "open_by_handle_at": (304, 265),
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+    "utime": (132, None), "utimes": (235, None), "utimensat": (280, 88), "futimesat": (261, None),
+}  # fmt: skip
+OWN = {"kill": (62, 129), "tgkill": (234, 131), "prlimit64": (302, 261)}  # allowed on the process itself
+CLONE, CLONE3 = (56, 220), (435, 435)
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
+
+READ_FILE, READ_DIR, WRITE_FILE, REMOVE_FILE, MAKE_REG, TRUNCATE = 4, 8, 2, 32, 256, 1 << 14
+SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/dev/urandom")
+SYSTEM += ("/proc/cpuinfo", "/sys/devices/system/cpu")  # PyTorch asks which instructions there are
+
+
+def confine(folder: Path, readable: list[Path], seconds: int, memory: int, file_size: int) -> list[str]:
+    """Confine this process: it reads Python and `readable`, writes in `folder`, and reaches nothing else.
+
+    Args:
+        folder: Its own folder; files in it are made, folders are not.
+        readable: Folders that it may read, beside the system's and Python's.
+        seconds: Of the processor.
+        memory: Bytes more than it has now.
+        file_size: Bytes that a file may have.
+
+    Returns:
+        What the system could not forbid, in words.
+    """
+    open_still = [] if _limit(seconds, memory, file_size) else ["too much memory and too large files"]
+    if sys.platform != "linux":
+        return [*open_still, "files outside", "the network", "other processes"]
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG: it does not outlive who waits for it
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, which both of the following ask for
+    header, none = struct.pack("<II", 0x20080522, 0), bytes(24)
+    libc.syscall({"x86_64": 126, "aarch64": 91}.get(platform.machine(), -1), header, none)  # capset
+    if not _landlock(libc, folder, readable):
+        open_still.append("files outside")
+    if not _seccomp(libc):
+        open_still += ["the network", "other processes"]
+    return open_still
+
+
+def _limit(seconds: int, memory: int, file_size: int) -> bool:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    here = Path("/proc/self/statm")
+    size = int(here.read_text().split()[0]) * resource.getpagesize() if here.exists() else 0
+    limits = {"CPU": seconds, "FSIZE": file_size, "CORE": 0, "NOFILE": 256, "MEMLOCK": 0}
+    limits |= {"AS": size + memory} if size else {}
+    for name, most in limits.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
+    return bool(size)
+
+
+def _landlock(libc: ctypes.CDLL, folder: Path, readable: list[Path]) -> bool:
+    """Files: read-only, or the process's own; with the kernel's help also TCP, signals and abstract sockets."""
+    abi = libc.syscall(444, None, ctypes.c_size_t(0), 1)
+    if abi < 1:
+        return False
+    files = (1 << 13) - 1 | (abi >= 2) << 13 | (abi >= 3) << 14 | (abi >= 5) << 15
+    attributes = struct.pack("<QQQ", files, 3, 3)[: 8 + 8 * (abi >= 4) + 8 * (abi >= 6)]
+    rules = libc.syscall(444, attributes, ctypes.c_size_t(len(attributes)), 0)
+    own = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE
+    paths = [*SYSTEM, sys.prefix, sys.base_prefix, *readable]
+    allowed = [*((path, READ_FILE | READ_DIR) for path in paths), (folder, own)]
+    allowed.append(("/dev/null", READ_FILE | WRITE_FILE))
+    for path, rights in allowed:
+        if not os.path.exists(path):
+            continue
+        place = os.open(path, os.O_PATH)
+        rights &= files & (~0 if os.path.isdir(path) else ~(READ_DIR | REMOVE_FILE | MAKE_REG))
+        libc.syscall(445, rules, 1, struct.pack("<Qi", rights, place), 0)
+        os.close(place)
+    done = rules >= 0 and libc.syscall(446, rules, 0) == 0
+    os.close(rules)
+    return done
+
+
+def _seccomp(libc: ctypes.CDLL) -> bool:
+    """A program that the kernel asks before each system call."""
+    machine = MACHINES.get(platform.machine())
+    if machine is None:
+        return False
+    column, arch = machine
+    load = lambda at: (0x20, 0, 0, at)  # noqa: E731 - of {int nr, u32 arch, u64 ip, u64 args[6]}
+    end = lambda what: (0x06, 0, 0, what)  # noqa: E731
+    code = [load(4), (0x15, 1, 0, arch), end(KILL), load(0), (0x35, 0, 1, 0x40000000), end(EPERM)]
+    for numbers in DENIED.values():
+        if numbers[column] is not None:
+            code += [(0x15, 0, 1, numbers[column]), end(EPERM)]
+    code += [(0x15, 0, 1, CLONE3[column]), end(ENOSYS)]  # libraries then take clone, whose flags can be read
+    code += [(0x15, 0, 4, CLONE[column]), load(16), (0x45, 0, 1, 0x10000), end(ALLOW), end(EPERM)]  # threads
+    for numbers in OWN.values():
+        code += [(0x15, 0, 5, numbers[column]), load(16), (0x15, 2, 0, 0), (0x15, 1, 0, os.getpid())]
+        code += [end(EPERM), end(ALLOW)]
+    code.append(end(ALLOW))
+    program = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *line) for line in code))
+    whole = struct.pack("<HxxxxxxQ", len(code), ctypes.addressof(program))
+    return libc.prctl(22, 2, whole, 0, 0) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER

@@ -1,0 +1,79 @@
+"""A homework as students get it: statements, stubs, an example or two; no reference is in it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from classroom.homework import NUMBERS, Homework, Task, homework
+from vitlib.evidence import write_atomic
+
+TAG = "# task "  # how a cell that is graded begins
+ANSWER = "### Answer "  # and one that a person reads
+INTRO = """# Homework {number}. {title}
+
+{points} points. You need chapters {chapters}.
+
+Each task is a function in a cell that begins with `# task` and its number: leave that line there, and add cells as you
+like. The cell below it tries an example; what is graded are other arguments, of other sizes. A function must not change
+what it is given. It may use PyTorch, einops and vitlib, has no network, reads no files, and all cells together have ten
+seconds. Run the notebook from top to bottom before you hand it in."""
+SET_UP = '''import torch
+
+import vitlib as vl
+
+
+def example(task, got, *want):
+    """Print whether an example gives what it should."""
+    parts = list(got) if isinstance(got, (list, tuple)) else [got]
+    pairs = [(torch.as_tensor(g).double(), torch.tensor(w).double()) for g, w in zip(parts, want) if g is not None]
+    near = all(g.shape == w.shape and torch.allclose(g, w, atol=1e-3) for g, w in pairs)
+    print(f"{task}:", "as it should be" if near and len(parts) == len(pairs) == len(want) else "not yet")'''
+
+
+def write_homework(folder: Path) -> list[Path]:
+    """Write the four notebooks into a folder."""
+    return [_write(folder / f"homework-{number}.ipynb", homework(number)) for number in NUMBERS]
+
+
+def _write(path: Path, work: Homework) -> Path:
+    points = sum(task.points for task in work.tasks.values())
+    cells = [("markdown", INTRO.format(**vars(work), points=points)), ("code", SET_UP)]
+    for number, task in work.tasks.items():
+        head = f"## {number} {task.title} ({task.points} points, about {task.minutes} minutes)\n\n{task.text}"
+        cells.append(("markdown", head))
+        cells += _coded(number, task) if task.exercise else [("markdown", f"{ANSWER}{number}\n\n…")]
+    whole = {
+        "cells": [_cell(f"{work.number}-{i}", *cell) for i, cell in enumerate(cells)],
+        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return write_atomic(path, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _coded(number: str, task: Task) -> list[tuple[str, str]]:
+    """The stub, and the cell that tries its examples."""
+    assert task.exercise
+    reference = task.exercise.reference
+    stub = f"{TAG}{number}\ndef {task.name}{inspect.signature(reference)}:\n    ...  # yours"
+    tries = []
+    for example in task.examples:
+        want = reference(*eval(f"({example},)", {"torch": torch}))
+        want = want if isinstance(want, list | tuple) else [want]
+        tries.append(f'example("{number}", {task.name}({example}), {", ".join(map(_literal, want))})')
+    return [("code", stub), ("code", "\n".join(tries))]
+
+
+def _literal(x: Any) -> str:
+    return str(torch.as_tensor(x).double().mul(1e4).round().div(1e4).tolist())
+
+
+def _cell(name: str, kind: str, source: str) -> dict[str, Any]:
+    more = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    lines = source.splitlines(keepends=True)
+    return {"cell_type": kind, "id": f"homework-{name}", "metadata": {}, **more, "source": lines}

@@ -1,0 +1,157 @@
+"""Runs one task of one submission in a process of its own, with limits; brings back what it wrote, as data."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from classroom.wire import pack, unpack
+
+ROOT = Path(__file__).parent.parent
+SECONDS = 10  # for the cells and all calls of a task
+PRINTED = 2_000  # bytes of what was printed that are kept
+CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
+OPEN = ["files outside", "the network", "other processes", "too much memory and too large files"]
+
+
+@dataclass
+class Ran:
+    """What a process left."""
+
+    values: list[Any] = field(default_factory=list)  # first about the cells, then one of each call
+    printed: str = ""
+    why: str = ""  # why it ended before its end, in words
+
+
+class Sandbox:
+    """A process that waits with PyTorch loaded, and runs one task after the other in forks of itself."""
+
+    def __init__(self) -> None:
+        self.open_still: list[str] | None = (
+            None if CAN_FORK else OPEN
+        )  # what the system cannot forbid, once known
+        self._process: subprocess.Popen | None = None
+        self._line: socket.socket | None = None
+        self._home: tempfile.TemporaryDirectory | None = None
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process and self._line and self._home:
+            self._line.close()
+            self._process.kill()
+            self._process.wait()
+            self._home.cleanup()
+            self._process = None
+
+    def run(self, cells: list[tuple[int, str]], name: str, cases: list[tuple], seconds: int = SECONDS) -> Ran:
+        """Run cells and then the function of this name on each case, for some seconds at most.
+
+        Where the cells themselves do not end well, only their definitions are run.
+        """
+        ran = self._run([cells, name, cases, False], seconds)
+        return ran if ran.values or not ran.why else self._run([cells, name, cases, True], seconds)
+
+    def _run(self, request: list[Any], seconds: int) -> Ran:
+        with contextlib.ExitStack() as stack:
+            streams = [stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(3)]
+            folder = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
+            )
+            asked, printed, results = streams
+            asked.write(pack(request))
+            asked.seek(0)
+            run = self._forked if CAN_FORK else _started
+            why = run(streams, folder, seconds)
+            values = list(unpack(_begin(results, 64_000_000)))
+            if not why and len(values) < 1 + len(request[2]):
+                why = "its process ended early, or what it returns is too large to send"
+            return Ran(values, _begin(printed, PRINTED).decode(errors="replace"), why)
+
+    def _start(self) -> None:
+        mine, its = socket.socketpair()
+        words = [sys.executable, "-s", "-m", "classroom.child", str(its.fileno())]
+        self._home = tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True)
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._process = subprocess.Popen(
+            words,
+            cwd=ROOT,
+            env=_environment(self._home.name),
+            pass_fds=[its.fileno()],
+            start_new_session=True,
+            **streams,
+        )
+        its.close()
+        self._line = mine
+        mine.settimeout(120)
+        if not (told := mine.recv(65536)):
+            raise OSError("expected a process for students' code, got none; try  python -m classroom.child")
+        self.open_still = json.loads(told)
+
+    def _forked(self, streams: list[BinaryIO], folder: str, seconds: int) -> str:
+        """Let the waiting process fork; why the fork ended too early, in words."""
+        if self._process is None:
+            self._start()
+        assert self._line
+        job = json.dumps({"folder": folder, "seconds": seconds}).encode()
+        try:
+            socket.send_fds(self._line, [job], [stream.fileno() for stream in streams])
+            self._line.settimeout(seconds + 20)
+            end = json.loads(self._line.recv(65536))
+        except (OSError, ValueError):  # nobody's code should be able to do that
+            self.__exit__()
+            return "the process that started it was lost"
+        return _in_words(end["why"], end["code"], seconds)
+
+
+def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
+    """One new process for one task, where there is no fork."""
+    request, printed, results = streams
+    words = [sys.executable, "-s", "-m", "classroom.child"]
+    how = {"stdin": request, "stdout": results, "stderr": printed, "cwd": folder}
+    process = subprocess.Popen(words, env=_environment(folder) | {"PYTHONPATH": str(ROOT)}, **how)
+    try:
+        return _in_words("", process.wait(seconds + 10), seconds)  # PyTorch's import is in it
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return _in_words("time", 0, seconds)
+
+
+def _environment(home: str) -> dict[str, str]:
+    """Nothing of the teacher's, but what Windows cannot do without."""
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
+    return kept | {
+        "HOME": home,
+        "MPLCONFIGDIR": home,
+        "OMP_NUM_THREADS": "1",
+        "MPLBACKEND": "Agg",
+        "LANG": "C.UTF-8",
+        "TQDM_DISABLE": "1",
+    }
+
+
+def _in_words(why: str, code: int, seconds: int) -> str:
+    if why == "time":
+        return f"still running after {seconds} seconds, stopped"
+    if why == "disk":
+        return "it writes too much to the disk, stopped"
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"its process crashed ({signal.Signals(-code).name})"
+    return f"its process ended early (exit code {code})" if code else ""
+
+
+def _begin(file: BinaryIO, most: int) -> bytes:
+    file.seek(0)
+    return file.read(most)

@@ -1,0 +1,85 @@
+"""The four homeworks: references pass on any seed, known mistakes are named, notebooks hold no reference."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import json
+import secrets
+import tomllib
+
+import pytest
+
+from classroom.homework import NUMBERS, homework
+from classroom.homework.notebook import TAG, write_homework
+from classroom.sandbox import ROOT
+from classroom.wire import pack
+from vitworkshop.exercises.engine import judge
+
+TASKS = {key: task for n in NUMBERS for key, task in homework(n).tasks.items()}
+CODED = {key: task for key, task in TASKS.items() if task.exercise}
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.parametrize("key", CODED)
+def test_references_are_right_and_mistakes_are_named_whatever_the_seed(key):
+    exercise = CODED[key].hidden(secrets.randbelow(2**63))
+    assert judge(exercise, exercise.reference)[""].kind == "right"
+    for mistake in exercise.mistakes:
+        verdict = judge(exercise, exercise.edited(mistake))[""]
+        assert (verdict.kind, verdict.says) == ("named", mistake[2]), mistake
+    assert len(exercise.mistakes) >= 4 and len(exercise.hints) == 2
+
+
+@pytest.mark.parametrize("key", CODED)
+def test_another_seed_draws_other_arguments(key):
+    drawn = [pack(CODED[key].hidden(seed).cases) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_nothing_that_students_get_knows_of_the_classroom():
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
+        "packages"
+    ]
+    assert packages["find"]["include"] == ["vitlib*", "vitworkshop*"]
+    files = [
+        path for room in ("vitlib", "vitworkshop", "page", "tools") for path in (ROOT / room).rglob("*.py")
+    ]
+    assert not [
+        path for path in files if "import classroom" in (text := path.read_text()) or "from classroom" in text
+    ]
+    for path in (ROOT / "classroom").rglob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_a_homework_is_an_evening():
+    for number in NUMBERS:
+        tasks = homework(number).tasks.values()
+        assert 4 <= len(tasks) <= 6 and 60 <= sum(task.minutes for task in tasks) <= 120
+        assert sum(bool(task.rubric) for task in tasks) == 1
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_notebook_runs_and_holds_no_reference(tmp_path, number):
+    write_homework(tmp_path)
+    whole = json.loads((tmp_path / f"homework-{number}.ipynb").read_text(encoding="utf-8"))
+    text = "\n".join("".join(cell["source"]) for cell in whole["cells"])
+    for key, task in homework(number).tasks.items():
+        assert f"## {key} {task.title}" in text
+        assert not task.rubric or task.rubric not in text
+        lines = inspect.getsource(task.exercise.reference).splitlines()[1:] if task.exercise else []
+        assert not [line for line in lines if line.strip() in text and len(line.strip()) > 25]
+        assert not [said for *_, said in (task.exercise.mistakes if task.exercise else ()) if said in text]
+    for answer, printed in ((False, "not yet"), (True, "as it should be")):
+        space, out = {}, io.StringIO()
+        for cell in whole["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "code":
+                with contextlib.redirect_stdout(out):
+                    exec(source, space)
+            if answer and source.startswith(TAG):
+                task = homework(number).tasks[source.split()[2]]
+                space[task.name] = task.exercise.reference
+        lines = out.getvalue().splitlines()
+        assert len(lines) >= 4 and all(line.endswith(printed) for line in lines), lines
