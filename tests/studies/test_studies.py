@@ -15,12 +15,12 @@ import vitlib as vl
 from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.evidence import RESULTS, load_results, read_json
 from vitlib.train.objective import OBJECTIVES
-from vitworkshop.studies import families, mirroring, norm_order, position_start, residuals
+from vitworkshop.studies import families, mirroring, norm_order, position_start, residuals, stems
 from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
 from vitworkshop.studies.runner import run_study
-from vitworkshop.studies.study import Claim, Job, changes_of, draw_images
+from vitworkshop.studies.study import Claim, Job, changes_of, draw_images, initial_model
 
 TRAINED = [name for name, study in STUDIES.items() if study.base and name != "position-start"]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
@@ -185,7 +185,7 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatc
     study, asked = STUDIES[name], []
 
     def train(job, name, one, data, *args):
-        asked.append((one, data.label, str(data.images[0, 0, :2])))
+        asked.append((one, data.label, str(data.images[0, 0, :2]), any(args[1:])))  # whether it has a start
         return {"finished": False}
 
     monkeypatch.setattr(Job, "train", train)
@@ -251,7 +251,7 @@ def test_several_runs_at_once_find_the_same(data, tmp_path, run):
     first = run("stems", seeds=(0,), out=tmp_path / "two", **TINY)
     how = {"n_val": 20, "seeds": (0, 1), "device": "cpu", "jobs": 2, "progress": False, "changes": TINY}
     two = run_study("stems", data, tmp_path / "two", **how)
-    assert two["finished"] and two["runs"][:3] == first["runs"]  # seconds and all
+    assert two["finished"] and two["runs"][:4] == first["runs"]  # seconds and all
     assert [row["final"] for row in two["runs"]] == [row["final"] for row in one["runs"]]
     assert two["summary"] == one["summary"] and (two["n_train"], two["n_val"]) == (40, 20)
     assert two["dataset"] == "Drawn-10" and two == read_json(tmp_path / "two" / "stems.json", "")
@@ -314,6 +314,19 @@ def test_mirror_images_are_compared_and_learning_them_is_a_study(run):
     assert found["left_right"] == pytest.approx(sum(slow).item() / 8, abs=1e-4)
     result = run("mirroring", **TINY)
     assert result["finished"] and {"left_right", "upside_down"} <= result["runs"][0]["final"].keys()
+
+
+def test_framed_patches_start_as_separate_ones(run, tmp_path, monkeypatch):
+    cfg, images = vl.ViTConfig(patch_embed="overlap", depth=1, embed_dim=12), torch.randn(2, 3, 32, 32)
+    plain = initial_model(replace(cfg, patch_embed="conv"), 1)
+    features = [model.forward_features(images) for model in (stems.framed(cfg, 1), plain)]
+    torch.testing.assert_close(*features)
+    assert features[0].std() > 0.1
+    few(monkeypatch, "stems", "framed")
+    assert run("stems", **{**TINY, "lr": 1e-9})["finished"]
+    kernel = torch.load(tmp_path / "framed-s0" / "checkpoint.pt")["model"]["patch_embed.proj.weight"]
+    assert kernel.shape[-1] == 16 and kernel[..., 4:12, 4:12].std() > 0.05  # it starts there
+    assert kernel.abs().sum() - kernel[..., 4:12, 4:12].abs().sum() < 1e-3  # and nothing beside it
 
 
 def test_positions_start_as_long_as_they_should(run, tmp_path, monkeypatch):
