@@ -51,10 +51,7 @@ def test_a_row_of_the_book_repeats():
     [
         (("norms", drawn), "unknown study 'norms'"),
         (("norm-order", drawn, ["pre"]), "the book has no run 'pre' of 'norm-order'; choose one of"),
-        (
-            ("norm-order", drawn, None, 12),
-            r"no run of 'norm-order' with seed 12; choose one of \[0, 1, .*, 11\]",
-        ),
+        (("norm-order", drawn, None, 12), r"no run of 'norm-order' with seed 12; choose one of \[0, 1, .*, 11\]"),
         (("mirroring", drawn), "the book's runs were on CIFAR-10 .JPEG q75.; here there is Drawn-10"),
     ],
 )
