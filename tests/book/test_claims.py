@@ -15,8 +15,10 @@ import pytest
 from pages import PAGES, cells, prose, source, tags
 
 import vitlib as vl
+from vitlib.evidence import paired_difference
 from vitlib.explain.scores import BASELINES
 from vitworkshop.studies import masked, transfer  # noqa: F401 - conditions name both
+from vitworkshop.studies.clinic import BUGS  # noqa: F401
 from vitworkshop.studies.compute import Frontier
 from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401
 from vitworkshop.studies.recipe_ladder import INGREDIENTS  # noqa: F401
@@ -36,7 +38,7 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 1, "03": 10, "04": 13, "06": 8, "07": 4, "08": 1, "09": 7, "10": 14, "11": 16, "12": 17},
+    **{"02": 1, "03": 10, "04": 13, "06": 8, "07": 4, "08": 1, "09": 6, "10": 17, "11": 16, "12": 17},
     **{"13": 3, "14": 6, "15": 7, "16": 7, "17": 7, "18": 5, "questions": 1},
 }
 
@@ -69,6 +71,14 @@ def turned(study: str, says: str) -> bool:
 
 def interval(study: str, says: str) -> list[float]:
     return claim(study, says)["interval"]
+
+
+def lead(study: str, first: str, second: str) -> tuple[float, float]:
+    """The 95 % interval of a variant's lead over another, paired by seed."""
+    sides = (
+        {run["seed"]: run["final"]["val_accuracy"] for run in runs(study, name)} for name in (first, second)
+    )
+    return paired_difference(*sides)["interval"]
 
 
 def open_below_three_seeds(study: str) -> bool:
@@ -161,6 +171,11 @@ def passes(explanation: str, what: str, *erasers: str) -> list[str]:
             error = math.hypot(mine["sd"], best["sd"]) / mine["n"] ** 0.5
             found.append("passes" if gap > 2 * error else "fails" if gap < -2 * error else "open")
     return found
+
+
+def stays(model: str, order: str) -> float:
+    """The share of answers that stay when a quarter of the patches, the first of an order, are grey."""
+    return result("faithfulness")["models"][model]["grey"]["explanations"][order]["stay"]["mean"]
 
 
 def masked_steps(variant: str) -> int:

@@ -15,7 +15,7 @@ import vitlib as vl
 from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.evidence import RESULTS, load_results, read_json
 from vitlib.train.objective import OBJECTIVES
-from vitworkshop.studies import families, mirroring, norm_order, position_start, residuals, stems
+from vitworkshop.studies import clinic, families, mirroring, norm_order, position_start, residuals, stems
 from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
@@ -298,6 +298,25 @@ def test_blocks_without_residuals_run_and_replace_the_stream(run, monkeypatch):
     torch.nn.init.zeros_(block.mlp.fc2.weight)
     torch.nn.init.zeros_(block.mlp.fc2.bias)
     assert not block(torch.randn(1, 5, 16)).any()
+
+
+def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_last_quarter(run, monkeypatch):
+    monkeypatch.setattr(clinic, "STEPS", 2)
+    result = run("clinic")
+    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(clinic.STUDY.variants)
+    assert {claim.second[0] for claim in clinic.STUDY.claims} == {case.name for case in clinic.BUGS.values()}
+    healthy = vars(clinic.HEALTHY)
+    for case in clinic.BUGS.values():
+        assert (
+            len([part for part, value in vars(case).items() if value != healthy[part]]) == 2
+        )  # and the name
+    images, labels = clinic.of_four_kinds(*vl.load_drawn10("train", n=60))
+    assert len(labels) == 24 and labels.max() == 3 and labels.min() == 0
+    seen = []
+    model, losses = clinic.HEALTHY.train(images[:18], labels[:18], 2, watch=lambda s, model: seen.append(s))
+    right = (clinic.answers(model, images[18:]) == labels[18:]).double().mean().item()
+    assert seen == [0, 1] and result["runs"][0]["final"]["val_accuracy"] == round(right, 4)
+    assert result["runs"][0]["final"]["train_loss"] == round(sum(losses) / 20, 4)  # of twenty, if there were
 
 
 def test_mirror_images_are_compared_and_learning_them_is_a_study(run):

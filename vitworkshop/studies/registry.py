@@ -11,7 +11,7 @@ from vitworkshop.studies.study import Study
 NAMES = (
     "positions pooling stems resolution norm-order initialisation residuals position-start recipes mirroring minutes "
     "transfer masked axial position-entry position-patterns attention-reach shape data-size compute inductive-bias "
-    "recipe-ladder"
+    "recipe-ladder clinic"
 )
 STUDIES: dict[str, Study] = {
     name: import_module(f"vitworkshop.studies.{name.replace('-', '_')}").STUDY for name in NAMES.split()
