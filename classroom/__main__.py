@@ -16,10 +16,13 @@ from vitworkshop.cli.options import Parser, check_out, printable
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; 0, or 2 after an error that can be mended, which is said in one line."""
+    """Run one command; 0; 2 after an error that can be mended, said in one line; 130 after Ctrl-C."""
     args = _parser().parse_args(argv)
     try:
         args.run(args)
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on", file=sys.stderr)
+        return 130
     except (ValueError, OSError) as error:
         print(f"error: {printable(' '.join(str(error).split()))}", file=sys.stderr)
         return 2

@@ -14,7 +14,8 @@ from pathlib import Path
 
 DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, other processes, the network, …
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
-    "socket": (41, 198), "io_uring_setup": (425, 425), "ptrace": (101, 117), "kcmp": (312, 272),
+    "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425), "ptrace": (101, 117),
+    "kcmp": (312, 272),
     "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "process_madvise": (440, 440),
     "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424), "tkill": (200, 130),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "setns": (308, 268), "unshare": (272, 97),
@@ -33,7 +34,7 @@ DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, othe
     "utime": (132, None), "utimes": (235, None), "utimensat": (280, 88), "futimesat": (261, None),
 }  # fmt: skip
 OWN = {"kill": (62, 129), "tgkill": (234, 131), "prlimit64": (302, 261)}  # allowed on the process itself
-CLONE, CLONE3 = (56, 220), (435, 435)
+CLONE, CLONE3, FCNTL = (56, 220), (435, 435), (72, 25)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 
@@ -77,7 +78,7 @@ def _limit(seconds: int, memory: int, file_size: int) -> bool:
         return False
     here = Path("/proc/self/statm")
     size = int(here.read_text().split()[0]) * resource.getpagesize() if here.exists() else 0
-    limits = {"CPU": seconds, "FSIZE": file_size, "CORE": 0, "NOFILE": 256, "MEMLOCK": 0}
+    limits = {"CPU": seconds, "FSIZE": file_size, "CORE": 0, "NOFILE": 64, "MEMLOCK": 0}
     limits |= {"AS": size + memory} if size else {}
     for name, most in limits.items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
@@ -125,6 +126,8 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     for numbers in OWN.values():
         code += [(0x15, 0, 5, numbers[column]), load(16), (0x15, 2, 0, 0), (0x15, 1, 0, os.getpid())]
         code += [end(EPERM), end(ALLOW)]
+    # F_SETOWN and F_SETOWN_EX, by which files send signals
+    code += [(0x15, 0, 5, FCNTL[column]), load(24), (0x15, 1, 0, 8), (0x15, 0, 1, 15), end(EPERM), end(ALLOW)]
     code.append(end(ALLOW))
     program = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *line) for line in code))
     whole = struct.pack("<HxxxxxxQ", len(code), ctypes.addressof(program))

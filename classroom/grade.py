@@ -20,6 +20,7 @@ from classroom.sandbox import Ran, Sandbox
 from classroom.submissions import Submission, find
 from vitlib.checks import check_between, check_value
 from vitlib.evidence import write_json
+from vitworkshop.cli.options import printable
 from vitworkshop.exercises.answers import Outcome, plain
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 
@@ -141,7 +142,9 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
     if ran.why:
         return Verdict("stopped", ran.why)
     try:
-        failed = [f"cell {int(n)}: {error:.40}: {says:.160}" for n, error, says in head["failed"][:3]]
+        failed = [
+            printable(f"cell {int(n)}: {error:.40}: {says:.160}") for n, error, says in head["failed"][:3]
+        ]
         if head["there"] is not True:
             return Verdict("error", "; ".join([f"there is no function {task.name}", *failed]))
         got = [_outcome(frame) for frame in frames]
@@ -152,5 +155,6 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
 
 
 def _outcome(frame: dict[str, Any]) -> Outcome:
-    words = {name: f"{frame[name]!s:.160}" for name in ("error", "says", "where")}
-    return Outcome(plain(frame["value"]), **words, changed=int(frame["changed"]))
+    words = {name: printable(f"{frame[name]!s:.160}") for name in ("error", "says", "where")}
+    changed, printed = int(frame["changed"]), frame["printed"] is True
+    return Outcome(plain(frame["value"]), words["error"], words["says"], words["where"], changed, printed)

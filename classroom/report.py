@@ -37,11 +37,11 @@ def write_reports(out: Path, work: Homework, graded: dict[str, Any], roster: Pat
     totals = {s: sum(r.points or 0 for r in tasks.values()) for s, tasks in results.items()}
     most = sum(task.points for task in work.tasks.values())
     title = f"Homework {work.number}"
-    rows = [["student", "id", *work.tasks, "total", "of", "open", "problem"]]
-    told = [["student", "task", "points", "of", "kind", "says", "answer"]]
-    canvas = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
+    rows: list[list[Any]] = [["student", "id", *work.tasks, "total", "of", "open", "problem"]]
+    told: list[list[Any]] = [["student", "task", "points", "of", "kind", "says", "answer"]]
+    canvas: list[list[Any]] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
     canvas.append(["    Points Possible", "", "", "", "", most])
-    moodle = [["ID number", "Full name", title, "Feedback"]]
+    moodle: list[list[Any]] = [["ID number", "Full name", title, "Feedback"]]
     for student, tasks in results.items():
         still = [key for key, result in tasks.items() if result.points is None]
         points = [_shown(result.points) for result in tasks.values()]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from classroom.homework.notebook import ANSWER
+from vitworkshop.cli.options import printable
 
 MOST = 20_000_000  # bytes of a notebook
 Cell = tuple[str, str]  # its kind, its text
@@ -36,17 +37,21 @@ class Submission:
 
     def cells(self, homework: int) -> list[Cell]:
         """The notebook that has most of a homework's tasks."""
-        found = re.compile(rf"^\s*(?:# task |{ANSWER}){homework}\.\d", re.M)
+        found = re.compile(rf"^[ \t]*(?:# task |{ANSWER}){homework}\.\d", re.M)
         return max(self.notebooks, key=lambda cells: sum(bool(found.search(c)) for _, c in cells), default=[])
 
     def code(self, homework: int, number: str, name: str) -> list[tuple[int, str]]:
         """The code cells, with their numbers, up to the last that has a task's line or else defines its function."""
         code = [(i, text) for i, (kind, text) in enumerate(self.cells(homework), 1) if kind == "code"]
-        for found in (rf"^\s*#\s*task\s+{re.escape(number)}\b", rf"^(?:def\s+)?{name}\b\s*[(=]"):
+        for found in (
+            rf"^[ \t]*#[ \t]*task[ \t]+{re.escape(number)}\b",
+            rf"^(?:def[ \t]+)?{name}\b[ \t]*[(=]",
+        ):
             ends = [n for n, (_, text) in enumerate(code, 1) if re.search(found, text, re.M | re.I)]
             if ends:
                 return [
-                    (i, re.sub(r"^(\s*)[%!].*$", r"\1pass", text, flags=re.M)) for i, text in code[: ends[-1]]
+                    (i, re.sub(r"^([ \t]*)[%!].*$", r"\1pass", text, flags=re.M))
+                    for i, text in code[: ends[-1]]
                 ]
         return []
 
@@ -55,7 +60,7 @@ class Submission:
         for kind, text in reversed(self.cells(homework)):
             head, _, answer = text.partition("\n")
             if kind == "markdown" and head.strip().strip("#").strip() == f"Answer {number}":
-                return answer.strip().strip("…").strip()[:5000]
+                return "\n".join(map(printable, answer.strip().strip("…").strip()[:5000].split("\n")))
         return ""
 
 
@@ -78,7 +83,7 @@ def find(folder: Path) -> list[Submission]:
 
 
 def _read(path: Path, student: str) -> Submission:
-    found = Submission(student)
+    found = Submission(printable(student))
     digest, problems = hashlib.sha256(), []
     for file in _files(path):
         try:
@@ -88,7 +93,7 @@ def _read(path: Path, student: str) -> Submission:
         except (OSError, ValueError, RecursionError) as error:
             problems.append(f"{file.name}: {error if isinstance(error, ValueError) else 'cannot be read'}")
     found.digest = digest.hexdigest()
-    found.problem = "; ".join(problems) or ("" if found.notebooks else "no notebook")
+    found.problem = printable("; ".join(problems)) or ("" if found.notebooks else "no notebook")
     return found
 
 

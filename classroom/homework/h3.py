@@ -26,7 +26,7 @@ def adamw(p, g, m, v, t, lr, decay):
 
 
 def clip(gradients, most):
-    norm = sum(g.square().sum() for g in gradients).sqrt()
+    norm = torch.stack([g.square().sum() for g in gradients]).sum().sqrt()
     factor = min(1.0, most / norm)
     return [factor * g for g in gradients]
 

@@ -59,7 +59,8 @@ CHEATS = {
         import classroom.wire
         f = sys._getframe(1)
         classroom.wire.pack = f.f_globals["pack"] = lambda x: b"right"
-        f.f_globals["_called"] = lambda *a: {"value": "right", "error": "", "says": "", "where": "", "changed": 0}"""
+        frame = dict.fromkeys(("error", "says", "where"), "") | {"value": "right", "changed": 0, "printed": 0}
+        f.f_globals["_called"] = lambda *a: frame"""
     + SHAPED,
     "leaving early with code 0": "def snake(images, P): os._exit(0)",
     "a pickle as a result": """
@@ -89,6 +90,15 @@ CHEATS = {
         snake = list""",
     "the judge killed": "os.kill(JUDGE, 9)\nsnake = list",
     "the waiting process killed": "os.kill(os.getppid(), 9)\nsnake = list",
+    "a signal through a pipe": """
+        import fcntl
+        out, into = os.pipe()
+        fcntl.fcntl(out, fcntl.F_SETOWN, JUDGE)
+        snake = list""",
+    "a datagram to the system's log": """
+        import socket
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"me", "/dev/log")
+        snake = list""",
     "the judge's limits lowered": "import resource\nresource.prlimit(JUDGE, resource.RLIMIT_CPU, (0, 0))\nsnake = list",
     "seed and path in the environment": "snake = lambda *a: [k for k in os.environ if 'SEED' in k][0]",
     "references among living objects": """

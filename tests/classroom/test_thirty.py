@@ -51,6 +51,10 @@ DEEDS = {
     "syntax": ("# task 1.1\ndef snake(images, P:\n    return 1", "SyntaxError"),
     "in-place": (right("1.1").replace("    B, C", "    images += 1\n    B, C"), "changes its argument"),
     "raising": (deed("sys.exit('enough')"), "SystemExit"),
+    "printing": (deed("print(images)", "    return None\n"), "it prints, and returns None"),
+    "surrogates": (deed("raise ValueError('\ud800 \x1b[2J')"), "ValueError"),
+    "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "no function snake"),
+    "folders": (deed("os.makedirs('a/' * 900)"), "PermissionError"),
     "markup": (deed("raise ValueError('<script>alert(1)</script>')"), "<script>"),
 }  # fmt: skip
 FILES = {  # what is no notebook, and what is said of it
