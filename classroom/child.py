@@ -157,5 +157,6 @@ if __name__ == "__main__":
     else:  # one process for one task, where there is no good fork
         answers = os.dup(1)
         os.dup2(2, 1)
+        Path("ready").touch()  # PyTorch is loaded: from now on the time counts
         _enter(os.getcwd(), 60)
         work(0, answers)

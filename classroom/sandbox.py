@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -121,8 +122,11 @@ def _started(streams: list[FileIO], folder: str, seconds: int) -> str:
     words = [sys.executable, "-s", "-m", "classroom.child"]
     how = {"stdin": request, "stdout": results, "stderr": printed, "cwd": folder}
     process = subprocess.Popen(words, env=_environment(folder) | {"PYTHONPATH": str(ROOT)}, **how)
+    start = time.monotonic()
+    while not Path(folder, "ready").exists() and process.poll() is None and time.monotonic() - start < 120:
+        time.sleep(0.05)
     try:
-        return _in_words("", process.wait(seconds + 10), seconds)  # PyTorch's import is in it
+        return _in_words("", process.wait(seconds), seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
