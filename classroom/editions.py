@@ -16,6 +16,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from classroom.homework.notebook import write_homework
 from tools import colab
 from vitworkshop.exercises import engine
 
@@ -134,7 +135,7 @@ def notes() -> dict[str, str]:
 
 
 def write(folder: Path, edition: str) -> None:
-    """One edition, "student" or "instructor": the notebooks, their pictures, the package to install."""
+    """One edition, "student" or "instructor": the notebooks, their pictures, homework, the package to install."""
     said = notes() if edition == "instructor" else {}
     for path in CHAPTERS:
         notebook = json.loads(path.read_text(encoding="utf-8"))
@@ -144,6 +145,11 @@ def write(folder: Path, edition: str) -> None:
             copied(path.parent / picture, folder / picture)
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
+    write_homework(folder / "homework")
+    if said:  # `python -m classroom grade` runs in this folder, too
+        shutil.copytree(
+            ROOT / "classroom", folder / "classroom", ignore=shutil.ignore_patterns("__pycache__")
+        )
     (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")
 
 
