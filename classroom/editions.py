@@ -16,8 +16,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+from classroom import capstone
 from classroom.homework.notebook import write_homework
 from tools import colab
+from vitlib.evidence import write_atomic
 from vitworkshop.exercises import engine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -146,6 +148,7 @@ def write(folder: Path, edition: str) -> None:
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
     write_homework(folder / "homework")
+    write_atomic(folder / "homework" / "capstone.md", capstone.TASK.encode())
     if said:  # `python -m classroom grade` runs in this folder, too
         shutil.copytree(
             ROOT / "classroom", folder / "classroom", ignore=shutil.ignore_patterns("__pycache__")

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from classroom import capstone
 from classroom.homework import NUMBERS, Homework, Task, homework
 from vitlib.evidence import write_atomic
 
@@ -37,9 +36,8 @@ def example(task, got, *want):
 
 
 def write_homework(folder: Path) -> list[Path]:
-    """Write the four notebooks and the capstone's page into a folder."""
-    paths = [_write(folder / f"homework-{number}.ipynb", homework(number)) for number in NUMBERS]
-    return [*paths, write_atomic(folder / "capstone.md", capstone.TASK.encode())]
+    """Write the four notebooks into a folder."""
+    return [_write(folder / f"homework-{number}.ipynb", homework(number)) for number in NUMBERS]
 
 
 def _write(path: Path, work: Homework) -> Path:
