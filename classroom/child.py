@@ -145,7 +145,8 @@ def _called(function: Any, case: tuple) -> dict[str, Any]:
 
 def _printed() -> int:
     """Bytes printed so far."""
-    sys.stdout.flush()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
     return os.fstat(1).st_size
 
 

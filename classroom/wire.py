@@ -14,7 +14,7 @@ import torch
 
 from vitlib import VisionTransformer, ViTConfig
 
-TEXT = 1_000_000  # bytes of JSON in a value, at most
+TEXT = 1_000_000  # bytes of JSON in a value from a student's process, at most
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128")
 _SIZES = struct.Struct("<QQ")  # of the text, of the tensors
 
@@ -32,13 +32,13 @@ def unpack(raw: bytes, models: bool = False) -> Iterator[Any]:
 
     Args:
         raw: What came.
-        models: Whether a ViT may be among them; a student's process sends none.
+        models: Whether a ViT may be among them, and long text; a student's process sends none.
     """
     at = 0
     while at + _SIZES.size <= len(raw):
         text, data = _SIZES.unpack_from(raw, at)
         start, at = at + _SIZES.size, at + _SIZES.size + text + data
-        if text > TEXT or at > len(raw):
+        if text > TEXT and not models or at > len(raw):
             return
         try:
             blob = memoryview(raw)[start + text : at]

@@ -52,7 +52,7 @@ DEEDS = {
     "in-place": (right("1.1").replace("    B, C", "    images += 1\n    B, C"), "changes its argument"),
     "raising": (deed("sys.exit('enough')"), "SystemExit"),
     "printing": (deed("print(images)", "    return None\n"), "it prints, and returns None"),
-    "surrogates": (deed("raise ValueError('\ud800 \x1b[2J')"), "ValueError"),
+    "surrogates": (deed("raise ValueError(chr(0xD800) + chr(27))"), "ValueError"),
     "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "no function snake"),
     "folders": (deed("os.makedirs('a/' * 900)"), "PermissionError"),
     "markup": (deed("raise ValueError('<script>alert(1)</script>')"), "<script>"),
