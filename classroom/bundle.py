@@ -16,6 +16,7 @@ import sysconfig
 from pathlib import Path
 
 from classroom import editions
+from tools import colab
 from tools.build import HTML
 
 ROOT = editions.ROOT
@@ -42,7 +43,10 @@ To start again from nothing, delete env/.
 def wheels(folder: Path, arguments: list[str]) -> None:
     """The package's wheel, and wheels of what the chapters need, in the versions of the lock."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
+    source = folder / colab.ZIP.name  # built from a copy: in the repository an old build/ would come along
+    colab.write(source)
+    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source], check=True)
+    source.unlink()
     (own,) = folder.glob("*.whl")
     lock = ["--constraint", ROOT / "requirements.txt", "--only-binary", ":all:"]
     wanted = [own, "jupyterlab", "nbclient"]

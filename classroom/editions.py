@@ -16,7 +16,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+from classroom import capstone
+from classroom.homework.notebook import write_homework
 from tools import colab
+from vitlib.evidence import write_atomic
 from vitworkshop.exercises import engine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,7 +137,7 @@ def notes() -> dict[str, str]:
 
 
 def write(folder: Path, edition: str) -> None:
-    """One edition, "student" or "instructor": the notebooks, their pictures, the package to install."""
+    """One edition, "student" or "instructor": the notebooks, their pictures, homework, the package to install."""
     said = notes() if edition == "instructor" else {}
     for path in CHAPTERS:
         notebook = json.loads(path.read_text(encoding="utf-8"))
@@ -144,6 +147,12 @@ def write(folder: Path, edition: str) -> None:
             copied(path.parent / picture, folder / picture)
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
+    write_homework(folder / "homework")
+    write_atomic(folder / "homework" / "capstone.md", capstone.TASK.encode())
+    if said:  # `python -m classroom grade` runs in this folder, too
+        shutil.copytree(
+            ROOT / "classroom", folder / "classroom", ignore=shutil.ignore_patterns("__pycache__")
+        )
     (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")
 
 

@@ -1,6 +1,6 @@
 """Measures what the ViT that learns in a page can do without which of its parts, in the page's engine and in PyTorch.
 
-    python -m tools.measure_learns        # half an hour of a quiet core; goes on where it was
+    python -m tools.measure_learns        # an hour of a quiet core; goes on where it was
 
 Writes vitlib/results/learns.json: for each task and each part switched off, of five seeds, the accuracy on 1,024 new
 pictures after at most 800 steps, and how many it took: a run ends when it has named 97 % of its last 640 pictures.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import zipfile
@@ -11,6 +12,7 @@ import pytest
 from pages import CHAPTERS, read, source
 
 from classroom import editions
+from classroom.homework import NUMBERS, homework
 from vitworkshop.exercises import engine
 
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=[path.stem for path in CHAPTERS])
@@ -118,6 +120,22 @@ def test_what_class_holds(tmp_path, monkeypatch):
     for picture in editions.STATIC.findall(theirs.decode()):
         assert f"student/{picture}" in told["student"]
     assert "student/patch-by-patch.zip" in told["student"] and json.loads(theirs)["nbformat"] == 4
+
+
+def test_students_have_homework_and_no_reference_of_it(tmp_path):
+    """Nowhere in what they get, the package to install included."""
+    (tmp_path / "student").mkdir()
+    editions.write(tmp_path / "student", "student")
+    assert len(list((tmp_path / "student/homework").glob("*.ipynb"))) == len(NUMBERS)
+    with zipfile.ZipFile(tmp_path / "student/patch-by-patch.zip") as archive:
+        theirs = {name: archive.read(name).decode(errors="ignore") for name in archive.namelist()}
+    theirs |= {str(path): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.ipynb")}
+    assert not [name for name in theirs if "classroom" in name]
+    for number in NUMBERS:
+        for task in homework(number).tasks.values():
+            if task.exercise:
+                body = inspect.getsource(task.exercise.reference).split("\n", 1)[1].strip()
+                assert not [name for name, text in theirs.items() if body in text], task.title
 
 
 @pytest.mark.weekly
