@@ -100,6 +100,8 @@ def graded(tmp_path_factory):
     shutil.copy(folder / "right.ipynb", folder / "=cmd" / "mine.ipynb")
     os.mkfifo(folder / "pipe.ipynb")
     assert main(["grade", str(folder), "--homework", "1", "--out", str(top / "out"), "--seed", "7"]) == 0
+    if still := json.loads((top / "out" / "state.json").read_text())["open_still"]:
+        pytest.skip(f"this system cannot forbid {still}")
     tables = {}
     for name in ("grades", "diagnosis", "canvas", "moodle"):
         with open(top / "out" / f"{name}.csv", encoding="utf-8-sig", newline="") as file:
