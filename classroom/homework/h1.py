@@ -17,8 +17,8 @@ def sizes(*most):
 
 
 def pictures(P):
-    B, C, rows, cols = sizes(3, 3, 2, 2)
-    return torch.rand(B, C, (rows + 2) * P, (cols + 3) * P)
+    B, C, rows, cols = sizes(3, 2, 2, 2)
+    return torch.rand(B, 1 + C, (rows + 2) * P, (cols + 3) * P)
 
 
 def snake(images, P):
