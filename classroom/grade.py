@@ -133,7 +133,8 @@ def _graded(
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
         verdict = judged(task, exercise, ran)
-    return Result(task.points if verdict.kind == "right" else 0, verdict.kind, verdict.says)
+    says = "not answered" if verdict.kind == "waiting" else verdict.says
+    return Result(task.points if verdict.kind == "right" else 0, verdict.kind, says)
 
 
 def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
