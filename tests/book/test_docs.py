@@ -15,6 +15,7 @@ import torch
 from pages import AROUND, CHAPTERS, PAGES, ROOT, prose
 
 import vitlib as vl
+from classroom.__main__ import _parser as _classroom
 from page import explorers
 from page.explorers import MODEL, PICTURE
 from vitlib.data.dataset import resize_images
@@ -53,6 +54,11 @@ def test_make_targets_and_variables_exist(page, words):
     assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.M), f"the Makefile has no target {target!r}"
     for setting in settings:
         assert f"$({setting.split('=')[0]})" in MAKEFILE, f"the Makefile knows no variable in {setting!r}"
+
+
+@said(r"python -m classroom (\w.*)$")
+def test_command_lines_of_the_classroom_are_understood(page, words):
+    _classroom().parse_args(shlex.split(words))
 
 
 @said(r"python(?:3|\.exe)? -m vitlib\b(.*?)(?:\s#.*)?$")
