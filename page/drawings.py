@@ -121,11 +121,11 @@ def page_svg(root, key: str, keep) -> str:
 
 
 def place_drawings(app, doctree, docname: str) -> None:
-    """Puts a drawing in the place of each SVG that a notebook made, where pages are HTML."""
+    """Puts a drawing in the place of each SVG or PNG that a notebook made, where pages are HTML."""
     if app.builder.format != "html":
         return
     for i, image in enumerate(list(doctree.findall(nodes.image)), 1):
-        if "jupyter_execute" in image["uri"] and image["uri"].endswith(".svg"):
+        if "jupyter_execute" in image["uri"] and image["uri"].endswith((".svg", ".png")):
             path = str(Path(app.srcdir, image["uri"]))
             image.replace_self(drawing(path=path, key=f"d{i}", alt=image.get("alt", ""), ids=image["ids"]))
 
@@ -143,6 +143,16 @@ def visit_drawing(writer, node) -> None:
         (folder / name).write_bytes(file)
         return f"{builder.imgpath}/{name}"
 
+    if Path(node["path"]).suffix == ".png":  # of plain matplotlib
+        png = Path(node["path"]).read_bytes()
+        (wide, high), (file, _) = Image.open(io.BytesIO(png)).size, webp(png)
+        sizes = (
+            f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" style="--wide:{wide}px;--least:0px"'
+        )
+        picture = f'<image width="{wide}" height="{high}" href="{keep(file)}"/>'
+        said = f'role="img" aria-label="{escape(node["alt"])}"'
+        writer.body.append(f'<div class="drawing"><svg {said} {sizes}>{picture}</svg></div>\n')
+        raise nodes.SkipNode
     root = ElementTree.fromstring(Path(node["path"]).read_text(encoding="utf-8"))
     letters = {c for text in root.iter("{http://www.w3.org/2000/svg}text") for c in "".join(text.itertext())}
     if missing := " ".join(sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN)):

@@ -98,13 +98,16 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
 
 
 def address(text: str) -> tuple[str, str]:
-    """Words and address of a link `words <lab {state}>`, as the explorer's own button writes it."""
+    """Words and address of a link `words <lab {state}>`, in which its explorer opens."""
     found = re.fullmatch(r"(.+?)\s*<(lab|learn) (\{.*\})>", text, re.S)
     if not found:
         raise ValueError(f'expected `words <lab {{"removed": [3]}}>`, with lab or learn, got {text!r}')
     page, state = LINKED[found[2]]
     written = json.dumps({**state, **json.loads(found[3])}, separators=(",", ":"))
-    return found[1], f"{page}.html#{found[2]}={base64.b64encode(written.encode()).decode()}"
+    letters = (
+        base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
+    )  # a selector, which scripts make of it
+    return found[1], f"{page}.html#{found[2]}-{letters}"
 
 
 def live(name, rawtext, text, lineno, inliner, options=None, content=()):

@@ -325,8 +325,14 @@
   /* Bytes (3, 32, 32) of an embedded sample. */
   const sample = (name) => Uint8Array.from(atob(window.vitSamples[name]), (c) => c.charCodeAt(0));
 
+  /* The state that the page's link has for an explorer, in the letters of base64 or of its form for addresses. */
+  function linked(name) {
+    const text = location.hash.match(new RegExp(`^#${name}[=-]([\\w+/=-]{1,8000})$`))?.[1];
+    return text && JSON.parse(atob(text.replaceAll("-", "+").replaceAll("_", "/")));
+  }
+
   window.vitExplorer = {
-    VitExplorer, argmax, bars, button, byLength, clamp, copied, folded, grid, h, keeps, note, onArrows, paint, percent,
-    place, pointer, range, sample, select, setPressed, sides, slider, squares, terms,
+    VitExplorer, argmax, bars, button, byLength, clamp, copied, folded, grid, h, keeps, linked, note, onArrows, paint,
+    percent, place, pointer, range, sample, select, setPressed, sides, slider, squares, terms,
   };
 })();

@@ -8,8 +8,8 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, byLength, copied, folded, grid, h, keeps, note, paint, percent, place, pointer,
-    range, sample, setPressed, sides,
+    VitExplorer, argmax, bars, button, byLength, copied, folded, grid, h, keeps, linked, note, paint, percent, place,
+    pointer, range, sample, setPressed, sides,
   } = window.vitExplorer;
 
   const RUB = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
@@ -167,14 +167,14 @@
 
     /* The state of the page's link, null if it is not for this lab; what is not exactly right in it is left out. */
     fromLink() {
-      const fresh = this.fresh(), text = location.hash.match(/^#lab=([A-Za-z0-9+/=]{1,8000})$/)?.[1];
+      const fresh = this.fresh();
       const below = (list, most) => Array.isArray(list) && list.every((i) => Number.isInteger(i) && i >= 0 && i < most);
       const places = (list) => (below(list, this.N) ? [...new Set(list)] : []);
       const permutes = (list) => below(list, this.N) && list.length === this.N && new Set(list).size === this.N;
       const isHead = (one) => below(one, Infinity) && one.length === 2 && one[0] < this.L && one[1] < this.heads;
       const once = (list) => list.filter(([l, k], i) => list.findIndex((one) => one[0] === l && one[1] === k) === i);
       try {
-        const got = JSON.parse(atob(text));
+        const got = linked("lab");
         if (got.model !== this.name) return null;
         const isSample = typeof got.picture === "string" && Object.hasOwn(window.vitSamples, got.picture);
         if (isSample) this.setAttribute("picture", got.picture);

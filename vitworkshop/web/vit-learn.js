@@ -6,7 +6,7 @@
   "use strict";
 
   const {
-    VitExplorer, bars, button, copied, folded, grid, h, keeps, note, paint, percent, place, range, select,
+    VitExplorer, bars, button, copied, folded, grid, h, keeps, linked, note, paint, percent, place, range, select,
     setPressed, sides, slider, squares,
   } = window.vitExplorer;
 
@@ -366,7 +366,7 @@
     /* What a link has of the state, each value one that can be chosen; null without a link. */
     fromLink() {
       try {
-        const got = JSON.parse(atob(location.hash.match(/^#learn=([A-Za-z0-9+/=]{1,2000})$/)[1]));
+        const got = linked("learn");
         const known = { ...CHOICES, task: Object.keys(window.vitTasks.classes), without: ["", ...Object.keys(PARTS)] };
         const right = Object.entries(got).filter(([name, value]) => known[name]?.includes(value));
         return this.hasAttribute("brief") ? null : { ...this.fresh(), ...Object.fromEntries(right) };
