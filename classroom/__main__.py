@@ -57,7 +57,7 @@ def _common(p: argparse.ArgumentParser) -> None:
 
 def _homework(args: argparse.Namespace) -> None:
     check_out(args.out)
-    paths = [*write_homework(args.out), write_atomic(args.out / "capstone.md", capstone.TASK.encode())]
+    paths = [*write_homework(args.out), capstone.write_task(args.out)]
     print(f"wrote {', '.join(path.name for path in paths)} in {args.out}")
 
 

@@ -12,15 +12,15 @@ import json
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 from classroom import editions
+from classroom.start import COMPUTER, WANTED
 from tools import colab
 from tools.build import HTML
 
 ROOT = editions.ROOT
-PLATFORM = f"{sysconfig.get_platform()}-python{sys.version_info[0]}.{sys.version_info[1]}"
+NAME = "bundle-{platform}-python{python}".format(**COMPUTER)
 README = """Patch by Patch, for a class without a network.
 
 Read:   open book/index.html in a browser. Nothing has to be installed.
@@ -49,37 +49,29 @@ def wheels(folder: Path, arguments: list[str]) -> None:
     source.unlink()
     (own,) = folder.glob("*.whl")
     lock = ["--constraint", ROOT / "requirements.txt", "--only-binary", ":all:"]
-    wanted = [own, "jupyterlab", "nbclient"]
+    wanted = [own if name == "vitlib" else name for name in WANTED]
     subprocess.run([*pip, "download", "--quiet", "--dest", folder, *lock, *arguments, *wanted], check=True)
 
 
 def write(folder: Path, arguments: list[str]) -> None:
     """The folder that a class copies."""
-    made_for = {"python": "{}.{}".format(*sys.version_info), "platform": sysconfig.get_platform()}
     (folder / "wheels").mkdir(parents=True)
     wheels(folder / "wheels", arguments)
     shutil.copytree(HTML, folder / "book")
     (folder / "notebooks").mkdir()
     editions.write(folder / "notebooks", "student")
     shutil.copyfile(Path(__file__).with_name("start.py"), folder / "start.py")
-    (folder / "made-for.json").write_text(json.dumps(made_for) + "\n", encoding="utf-8")
+    (folder / "made-for.json").write_text(json.dumps(COMPUTER) + "\n", encoding="utf-8")
     size = sum(path.stat().st_size for path in (folder / "wheels").iterdir()) / 1e6
-    (folder / "README.txt").write_text(README.format(**made_for, size=size), encoding="utf-8")
+    (folder / "README.txt").write_text(README.format(**COMPUTER, size=size), encoding="utf-8")
 
 
 def main() -> int:
     """Writes both zips and says how large they are."""
     if not (HTML / "index.html").is_file():
         raise SystemExit(f"expected the built book in {HTML}: make book first")
-    for name in (f"bundle-{PLATFORM}", "pages"):
-        folder = editions.OUT / name
-        shutil.rmtree(folder, ignore_errors=True)
-        if name == "pages":
-            shutil.copytree(HTML, folder / "book")
-        else:
-            write(folder, sys.argv[1:])
-        target = editions.pack(folder)
-        print(f"Wrote {target} ({target.stat().st_size / 1e6:.0f} MB), and the folder beside it.")
+    editions.publish(NAME, lambda folder: write(folder, sys.argv[1:]))
+    editions.publish("pages", lambda folder: shutil.copytree(HTML, folder / "book"))
     return 0
 
 

@@ -14,6 +14,7 @@ import torch
 from classroom.submissions import read_plain
 from vitlib import ViTConfig, build_model, count_macs, count_parameters, evaluate, load_cifar10, load_drawn10
 from vitlib.data.cifar10 import find_cifar10
+from vitlib.evidence import write_atomic
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
 PARAMETERS, MACS, BYTES, CARD = 400_000, 40_000_000, 1_000_000, 1_000_000
@@ -38,6 +39,11 @@ class Entry:
     accuracy: float | None = None
     parameters: int | None = None
     problem: str = ""
+
+
+def write_task(folder: Path) -> Path:
+    """Write the page that says what is asked for."""
+    return write_atomic(folder / "capstone.md", TASK.encode())
 
 
 def grade_capstone(folder: Path, data: str, seed: int) -> list[Entry]:

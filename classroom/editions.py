@@ -13,17 +13,18 @@ import json
 import re
 import shutil
 import sys
-import zipfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from classroom import capstone
 from classroom.homework.notebook import write_homework
+from page.address import chapters
 from tools import colab
-from vitlib.evidence import write_atomic
 from vitworkshop.exercises import engine
 
 ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+CHAPTERS = chapters()
 OUT = ROOT / "class"
 KNOWN = """**For the teacher: {}.** What its check names, and says to it. Nobody has counted yet how often a class does
 which; `python -m classroom grade` counts for homework.
@@ -41,10 +42,8 @@ In this folder, with Python 3.11 to 3.13:
 Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the first cell.
 """
 CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
-START, END = (
-    re.compile(r"^````\{solution-start\}.*", re.M | re.S),
-    re.compile(r"^```\{solution-end\}\n```\n*", re.M),
-)
+START = re.compile(r"^````\{solution-start\}.*", re.M | re.S)
+END = re.compile(r"^```\{solution-end\}\n```\n*", re.M)
 FOLDED = re.compile(r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.")
 STATIC = re.compile(r"\]\((_static/[^)]+)\)")
 WHOLE = re.compile(r"^````\{solution\}.*?^````\n*", re.M | re.S)
@@ -148,7 +147,7 @@ def write(folder: Path, edition: str) -> None:
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
     write_homework(folder / "homework")
-    write_atomic(folder / "homework" / "capstone.md", capstone.TASK.encode())
+    capstone.write_task(folder / "homework")
     if said:  # `python -m classroom grade` runs in this folder, too
         shutil.copytree(
             ROOT / "classroom", folder / "classroom", ignore=shutil.ignore_patterns("__pycache__")
@@ -162,26 +161,21 @@ def copied(path: Path, target: Path) -> None:
     shutil.copyfile(path, target)
 
 
-def pack(folder: Path) -> Path:
-    """A zip beside a folder; the same files give the same bytes."""
-    target = folder.with_name(f"{folder.name}.zip")
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                entry = zipfile.ZipInfo(path.relative_to(folder.parent).as_posix())  # of 1980
-                entry.external_attr = 0o644 << 16
-                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return target
+def publish(name: str, fill: Callable[[Path], object]) -> None:
+    """A folder of class/, made anew, and a zip of it beside it."""
+    folder, target = OUT / name, OUT / f"{name}.zip"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    fill(folder)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    colab.pack(target, ((path.relative_to(OUT), path) for path in files))
+    print(f"Wrote {target} ({target.stat().st_size / 1e6:.1f} MB), and the folder beside it.")
 
 
 def main() -> int:
-    """Writes both editions, and a zip of each."""
+    """Writes both editions."""
     for edition in ("student", "instructor"):
-        shutil.rmtree(OUT / edition, ignore_errors=True)
-        (OUT / edition).mkdir(parents=True)
-        write(OUT / edition, edition)
-        target = pack(OUT / edition)
-        print(f"Wrote {target} ({target.stat().st_size / 1e6:.1f} MB), and the folder beside it.")
+        publish(edition, partial(write, edition=edition))
     return 0
 
 

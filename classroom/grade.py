@@ -99,7 +99,7 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
     finally:
         pool.shutdown(cancel_futures=True)
         for room in made:
-            room.__exit__()
+            room.close()
         torch.set_num_threads(threads)
     open_still = next((room.open_still for room in made if room.open_still is not None), known["open_still"])
     write_json(state, {"seed": seed, "open_still": open_still})

@@ -18,6 +18,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ENV = HERE / "env"
 PYTHON = ENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+COMPUTER = {"python": "{}.{}".format(*sys.version_info), "platform": sysconfig.get_platform()}
+WANTED = ["vitlib", "jupyterlab", "nbclient"]
 RUN = """
 import sys, nbformat
 from nbclient import NotebookClient
@@ -31,10 +33,9 @@ print("It ran from top to bottom.")
 def fits() -> str:
     """What is wrong with this Python for these wheels; "" if nothing."""
     wanted = json.loads((HERE / "made-for.json").read_text(encoding="utf-8"))
-    here = {"python": "{}.{}".format(*sys.version_info), "platform": sysconfig.get_platform()}
-    if here == wanted:
+    if wanted == COMPUTER:
         return ""
-    want, got = ("Python {python} on {platform}".format(**each) for each in (wanted, here))
+    want, got = ("Python {python} on {platform}".format(**each) for each in (wanted, COMPUTER))
     return f"expected {want}, got {got}: start it with that Python, or have the folder made on a computer like this one"
 
 
@@ -44,40 +45,30 @@ def install() -> None:
     if not done.exists():
         print("Installing from wheels/ (once) ...", flush=True)
         venv.create(ENV, clear=True, with_pip=True)
-        offline = [
-            "--no-index",
-            "--find-links",
-            str(HERE / "wheels"),
-            "--disable-pip-version-check",
-            "--quiet",
-        ]
-        wanted = ["vitlib", "jupyterlab", "nbclient"]
-        subprocess.run([PYTHON, "-m", "pip", "install", *offline, *wanted], check=True)
+        pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index"]
+        subprocess.run([*pip, "--find-links", HERE / "wheels", *WANTED], check=True)
         done.touch()
 
 
 def main(arguments: list[str]) -> int:
     """Installs what is missing, and opens or runs the chapters."""
     chapters = HERE / "notebooks"
-    run = (
-        sorted(chapters.glob(f"{arguments[1]}-*.ipynb"))
-        if arguments[:1] == ["--run"] and arguments[1:]
-        else []
-    )
-    wrong = fits() or (
-        "" if run or not arguments else f"expected --run and a chapter, as --run 01; got {arguments}"
-    )
+    match arguments:
+        case ["--run", number]:
+            run = sorted(chapters.glob(f"{number}-*.ipynb"))
+        case _:
+            run = []
+    wrong = fits()
+    if not wrong and arguments and not run:
+        wrong = f"expected --run and a chapter, as --run 01; got {arguments}"
     if wrong:
         print(wrong)
         return 2
     try:
         install()
     except subprocess.CalledProcessError as error:
-        print(
-            error.stderr or "",
-            "Installing broke off; once the cause is mended, the same command begins anew.",
-            sep="",
-        )
+        print(error.output or "")  # where Python lacks ensurepip, what it said
+        print("Installing broke off; once the cause is mended, the same command begins anew.")
         return 1
     if run:
         return subprocess.run([PYTHON, "-c", RUN, run[0].name], cwd=chapters).returncode

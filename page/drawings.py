@@ -120,6 +120,14 @@ def page_svg(root, key: str, keep) -> str:
     return f'<svg {sizes} style="--wide:{wide:.0f}px;--least:{least:.0f}px">{inner}</svg>'
 
 
+def picture_svg(png: bytes, keep) -> str:
+    """A picture of plain matplotlib as a drawing: the picture alone, in its own size."""
+    (wide, high), (file, _) = Image.open(io.BytesIO(png)).size, webp(png)
+    sizes = f'width="{wide}" height="{high}"'
+    picture = f'<image {sizes} href="{keep(file)}"/>'
+    return f'<svg viewBox="0 0 {wide} {high}" {sizes} style="--wide:{wide}px;--least:0px">{picture}</svg>'
+
+
 def place_drawings(app, doctree, docname: str) -> None:
     """Puts a drawing in the place of each SVG or PNG that a notebook made, where pages are HTML."""
     if app.builder.format != "html":
@@ -143,28 +151,26 @@ def visit_drawing(writer, node) -> None:
         (folder / name).write_bytes(file)
         return f"{builder.imgpath}/{name}"
 
-    if Path(node["path"]).suffix == ".png":  # of plain matplotlib
-        png = Path(node["path"]).read_bytes()
-        (wide, high), (file, _) = Image.open(io.BytesIO(png)).size, webp(png)
-        sizes = (
-            f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" style="--wide:{wide}px;--least:0px"'
-        )
-        picture = f'<image width="{wide}" height="{high}" href="{keep(file)}"/>'
-        said = f'role="img" aria-label="{escape(node["alt"])}"'
-        writer.body.append(f'<div class="drawing"><svg {said} {sizes}>{picture}</svg></div>\n')
-        raise nodes.SkipNode
-    root = ElementTree.fromstring(Path(node["path"]).read_text(encoding="utf-8"))
-    letters = {c for text in root.iter("{http://www.w3.org/2000/svg}text") for c in "".join(text.itertext())}
-    if missing := " ".join(sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN)):
-        where = builder.current_docname
-        log.warning("%s is not in the drawings' font: add it to page/fonts.py", missing, location=where)
-    svg, kinds = page_svg(root, node["key"], keep), "drawing"
-    narrow = root.find(".//{*}metadata/{*}svg")
-    if narrow is not None:
-        svg, kinds = svg + page_svg(narrow, node["key"] + "n", keep), "drawing two-forms"
+    kinds, path = "drawing", Path(node["path"])
+    if path.suffix == ".png":
+        svg = picture_svg(path.read_bytes(), keep)
+    else:
+        root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+        warn_of_letters(root, builder.current_docname)
+        svg = page_svg(root, node["key"], keep)
+        narrow = root.find(".//{*}metadata/{*}svg")
+        if narrow is not None:
+            svg, kinds = svg + page_svg(narrow, node["key"] + "n", keep), "drawing two-forms"
     said = f'<svg role="img" aria-label="{escape(node["alt"])}" '
     writer.body.append(f'<div class="{kinds}">{svg.replace("<svg ", said)}</div>\n')
     raise nodes.SkipNode
+
+
+def warn_of_letters(root, where: str) -> None:
+    """A warning that names what the drawings' font lacks."""
+    letters = {c for text in root.iter("{http://www.w3.org/2000/svg}text") for c in "".join(text.itertext())}
+    if missing := " ".join(sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN)):
+        log.warning("%s is not in the drawings' font: add it to page/fonts.py", missing, location=where)
 
 
 def setup(app) -> None:

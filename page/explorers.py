@@ -39,7 +39,7 @@ MODELS = (*LABS, "cifar10-plain")
 LINKED = {
     "lab": ("lab", {"model": MODEL, "picture": PICTURE}),
     "learn": ("learns", {}),
-}  # pages, what links must say
+}  # page, what a link must say
 FOLDER = "vit"
 ROOM = """<style>@media screen and (scripting: enabled) {{
 {one} {{ container-type: inline-size; display: block; margin: 1.5rem 0; overflow: clip; position: relative; }}
@@ -106,8 +106,13 @@ def address(text: str) -> tuple[str, str]:
     written = json.dumps({**state, **json.loads(found[3])}, separators=(",", ":"))
     letters = (
         base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
-    )  # a selector, which scripts make of it
+    )  # scripts make selectors of anchors
     return found[1], f"{page}.html#{found[2]}-{letters}"
+
+
+def is_state(anchor: str) -> bool:
+    """Whether an anchor is an explorer's state, not a place on a page: base64 of an object begins with eyJ."""
+    return re.match(r"(lab|learn)[=-]eyJ", anchor) is not None
 
 
 def live(name, rawtext, text, lineno, inliner, options=None, content=()):

@@ -27,6 +27,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import vitlib as vl
+from page import address
 from page.address import write_if_changed
 from page.typography import SPACE
 from vitlib.config import PRESETS
@@ -34,7 +35,6 @@ from vitlib.evidence import RESULTS, load_results
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
-CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 ORDER = ("drawn10", "laptop", "plain", "modern", "muon", "photo")
 HEADS = ("Model", "Data", "Parameters", "Epochs", "Trained on", "Time", "Test accuracy")
 
@@ -244,18 +244,18 @@ def what_it_learns() -> str:
     return vl.viz.table(["page · PyTorch", *cells], rows)
 
 
-def chapters() -> str:
+def chapters_table() -> str:
     """What each chapter asks of a reader, as its own lines say: minutes to read, exercises, their stars and minutes."""
     rows, stars = [], ("★☆☆", "★★☆", "★★★")
-    for path in CHAPTERS:
+    for path in address.chapters():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
         asked = re.findall(r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", text, re.M)
         told = [int(re.findall(r"(\d+) minutes to read", text)[0]), len(asked)]
         told += [sum(star == each for each, *_ in asked) for star in stars]
         told += [sum(int(minutes) for _, minutes, how in asked if only in how) for only in ("", "in class")]
-        title = re.findall(r"^# (.+)", text, re.M)[0]
-        rows.append([f"{{ref}}`{path.stem[:2]} {title} <teach-{path.stem[:2]}>`", *told])
+        number = path.stem[:2]
+        rows.append([f"{{ref}}`{number} {address.title_of(path)} <teach-{number}>`", *told])
     rows.append(["all", *map(sum, zip(*(told for _, *told in rows), strict=True))])
     heads = ["Chapter", "minutes to read", "exercises", *stars, "their minutes", "in class"]
     return vl.viz.table(heads, [[cell or "" for cell in row] for row in rows])
@@ -268,7 +268,7 @@ TABLES = {
     "our-runs": lambda: runs_table("Model|Images|Epochs|Trained on|Precision|Time"),
     "our-studies": our_studies,
     "what-it-learns": what_it_learns,
-    "chapters": chapters,
+    "chapters": chapters_table,
 }
 
 
@@ -339,6 +339,8 @@ class Computed(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         note_results(self.env)
+        for path in address.chapters() if self.arguments[0] == "chapters" else ():
+            self.env.note_dependency(str(path))
         try:
             return markdown(self, self.make(self.arguments[0]))
         except ValueError as error:
@@ -346,8 +348,8 @@ class Computed(SphinxDirective):
 
 
 def note_results(env) -> None:
-    """A page with computed numbers is read again when a result changes, or a chapter."""
-    for path in [*sorted(RESULTS.glob("*.json")), *CHAPTERS]:
+    """A page with computed numbers is read again when a result changes."""
+    for path in sorted(RESULTS.glob("*.json")):
         env.note_dependency(str(path))
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,12 +30,20 @@ def contents(root: Path = ROOT) -> list[Path]:
 
 
 def write(target: Path = ZIP, root: Path = ROOT) -> None:
-    """Writes the zip; the same files give the same bytes, and a write that breaks off leaves the old zip."""
+    """Writes the zip of the package."""
+    pack(target, ((Path("patch-by-patch", path.relative_to(root)), path) for path in contents(root)))
+
+
+def pack(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
+    """Writes a zip of files, each with its name in it first.
+
+    The same files give the same bytes, and a write that breaks off leaves the old zip.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_suffix(".part")
+    part = target.with_name(f"{target.name}.part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in contents(root):
-            entry = zipfile.ZipInfo(f"patch-by-patch/{path.relative_to(root).as_posix()}")  # of 1980
+        for name, path in files:
+            entry = zipfile.ZipInfo(name.as_posix())  # of 1980
             entry.create_system, entry.external_attr = 3, 0o644 << 16  # the same on Windows
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     os.replace(part, target)

@@ -17,6 +17,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 
 import vitlib
+from page.explorers import is_state
 from tools.browser import chromium, launched
 from tools.build import BUILD, HTML, missing_pages, toc_pages
 
@@ -70,8 +71,7 @@ def article(page: str, pages: list[str]) -> Tag:
         if each.name == "image":  # in a drawing
             each["href"] = (folder / target).resolve().as_uri()
         elif not target or target in files:
-            name = "" if "=" in name else name  # the state of an explorer
-            each["href"] = "#" + place(files.get(target, page), name)
+            each["href"] = "#" + place(files.get(target, page), "" if is_state(name) else name)
         elif each.name == "a":  # downloads, sources, the index: not in the PDF
             del each["href"]
     for each in found.select("[src]"):

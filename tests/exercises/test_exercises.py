@@ -99,7 +99,6 @@ def test_hints_come_in_stages_and_sentences_are_short(number):
 
 @each
 def test_a_check_takes_less_than_a_second(number):
-    """Of a quiet core; two on one that others crowd."""
     entry = ENTRIES[number]
     wrong = (lambda *_: 12.345) if entry.inputs else None
 
@@ -109,7 +108,7 @@ def test_a_check_takes_less_than_a_second(number):
         return time.process_time() - start
 
     for answer in (answers(entry, entry.reference), wrong):
-        assert seconds(answer) < 2
+        assert seconds(answer) < 1 or seconds(answer) < 1  # the first may find a crowded machine
 
 
 def test_the_room_is_small():

@@ -21,10 +21,8 @@ _KERNEL = "patch_embed.proj.weight"
 
 def framed(cfg: ViTConfig, seed: int) -> nn.Module:
     """Overlapping patches that start as separate ones do: their kernel in a frame of zeros, all else equal."""
-    model, weights = (
-        initial_model(cfg, seed),
-        initial_model(replace(cfg, patch_embed="conv"), seed).state_dict(),
-    )
+    model = initial_model(cfg, seed)
+    weights = initial_model(replace(cfg, patch_embed="conv"), seed).state_dict()
     weights[_KERNEL] = F.pad(weights[_KERNEL], [cfg.patch_size // 2] * 4)
     model.load_state_dict(weights)
     return model

@@ -139,13 +139,14 @@
       this.set({});
     }
 
-    fresh() {
+    /* The state in which it opens, but for what is asked; where positions start follows the task. */
+    fresh(asked = {}) {
       const first = Object.entries(CHOICES).map(([name, [value]]) => [name, value]);
       const given = ["task", "without", "depth"].filter((name) => this.hasAttribute(name));
       const value = (name) => (CHOICES[name] ? Number(this.getAttribute(name)) : this.getAttribute(name));
       const told = given.map((name) => [name, value(name)]);
-      const all = { ...Object.fromEntries(first), task: "where", without: "positions", ...Object.fromEntries(told) };
-      return { ...all, scatter: scatter(all.task) };
+      const tag = { task: "where", without: "positions", ...Object.fromEntries(told), ...asked };
+      return { ...Object.fromEntries(first), scatter: scatter(tag.task), ...tag };
     }
 
     /* Settings; both runs begin anew. */
@@ -193,10 +194,15 @@
       this.runs.forEach(({ worker }) => worker.postMessage(what));
     }
 
+    /* The runs that have not come to their end. */
+    get left() {
+      return this.runs.filter(({ now }) => !(now?.steps >= this.state.steps));
+    }
+
     go(going) {
       this.going = going;
-      const left = this.runs.filter(({ now }) => !(now?.steps >= this.state.steps));
-      this.runs.forEach((run) => run.worker.postMessage({ going: going && (!PHONE || run === left[0]) }));
+      const [next] = this.left;
+      this.runs.forEach((run) => run.worker.postMessage({ going: going && (!PHONE || run === next) }));
       this.draw();
     }
 
@@ -207,7 +213,7 @@
       if (data.steps < (run.log.at(-1)?.steps ?? 0)) run.log = [];
       if (data.steps && data.steps !== run.log.at(-1)?.steps) run.log.push(data);
       if (this.going && data.steps >= this.state.steps) {
-        this.going = this.runs.some(({ now }) => !(now?.steps >= this.state.steps));
+        this.going = this.left.length > 0;
         if (!this.going) this.say(this.sentence());
         else if (PHONE) return this.go(true);
       }
@@ -242,15 +248,14 @@
         this.go(true);
       };
       this.experiment = { task, without };
-      this.set({ ...this.fresh(), task, without, scatter: scatter(task) });
+      this.set(this.fresh({ task, without }));
       this.asked.replaceChildren(h("form", { onsubmit }, h("p", {}, `${question} (Without ${without}.)`),
         h("div", { class: "row" }, guess, shown, h("button", {}, "Start both"))));
       guess.focus();
     }
 
     draw() {
-      const { says, classes } = window.vitTasks, { task, steps } = this.state;
-      const done = this.runs.every(({ now }) => now?.steps >= steps);
+      const { says, classes } = window.vitTasks, { task } = this.state, done = !this.left.length;
       this.verdict.textContent = says[task];
       this.start.textContent = this.going ? "Pause" : done ? "Done" : "Start";
       this.start.disabled = done && !this.going;
@@ -369,7 +374,7 @@
         const got = linked("learn");
         const known = { ...CHOICES, task: Object.keys(window.vitTasks.classes), without: ["", ...Object.keys(PARTS)] };
         const right = Object.entries(got).filter(([name, value]) => known[name]?.includes(value));
-        return this.hasAttribute("brief") ? null : { ...this.fresh(), ...Object.fromEntries(right) };
+        return this.hasAttribute("brief") ? null : this.fresh(Object.fromEntries(right));
       } catch {
         return null;
       }
