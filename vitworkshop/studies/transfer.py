@@ -41,7 +41,7 @@ PICTURES = 2_000  # of the task, where they are not all taken
 SHOTS, DRAWS = 5, 20  # pictures of a class, and how often they are drawn
 PASSES = {"quick": 15, "full": 30}  # over those pictures
 BATCH = {"quick": 64, "full": 128}
-RATES = {"finetune": (0.01, 0.03), "scratch": (0.001, 0.002)}  # SGD from a start; AdamW without
+RATES = {"finetune": (0.01, 0.03, 0.1), "scratch": (0.0005, 0.001, 0.002)}  # SGD from a start; AdamW without
 
 # what is made of each source: the side of the task's pictures, how the head starts, all pictures, or more passes
 _VARIANTS: dict[str, dict[str, dict]] = {
