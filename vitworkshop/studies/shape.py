@@ -4,9 +4,9 @@ The paper's Appendix D.2 (chapter 12). Its base is 8 deep and 1,024 wide with pa
 accuracy on ImageNet; ours is 4 deep and 96 wide with patches of 8, trained for two epochs on 35,000 photographs of
 32 x 32. Depth, width, the MLP's width and the number of patches along a side are doubled, whatever that costs (1.5 to
 4.1 times the base's multiply-accumulates), and scaled to equal cost (4.1 times, to within 1 %); once depth, width and
-the MLP's width together, at the patches there are. Each is trained at three learning rates and speaks through the best;
-the base trained four times as long is what as much compute buys without a larger model. One rate of the three, and what
-is scaled in proportion, were added when every best of two had been at an edge.
+the MLP's width together, at the patches there are. Each is trained at three or four learning rates and speaks through the
+best; the base trained four times as long is what as much compute buys without a larger model. Rates were added where
+the best of two, and then of three, had been at an edge, and with them what is scaled in proportion.
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ from vitlib.train.recipe import recipe
 from vitworkshop.studies.study import FULL, QUICK, Claim, Study, at_rates, train_variant
 
 _RATES = (0.0005, 0.001, 0.002)
-_HIGHER = (0.001, 0.002, 0.004)
+_OTHER_RATES = {
+    "patch 4": (0.001, 0.002, 0.004),
+    "base, longer": (0.001, 0.002, 0.004),
+    "237 wide": (0.00025, *_RATES),
+    "MLP 1512": (0.00025, *_RATES),
+}
 _SHAPES = {
     "base": {},
     # twice one thing
@@ -39,7 +44,7 @@ LONGER = {key: value for key, value in FULL.items() if not key.startswith("model
 
 
 def _rates(shape: str) -> tuple[float, ...]:
-    return _HIGHER if shape in ("patch 4", "base, longer") else _RATES
+    return _OTHER_RATES.get(shape, _RATES)
 
 
 def cost(model: VisionTransformer) -> dict[str, float]:
