@@ -1,10 +1,10 @@
 """Which pays most for the compute that it costs: more depth, more width, a wider MLP or smaller patches? Figure 8.
 
 The paper's Appendix D.2 (chapter 12). Its base is 8 deep and 1,024 wide with patches of 32 pixels, judged by 5-shot
-accuracy on ImageNet; ours is 4 deep and 96 wide with patches of 8, trained for two epochs on 35,000 photographs of
-32 x 32. Depth, width, the MLP's width and the number of patches along a side are doubled, whatever that costs (1.5 to
-4.1 times the base's multiply-accumulates), and scaled to equal cost (4.1 times, to within 1 %); once depth, width and
-the MLP's width together, at the patches there are. Each is trained at three or four learning rates and speaks through the
+accuracy on ImageNet; ours is 4 deep and 96 wide with patches of 8, trained for two epochs on 35,000 photographs of 32 x
+32. Depth, width, the MLP's width and the number of patches along a side are doubled, whatever that costs (1.5 to 4.1
+times the base's multiply-accumulates), and scaled to equal cost (4.1 times, to within 1 %); once depth, width and the
+MLP's width together, at the patches there are. Each is trained at three or four learning rates and speaks through the
 best; the base trained four times as long is what as much compute buys without a larger model. Rates were added where
 the best of two, and then of three, had been at an edge, and with them what is scaled in proportion.
 """
