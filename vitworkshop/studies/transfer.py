@@ -43,11 +43,11 @@ SHOTS, DRAWS = 5, 20  # pictures of a class, and how often they are drawn
 PASSES = {"quick": 15, "full": 30}  # over those pictures
 BATCH = {"quick": 64, "full": 128}
 _ADAMW = (0.0005, 0.001, 0.002)
-RATES = {
+RATES = {  # SGD from a start; AdamW without
     "finetune": (0.01, 0.03, 0.1, 0.3),
     "scratch": _ADAMW,
     "long": (0.00025, *_ADAMW),
-}  # the first is SGD's
+}
 
 # what is made of each source: the side of the task's pictures, how the head starts, all pictures, or more passes
 _VARIANTS: dict[str, dict[str, dict]] = {
