@@ -3,10 +3,10 @@
 The paper's Section 4.3 (chapter 11). What was made small: 500 to 45,000 images of 32 pixels instead of 9 to 300
 million, models of 0.3 million parameters with patches of 8 pixels, four passes over the largest set. As in Figure 4,
 nothing is tuned for the size of the set, and a smaller one is a random part of a larger; unlike there, accuracy is that
-of the last step, not the best one's. At both ends each model also has other learning rates, and a claim reads the
-best; some were added when the best had been at an edge. "few_shot_accuracy" is what a ridge regression on the frozen
-features gets on Drawn-10, which no model was trained on, from ten images a class. "pixels" is a ridge regression on the
-pixels of the same images: what needs no features.
+of the last step, not the best one's. At both ends each model also has a second learning rate, and a claim reads the
+better. "few_shot_accuracy" is what a ridge regression on the frozen features gets on Drawn-10, which no model was
+trained on, from ten images a class. "pixels" is a ridge regression on the pixels of the same images: what needs no
+features. 78 runs took 268 minutes on one thread.
 """
 
 from __future__ import annotations
@@ -22,12 +22,7 @@ from vitworkshop.studies.families import BASE, FAMILIES, FULL, embed, ridge, run
 from vitworkshop.studies.study import Claim, Study, at_rates
 
 SIZES = (500, 1_500, 5_000, 15_000, 45_000)
-_FIRST = 0.001
-_RATES = {  # at both ends
-    "ViT": (0.0003, _FIRST, 0.003, 0.01),
-    "ResNet": (_FIRST, 0.003, 0.01),
-    "hybrid": (_FIRST, 0.003, 0.01),
-}
+_RATES = (0.001, 0.003)  # the second at both ends
 _SHOTS, _DRAWS, _JUDGED = 10, 10, 2000  # images a class, how often they are drawn, and how many are judged
 
 
@@ -50,14 +45,14 @@ def _name(family: str, size: int) -> str:
     return f"{family}, {size:,} images"
 
 
-def _rates(family: str, size: int) -> tuple[float, ...]:
-    return _RATES[family] if size in (SIZES[0], SIZES[-1]) else (_FIRST,)
+def _rates(size: int) -> tuple[float, ...]:
+    return _RATES if size in (SIZES[0], SIZES[-1]) else _RATES[:1]
 
 
 def _ahead(first: str, second: str, size: int, source: str, metric: str = "val_accuracy") -> Claim:
     how = "in few-shot accuracy, " if metric.startswith("few") else ""
     says = f"{how}with {size:,} images the {first} is ahead of the {second}"
-    one, other = (at_rates(_name(side, size), _rates(side, size)) for side in (first, second))
+    one, other = (at_rates(_name(side, size), _rates(size)) for side in (first, second))
     aside = "the few-shot accuracy of pixels is above both" if how and size == SIZES[0] else ""
     return Claim(says, source, one, other, metric=metric, aside=aside)
 
@@ -68,8 +63,7 @@ STUDY = Study(
         run: changes | {"n_train": size, "lr": rate}
         for size in SIZES
         for family, changes in FAMILIES.items()
-        for rate in _rates(family, size)
-        for run in at_rates(_name(family, size), (rate,))
+        for run, rate in zip(at_rates(_name(family, size), _rates(size)), _rates(size), strict=True)
     }
     | {_name("pixels", size): {"n_train": size} for size in SIZES},
     claims=(

@@ -19,11 +19,11 @@ from vitlib.train.transfer import replace_head
 from vitworkshop.studies.study import FULL, QUICK, Claim, Job, Study, rows_of
 
 PARTS = 9  # one of them keeps its labels
-RATES = (0.0005, 0.002, 0.008)  # of fine-tuning and from scratch; a run is read at the best of them
+RATES = (0.0005, 0.002)  # of fine-tuning and from scratch; a run is read at the better one of them
 
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
-    """Pre-train, if the variant does, and fine-tune at each rate: the row of the best one."""
+    """Pre-train, if the variant does, and fine-tune at each rate: the row of the better one."""
     own, base = study.variants[variant], recipe(study.base or QUICK, **job.changes)
     others, labelled = job.data.hold_out(len(job.data) // PARTS)
     start, model, before, above, seconds = None, base.model, [], 0.0, 0.0
