@@ -12,8 +12,8 @@ shuffling changes nothing for it.
 A ViT with patches of 8 pixels and learned positions is the same model on shuffled blocks, its positions renamed: the
 claim on them holds by construction, up to the luck of the start, and shows how much that luck is.
 
-What was made small: 10,000 images of 32 pixels, models of 0.3 million parameters with patches of 8 pixels, three or
-four learning rates; claims on shifts read 0.001. Two rates were added when the best had been at an edge.
+What was made small: 10,000 images of 32 pixels, models of 0.3 million parameters with patches of 8 pixels, two learning
+rates; claims on shifts read the first. 57 runs took 90 minutes on one thread.
 """
 
 from __future__ import annotations
@@ -36,12 +36,7 @@ from vitworkshop.studies.study import Claim, Job, Study, at_rates
 SHIFTS = range(1, 9)  # pixels
 # side of the blocks that change places; 0 is none
 VIEWS = {"as they are": 0, "patches shuffled": 8, "pixels shuffled": 1}
-_FIRST = 0.001  # what claims on shifts read
-_RATES = {
-    "ViT": (0.0003, _FIRST, 0.003, 0.01),
-    "ResNet": (_FIRST, 0.003, 0.01),
-    "hybrid": (_FIRST, 0.003, 0.01),
-}
+_RATES = (0.001, 0.003)
 _LOOKED_AT = 1000  # held-out images
 
 
@@ -100,15 +95,13 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
 
 
 def _both(family: str, view: str = "as they are") -> tuple[str, ...]:
-    """A side that is read by the best rate."""
-    return at_rates(f"{family}, {view}", _RATES[family])
+    """A side that is read by the better rate."""
+    return at_rates(f"{family}, {view}", _RATES)
 
 
 def _shifted(says: str, first: str, second: str, metric: str, margin: float = 0.05) -> Claim:
-    """A claim on shifted pictures."""
-    one, other = (
-        f"{side}, as they are, lr={_FIRST}" if side in FAMILIES else _PIXELS for side in (first, second)
-    )
+    """A claim on shifted pictures, read at the first rate."""
+    one, other = (_both(side)[0] if side in FAMILIES else _PIXELS for side in (first, second))
     return Claim(says, "ours, after Section 3.1", one, other, margin, metric=metric)
 
 
@@ -125,9 +118,9 @@ STUDY = Study(
     question="What is lost when pictures are shifted, or their patches or pixels shuffled, all in the same way?",
     variants={
         f"{family}, {view}, lr={rate:g}": changes | {"shuffled": side, "lr": rate}
+        for rate in _RATES
         for view, side in VIEWS.items()
         for family, changes in FAMILIES.items()
-        for rate in _RATES[family]
     }
     | {_PIXELS: {"shuffled": 0}},
     claims=(
