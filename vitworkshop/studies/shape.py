@@ -6,8 +6,8 @@ accuracy on ImageNet; ours is 4 deep and 96 wide with patches of 8, trained for 
 times the base's multiply-accumulates), and scaled to equal cost (4.1 times, to within 1 %); once depth, width and the
 MLP's width together, at the patches there are. Each is trained at three or four learning rates and speaks through the
 best; the base trained four times as long is what as much compute buys without a larger model. Rates were added where
-the best of two, and then of three, had been at an edge, and with them what is scaled in proportion. 96 runs took 278
-minutes on one thread.
+the best of two, and then of three, had been at an edge, or level with it, and with them what is scaled in proportion.
+96 runs took 278 minutes on one thread.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def cost(model: VisionTransformer) -> dict[str, float]:
     return {"million_macs": round(count_macs(model.cfg) / 1e6, 3)}
 
 
-#: Below what a ridge regression on the pixels has (study "data-size"): its training was too short for it.
+#: Below what a ridge regression on the pixels has (study "data-size").
 _UNTRAINED = ("8 deep", "17 deep", "MLP 1512")
 
 
