@@ -4,6 +4,7 @@ python -m tools.bench           vitlib beside other libraries (or: make bench AR
 python -m tools.bench study     what the runner of studies costs beside the bare loop
 python -m tools.bench paths     the training loop with a ViT, a ResNet, a hybrid, masked patches; timm beside them
 python -m tools.bench web       a forward pass, an action and a page in the reader's browser
+python -m tools.bench checks    what `vl.check` takes to judge an answer
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from importlib import import_module
 from itertools import chain, count, repeat
 from multiprocessing import get_context
 from pathlib import Path
@@ -43,10 +45,13 @@ from vitlib.train.loop import Trainer
 from vitlib.train.objective import OBJECTIVES
 from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import Recipe, recipe
+from vitworkshop.exercises import engine
+from vitworkshop.exercises.engine import judge
 from vitworkshop.studies.families import BASE, FAMILIES
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.runner import run_study
 
+EXERCISES = Path(engine.__file__).parent
 TURN = 0.2  # seconds that a turn takes at least
 Step = Callable[[], None]
 Clock = Callable[[], float]
@@ -325,6 +330,36 @@ def speeds_table(result: dict) -> str:
     return f"{viz.table(['', 'train', 'ratio'], rows)}\n\n{last}"
 
 
+# Checks of exercises
+
+
+def bench_checks(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
+    """Seconds that judging each exercise's reference takes, and a wrong answer, in each round after the first."""
+    rooms = (f"vitworkshop.exercises.{file.stem}" for file in sorted(EXERCISES.glob("ch*.py")))
+    entries = {number: entry for room in rooms for number, entry in import_module(room).EXERCISES.items()}
+    seconds: dict[str, dict[str, list[float]]] = {}
+    for number, entry in tqdm(entries.items(), unit="exercise"):
+        right, wrong = (entry.reference, lambda *_: 12.345) if entry.inputs else (entry.reference(), None)
+        for name, answer in (("right", right), ("wrong", wrong)):
+            took = []
+            for _ in range(args.rounds + 1):
+                began = clock()
+                judge(entry, answer)
+                took.append(round(clock() - began, 3))
+            seconds.setdefault(number, {})[name] = took[1:]
+    return "fp32", {"seconds": seconds}
+
+
+def checks_table(result: dict) -> str:
+    """The ten slowest exercises."""
+    rows = [
+        [number, *(f"{statistics.median(found[name]):.2f}" for name in ("right", "wrong"))]
+        for number, found in result["seconds"].items()
+    ]
+    rows.sort(key=lambda row: -max(map(float, row[1:])))
+    return viz.table(["the ten slowest", "right (s)", "wrong (s)"], rows[:10])
+
+
 # The command line
 
 MODES = {
@@ -332,6 +367,7 @@ MODES = {
     "study": (bench_study, speeds_table),
     "paths": (bench_paths, speeds_table),
     "web": (bench_web.measure, bench_web.table),
+    "checks": (bench_checks, checks_table),
 }
 
 
@@ -340,7 +376,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__.splitlines()[0])
     add = parser.add_argument
     text = "models: beside other libraries; study: the runner beside the bare loop; "
-    text += "paths: what is trained; web: in the reader's browser"
+    text += "paths: what is trained; web: in the reader's browser; checks: of exercises"
     add("what", nargs="?", default="models", choices=MODES, help=text)
     for name, default, text in (
         ("embed-dim", 192, "width D"),
