@@ -21,9 +21,9 @@ from page.chapters import details, summary
 from page.numbers import Computed, hardware, time_taken
 from page.typography import NARROW
 from vitlib.evidence import RESULTS, load_results
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import Outcome, base_changes, bold, outcome_of
-from vitworkshop.studies.study import Claim
 
 SHOWN = ("all", "agrees", "smaller", "differs", "open")
 FILTER = f"""<fieldset class="verdicts" onchange="document.querySelectorAll('details.board').forEach(

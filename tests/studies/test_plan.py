@@ -10,9 +10,9 @@ import pytest
 from toys import DATA, row, toy
 
 from vitlib.evidence import read_json, write_json
-from vitworkshop.studies import runner
+from vitworkshop.studies import plan as plans
+from vitworkshop.studies.plan import Plan, make_plans
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.runner import Plan, make_plans
 from vitworkshop.studies.study import QUICK
 
 
@@ -178,7 +178,7 @@ def book(tmp_path, monkeypatch):
     folder = tmp_path / "results"
     folder.mkdir()
     plan.path.rename(folder / "stems.json")
-    monkeypatch.setattr(runner, "RESULTS", folder)
+    monkeypatch.setattr(plans, "RESULTS", folder)
     return folder / "stems.json"
 
 

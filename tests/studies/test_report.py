@@ -9,10 +9,11 @@ from toys import DATA, only, toy
 
 from vitlib.evidence import RESULTS, load_results, read_json
 from vitworkshop.studies import report as reports
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.registry import STUDIES, by_worth, find, folders
 from vitworkshop.studies.report import VERDICTS, board, report, tell, verdicts
 from vitworkshop.studies.runner import run_study
-from vitworkshop.studies.study import QUICK, Claim
+from vitworkshop.studies.study import QUICK
 
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
 

@@ -17,10 +17,11 @@ from vitlib.evidence import RESULTS, load_results, read_json
 from vitlib.train.objective import OBJECTIVES
 from vitworkshop.studies import clinic, families, mirroring, norm_order, position_start, residuals, stems
 from vitworkshop.studies import study as studies
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
 from vitworkshop.studies.runner import run_study
-from vitworkshop.studies.study import Claim, Job, changes_of, draw_images, initial_model
+from vitworkshop.studies.study import Job, changes_of, draw_images, initial_model
 
 TRAINED = [name for name, study in STUDIES.items() if study.base and name != "position-start"]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from unittest.mock import patch
 
 import torch
 
 from vitlib.data.dataset import Dataset
+from vitworkshop.studies import registry
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.study import Claim, Study
+from vitworkshop.studies.study import Study
 
 DATA = Dataset(torch.zeros(20, 3, 32, 32, dtype=torch.uint8), torch.arange(20) % 10, label="toys")
 VARIANTS = ("a", "b")
@@ -41,6 +45,8 @@ def toy(**more) -> Study:
     return Study(**{"question": "Which?", "source": "Table 1", "holdout": False, **usual, **more})
 
 
-def only(**studies: Study):
-    """These are all studies there are, inside a `with`."""
-    return patch.dict(STUDIES, studies, clear=True)
+@contextlib.contextmanager
+def only(**studies: Study) -> Iterator[None]:
+    """These are all studies there are, and the plan, inside a `with`."""
+    with patch.dict(STUDIES, studies, clear=True), patch.object(registry, "PLAN", tuple(studies)):
+        yield

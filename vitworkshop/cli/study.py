@@ -14,9 +14,10 @@ from vitlib.data.dataset import load_dataset
 from vitlib.device import describe_hardware
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
-from vitworkshop.studies.registry import STUDIES, find, folders
+from vitworkshop.studies.board import board
+from vitworkshop.studies.registry import LEAVING, STUDIES, find, folders
 from vitworkshop.studies.repeat import nudged, repeat
-from vitworkshop.studies.report import board, report
+from vitworkshop.studies.report import report
 from vitworkshop.studies.runner import run_studies
 
 _OPTIONS = ("data", "scale", "seeds", "out", "device", "budget_minutes", "jobs")
@@ -39,7 +40,7 @@ def configure(commands) -> None:
     p.add_argument("name", help="the study")
     p.add_argument("--out", type=Path, help="its folder (default: runs/study-<name>, else the book's own)")
     p.set_defaults(run=_report)
-    p = actions.add_parser("board", help="every claim, and what we got")
+    p = actions.add_parser("board", help="every claim that is admitted, and what we got")
     p.add_argument("--out", type=Path, help="the folder of all studies' runs (default: the book's own)")
     p.set_defaults(run=_board)
     p = actions.add_parser("repeat", help="run one of the book's rows again, and show the difference")
@@ -51,12 +52,12 @@ def configure(commands) -> None:
     p.set_defaults(run=_repeat)
     p = actions.add_parser(
         "run",
-        help="run one study, or all",
-        description="Run one study, or all. Stopped or killed, the same command goes on where it was and skips what\n"
-        "is finished.",
+        help="run one study, or the plan",
+        description="Run one study, or the plan. Stopped or killed, the same command goes on where it was, and skips\n"
+        "what is finished.",
     )
     p.add_argument("name", nargs="?", help="the study")
-    p.add_argument("--all", action="store_true", help="run all: first every variant's first seed")
+    p.add_argument("--all", action="store_true", help="run the plan")
     text = "the data set; auto takes CIFAR-10 if it is there (default: the study's)"
     p.add_argument("--data", choices=SETS, help=text)
     add_runs(p, out="runs/study-<name>; of --all, runs")
@@ -73,7 +74,8 @@ def _list(_args: argparse.Namespace) -> None:
         if (RESULTS / f"{name}.json").is_file():
             book = load_results(name)
             took = f"the book's {len(book['runs'])} runs took {book['seconds'] / 60:.0f} minutes"
-        print(f"{name:18s} {study.question} ({study.source}; {took})")
+        leaving = "; no row of the board will rest on it again" * (name in LEAVING)
+        print(f"{name:18s} {study.question} ({study.source}; {took}{leaving})")
 
 
 def _report(args: argparse.Namespace) -> None:

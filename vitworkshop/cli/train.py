@@ -27,7 +27,7 @@ from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
 from vitworkshop.cli.options import SETS, add_runs, prepare, printable, settings
 from vitworkshop.cli.predict import MODEL
-from vitworkshop.studies.runner import lock
+from vitworkshop.studies.plan import lock
 
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _PASSES = 100  # at most for that, where a trained model goes on

@@ -20,7 +20,8 @@ import torch
 from vitlib.data.dataset import Dataset, normalize
 from vitlib.explain.attention import attention_distance, attention_entropy
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.study import QUICK, Claim, Job, Study, initial_model, train_variant
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import QUICK, Job, Study, initial_model, train_variant
 
 UNTRAINED = ", untrained"
 IMAGES, BATCH = 500, 50
@@ -69,14 +70,13 @@ def _before(says: str, margin: float, metric: str, but: str = "") -> Iterator[Cl
     for name in (name for name in _MODELS if name != but):
         of = f"{says} ({name})"
         if metric == "entropy":
-            aside = "untrained attention is as even as can be, and can only become less so"
-            yield Claim(of, "ours", name + UNTRAINED, name, margin, metric=metric, aside=aside)
+            yield Claim(of, "ours", name + UNTRAINED, name, margin, metric=metric)
         else:
             yield Claim(of, "ours, after Section 4.5", name, name + UNTRAINED, margin, metric=metric)
 
 
-def _hybrid(says: str, source: str, metric: str, aside: str = "") -> Claim:
-    return Claim(says, source, "hybrid", "patch 4", margin=1.0, metric=metric, aside=aside)
+def _hybrid(says: str, source: str, metric: str) -> Claim:
+    return Claim(says, source, "hybrid", "patch 4", margin=1.0, metric=metric)
 
 
 def _more_even(says: str, first: str, second: str, margin: float = 0.02) -> Claim:
@@ -108,7 +108,6 @@ STUDY = Study(
             "the nearest head of the first layer looks farther in hybrids",
             "Section 4.5; Figure 11",
             "near",
-            aside="its rule was written after the runs",
         ),
         _more_even("more patches, more even attention", "patch 2", "patch 8", margin=0.05),
         _more_even("longer training makes attention less even", "patch 4", "patch 4, twice as long"),

@@ -12,8 +12,9 @@ from __future__ import annotations
 from functools import partial
 
 from vitlib.train.recipe import recipe
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.shape import LONGER, cost
-from vitworkshop.studies.study import QUICK, Claim, Study, train_variant
+from vitworkshop.studies.study import QUICK, Study, train_variant
 
 STUDY = Study(
     question="Is axial attention worth what it costs, at equal depth and at equal compute?",
@@ -35,7 +36,6 @@ STUDY = Study(
             "full, 4 deep",
             margin=1.0,
             metric="million_macs",
-            aside="arithmetic",
         ),
         Claim("at equal compute axial attention is ahead of full", "ours", "axial, 4 deep", "full, 7 deep"),
         Claim(

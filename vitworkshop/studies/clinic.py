@@ -24,7 +24,8 @@ from vitlib.model.vit import VisionTransformer
 from vitlib.train.augment import random_flip
 from vitlib.train.optim import build_optimizer, lr_at
 from vitlib.train.recipe import Recipe
-from vitworkshop.studies.study import Claim, Job, Study, make_row
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import Job, Study, make_row
 
 KINDS, STEPS = 4, 3000  # the last classes of Drawn-10
 SHAPE = ViTConfig(

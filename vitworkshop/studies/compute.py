@@ -21,8 +21,9 @@ import numpy as np
 
 from vitlib.model.costs import count_macs
 from vitlib.train.recipe import recipe
+from vitworkshop.studies.claim import OPEN, Claim
 from vitworkshop.studies.families import BASE, FAMILIES, FULL
-from vitworkshop.studies.study import Claim, Job, Study, train_variant
+from vitworkshop.studies.study import Job, Study, train_variant
 
 LENGTHS = (1, 3, 9)  # epochs, five times as many at scale "full"
 _RESNET, _HYBRID = FAMILIES["ResNet"], FAMILIES["hybrid"]
@@ -44,11 +45,11 @@ class AtEqualCompute(Claim):
 
     share: float = 1.0  # where between the least (0) and the most compute that both have, in its logarithm
 
-    def judge(self, runs: list[dict]) -> dict:
+    def judge(self, runs: list[dict], choosing: tuple[int, ...] = ()) -> dict:
         """The verdict with its numbers, "training_macs" (where it was read) and "frontiers", the sides' variants."""
         sides = [Frontier(runs, tuple(names), self.metric) for names in (self.first, self.second)]
         if not all(side.names for side in sides):
-            return {"verdict": "open", "metric": self.metric}
+            return {"verdict": OPEN, "found": OPEN, "metric": self.metric}
         low, high = max(side.compute[0] for side in sides), min(side.most for side in sides)
         at = low + self.share * (high - low)
         read = [
@@ -57,7 +58,7 @@ class AtEqualCompute(Claim):
             for seed, score in side.read(at).items()
         ]
         plain = Claim(self.says, self.source, "first", "second", self.margin, self.kind, self.metric)
-        found = plain.judge(read)
+        found = plain.judge(read, choosing)
         first, second = (f"{len(side.names)} {side.names[0].partition(' ')[0]}s" for side in sides)
         frontiers = [side.names for side in sides]
         at = round(math.exp(at))

@@ -30,8 +30,9 @@ from torch.nn import functional as F
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed
 from vitlib.model.patches import patchify, unpatchify
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.families import BASE, FAMILIES, FULL, embed, run_family
-from vitworkshop.studies.study import Claim, Job, Study, at_rates
+from vitworkshop.studies.study import Job, Study, at_rates
 
 SHIFTS = range(1, 9)  # pixels
 # side of the blocks that change places; 0 is none

@@ -6,7 +6,8 @@ The paper's code uses Xavier's rule. 21 runs took 111 minutes on one thread.
 from __future__ import annotations
 
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.study import QUICK, Claim, Study
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import QUICK, Study
 
 _WIDTHS = {96: (0.02, 0.1, 0.5), 192: (0.02, 192**-0.5, 0.1, 0.5)}  # 96**-0.5 is 0.102
 

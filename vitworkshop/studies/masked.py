@@ -16,7 +16,8 @@ from __future__ import annotations
 from vitlib.train.objective import OBJECTIVES
 from vitlib.train.recipe import recipe
 from vitlib.train.transfer import replace_head
-from vitworkshop.studies.study import FULL, QUICK, Claim, Job, Study, rows_of
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import FULL, QUICK, Job, Study, rows_of
 
 PARTS = 9  # one of them keeps its labels
 RATES = (0.0005, 0.002)  # of fine-tuning and from scratch; a run is read at the better one of them

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.families import run_family
-from vitworkshop.studies.study import QUICK, Claim, Study, at_rates
+from vitworkshop.studies.study import QUICK, Study, at_rates
 
 # Epochs that take about as long as five of Muon's on the machine of the runs (AMD EPYC, without AMX). A pilot had said
 # three for the stem, a third less time than others took, and twelve for half of the patches, a third more: run again.

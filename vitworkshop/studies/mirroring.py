@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vitlib.model.vit import VisionTransformer
-from vitworkshop.studies.study import Claim, Study, train_variant
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import Study, train_variant
 
 FAR = 3  # patches that a place and its mirror image are apart at least
 

@@ -20,7 +20,8 @@ from vitlib.data.dataset import normalize
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.optim import build_optimizer, lr_at
 from vitlib.train.recipe import Recipe
-from vitworkshop.studies.study import Claim, Job, Study, make_row
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import Job, Study, make_row
 
 IMAGES, STEPS = 64, 120
 SHAPE = ViTConfig(patch_size=8, embed_dim=64, depth=12, num_heads=2, mlp_ratio=2.0, global_pool="avg")

@@ -8,7 +8,8 @@ hidden layer was added later, because the better of two had been at the edge.
 from __future__ import annotations
 
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.study import QUICK, Claim, Study
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import QUICK, Study
 
 _RATES = (0.00025, 0.001, 0.004, 0.016)
 _MLP_RATES = (0.00025, 0.001, 0.004)

@@ -8,7 +8,8 @@ at all. 21 runs took 93 minutes on one thread.
 
 from __future__ import annotations
 
-from vitworkshop.studies.study import Claim, Study
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import Study
 
 _KINDS = {"1-D": "learned", "2-D": "learned2d"}
 _PLACES = ("stem", "every", "shared")

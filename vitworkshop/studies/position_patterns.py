@@ -21,8 +21,9 @@ from torch.nn import functional as F
 from vitlib.device import derive_seed
 from vitlib.model.costs import count_parameters
 from vitlib.train.recipe import recipe
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.position_start import length
-from vitworkshop.studies.study import QUICK, Claim, Job, Study, initial_model, train_variant
+from vitworkshop.studies.study import QUICK, Job, Study, initial_model, train_variant
 
 BEFORE = "before training"
 

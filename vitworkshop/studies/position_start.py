@@ -18,7 +18,8 @@ from vitlib.model.vit import VisionTransformer
 from vitlib.train.loop import Trainer
 from vitlib.train.objective import Classification
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.study import Claim, Job, Study, rows_of
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import Job, Study, rows_of
 
 _BASE = recipe("drawn10", precision="fp32", epochs=12, **{"model.patch_size": 8, "model.embed_dim": 48})
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from vitworkshop.studies.study import Claim, Study
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import Study
 
 _KINDS = ("learned", "learned2d", "sincos2d", "relative")
 

@@ -19,7 +19,8 @@ from itertools import accumulate
 from typing import Any
 
 from vitlib.train.recipe import RECIPES, STRONG, recipe
-from vitworkshop.studies.study import QUICK, Claim, Study
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import QUICK, Study
 
 _MODERN = vars(RECIPES["modern"])
 

@@ -1,4 +1,4 @@
-"""Which studies there are, and where their runs go."""
+"""Which studies there are, which chapter rests on each, what is planned, and where runs go."""
 
 from __future__ import annotations
 
@@ -7,14 +7,35 @@ from pathlib import Path
 
 from vitworkshop.studies.study import Study
 
-# each is STUDY in the file of its name
-NAMES = (
-    "positions pooling stems resolution norm-order initialisation residuals position-start recipes mirroring minutes "
-    "transfer masked axial position-entry position-patterns attention-reach shape data-size compute inductive-bias "
-    "recipe-ladder clinic"
+# chapter -> the studies that it rests on first; each is STUDY in the file of its name
+CHAPTERS = {
+    "02": "stems",
+    "03": "positions position-entry position-start mirroring",
+    "04": "resolution",
+    "06": "norm-order residuals",
+    "07": "pooling",
+    "08": "initialisation",
+    "09": "recipes",
+    "10": "recipe-ladder minutes clinic",
+    "11": "crossover crossover-shifted inductive-bias data-size",
+    "12": "shape compute",
+    "13": "attention-reach",
+    "15": "position-patterns",
+    "16": "transfer",
+    "17": "masked",
+    "18": "axial",
+}
+# what `study run --all` runs, in this order; see `budget`
+PLAN = ("crossover", "crossover-shifted")
+# no row of the board will rest on them again; each leaves with the rewriting of its chapter
+LEAVING = frozenset(
+    "positions position-entry position-start position-patterns mirroring pooling initialisation recipes shape compute "
+    "attention-reach data-size inductive-bias axial".split()
 )
 STUDIES: dict[str, Study] = {
-    name: import_module(f"vitworkshop.studies.{name.replace('-', '_')}").STUDY for name in NAMES.split()
+    name: import_module(f"vitworkshop.studies.{name.replace('-', '_')}").STUDY
+    for names in CHAPTERS.values()
+    for name in names.split()
 }
 
 
@@ -25,13 +46,8 @@ def find(name: str) -> Study:
     return STUDIES[name]
 
 
-def by_worth() -> list[str]:
-    """All names, the most valuable first: what the paper asks before what we ask, and else as `STUDIES` has them."""
-    return sorted(STUDIES, key=lambda name: STUDIES[name].source.startswith("not in the paper"))
-
-
 def folders(name: str | None, out: str | Path | None = None) -> dict[str, Path]:
-    """Name -> folder of its runs: `out` or `runs/study-<name>`; of all studies for None, inside `out` or `runs`."""
+    """Name -> folder of its runs: `out` or `runs/study-<name>`; of the plan for None, inside `out` or `runs`."""
     if name is None:
-        return {name: Path(out or "runs") / f"study-{name}" for name in by_worth()}
+        return {name: Path(out or "runs") / f"study-{name}" for name in PLAN}
     return {name: Path(out or f"runs/study-{name}")}

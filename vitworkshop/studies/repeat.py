@@ -14,8 +14,8 @@ from vitlib.data.dataset import Dataset
 from vitlib.evidence import load_results
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
+from vitworkshop.studies.plan import make_plans
 from vitworkshop.studies.registry import find
-from vitworkshop.studies.runner import make_plans
 
 NUDGE = 1e-7  # about what float32 rounds away
 

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from vitlib.data.dataset import normalize
 from vitlib.model.encoder import Block
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.norm_order import IMAGES, SHAPE, learn_by_heart, make_model
-from vitworkshop.studies.study import Claim, Job, Study, make_row
+from vitworkshop.studies.study import Job, Study, make_row
 
 LENGTHS = (100, 300, 1000)  # steps
 _RATES = (0.002, 0.0003)

@@ -16,8 +16,9 @@ from vitlib.data.dataset import Dataset, load_dataset, resize_images
 from vitlib.device import describe_hardware, pick_device
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
+from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.resampling import METHODS, Grid, read_at, sample_patches
-from vitworkshop.studies.study import Claim, Job, Study
+from vitworkshop.studies.study import Job, Study
 
 # (rows, columns) in pixels, by every method
 SIZES = ((24, 24), (40, 40), (48, 48), (24, 40), (40, 32), (48, 32))

@@ -14,7 +14,8 @@ from torch.nn import functional as F
 
 from vitlib.config import ViTConfig
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.study import QUICK, Claim, Job, Study, initial_model, rows_of, train_variant
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import QUICK, Job, Study, initial_model, rows_of, train_variant
 
 _KERNEL = "patch_embed.proj.weight"
 

@@ -1,9 +1,7 @@
-"""What an experiment is: a question, the variants that answer it, and the rule that judges a claim by the numbers."""
+"""What an experiment is: a question, the variants that answer it, the claims that they judge, and how one is run."""
 
 from __future__ import annotations
 
-import math
-import statistics
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -17,13 +15,12 @@ from vitlib.checks import check_between
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, describe_hardware
-from vitlib.evidence import paired_difference, seeds_to_reach
 from vitlib.model.vit import build_model
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
+from vitworkshop.studies.claim import Claim
 
 Look = Callable[[Any], dict] | None  # sees a trained model, and says what joins its row's "final"
-SEEDS = 3  # with fewer, a verdict is open
 # 96 wide, 4 deep, AdamW: the preset "laptop" of the first studies; one precision, so that machines compare
 QUICK = Recipe(
     "laptop",
@@ -45,86 +42,6 @@ FULL = {
     "model.depth": 9,
     "model.mlp_ratio": 4.0,
 }
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence, and the rule by which our numbers judge it, written before the run.
-
-    Each side is a tuple of variants and is read by the one of them with the best mean. The differences are paired by
-    seed; their mean has a 95 % interval (Student's t). An effect is an interval without 0 whose mean reaches `margin`;
-    a mean that stays below it is an effect "smaller" than what would matter. "ahead": the sentence agrees with such an
-    effect, and differs if the interval lies below 0, or holds it and lies below `margin`. "equal": it agrees if the
-    interval holds 0 and lies within `margin` of it, and differs with an effect of either sign. "apart" is the opposite
-    of "equal". Otherwise, and with fewer than three shared seeds, it is open.
-
-    A metric is a key of each run's "final"; its larger value is ahead, so a claim on losses names the worse side first.
-    """
-
-    says: str  # the sentence, with the paper's numbers
-    source: str  # table, figure or section of the paper; "ours", or "ours, after" what it follows
-    first: str | tuple[str, ...]  # the side that should be ahead
-    second: str | tuple[str, ...]
-    margin: float = 0.01  # the smallest difference that would matter, in units of the metric
-    kind: str = "ahead"
-    metric: str = "val_accuracy"
-    aside: str = ""  # why the row tests too little to be counted
-
-    def __post_init__(self) -> None:
-        for side in ("first", "second"):  # a variant's name is a side of one
-            if isinstance(name := getattr(self, side), str):
-                object.__setattr__(self, side, (name,))
-
-    def judge(self, runs: list[dict]) -> dict:
-        """The verdict ("agrees", "differs", "smaller", "open") with its numbers, from runs.
-
-        A run has "variant", "seed" and "final". The numbers are "metric", the sides' best variants, those of them
-        "at_edge" of the rates tried, what `paired_difference` says (of a single shared seed "difference" and "n"),
-        and where it is open, "seeds": about how many would decide.
-        """
-        scores: dict[str, dict[int, float]] = {}
-        for run in runs:
-            scores.setdefault(run["variant"], {})[run["seed"]] = run["final"].get(self.metric, math.nan)
-        sides = [
-            {name: statistics.fmean(scores[name].values()) for name in side if name in scores}
-            for side in (self.first, self.second)
-        ]
-        if not all(sides):
-            return {"verdict": "open", "metric": self.metric}
-        first, second = bests = [max(side, key=side.__getitem__) for side in sides]
-        paired: dict[str, Any] = paired_difference(scores[first], scores[second]) or {}
-        for seed in () if paired else scores[first].keys() & scores[second].keys():  # one at most
-            paired = {"difference": scores[first][seed] - scores[second][seed], "n": 1}
-        low, high = paired.get("interval", (-math.inf, math.inf))
-        effect = low > 0 or high < 0
-        within = -self.margin < low and high < self.margin
-        if self.kind == "ahead" and not low > 0:
-            verdict = "differs" if high < self.margin else "open"
-        elif effect and abs(paired["difference"]) < self.margin:
-            verdict = "smaller"
-        elif self.kind == "equal":
-            verdict = "differs" if effect else "agrees" if within else "open"
-        else:
-            verdict = "agrees" if effect else "differs" if within else "open"
-        if verdict == "open" or paired["n"] < SEEDS:
-            spread = paired.get("se", 0.0) * paired.get("n", 0) ** 0.5
-            verdict, paired["seeds"] = "open", seeds_to_reach(self.margin, spread, SEEDS)
-        found = {"verdict": verdict, "metric": self.metric, "first": first, "second": second, **paired}
-        tried = zip(bests, sides, strict=True)
-        edges = [best for best, side in tried if at_edge(self.rates_of(best, side, runs))]
-        return {**found, "at_edge": edges} if edges else found
-
-    def rates_of(self, best: str, side: dict[str, float], runs: list[dict]) -> dict[str, float]:
-        """The mean score at each learning rate tried with the best variant of a side (variant -> mean).
-
-        Rates end the variants' names; where a run tries several and keeps the best, they end keys of its "final".
-        """
-        finals = [run["final"] for run in runs if run["variant"] == best]
-        inside = [key for key in finals[0] if key.startswith(f"{self.metric} lr=")]
-        if inside:
-            return {key: statistics.fmean(final[key] for final in finals) for key in inside}
-        stem, rate, _ = best.rpartition("lr=")
-        return {name: mean for name, mean in side.items() if rate and name.startswith(stem + rate)}
 
 
 @dataclass
@@ -187,12 +104,6 @@ def at_rates(name: str, rates: Iterable[float]) -> tuple[str, ...]:
     return tuple(f"{name}, lr={rate:g}" for rate in rates)
 
 
-def at_edge(means: dict[str, float]) -> bool:
-    """Whether the best of several learning rates, with which the names end, is the smallest or the largest of them."""
-    rates = {float(name.rpartition("lr=")[2]): mean for name, mean in means.items()} if len(means) > 1 else {}
-    return bool(rates) and max(rates, key=lambda rate: rates[rate]) in (min(rates), max(rates))
-
-
 def initial_model(cfg: Any, seed: int) -> Any:
     """The untrained model with which every run with this seed begins."""
     with torch.random.fork_rng(devices=[]):
@@ -242,8 +153,10 @@ class Study:
     base: Recipe | None = QUICK  # what they share, at the scale of a laptop; None where no recipe is followed
     full: dict = field(default_factory=lambda: dict(FULL))  # what the scale "full" (a GPU) changes in it
     seeds: tuple[int, ...] = (0, 1, 2)
+    choosing: tuple[int, ...] = ()  # seeds that choose learning rates and judge nothing; see `choosing`
     source: str = ""  # where the paper asks this
     data: str = "auto"  # the data set, unless the caller names another
+    sample: Callable[[], Dataset] | None = None  # of its own drawings, where each run draws them
     n_train: int | None = None  # only that many images, the first ones; 0 where nothing is trained
     holdout: bool = True  # whether images are held out and judged
     metric: str = "val_accuracy"  # the key of a run's "final" that the summary is made of

@@ -23,17 +23,8 @@ from vitlib.data.dataset import Dataset, load_dataset, split_validation
 from vitlib.device import derive_seed, pick_device
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
-from vitworkshop.studies.study import (
-    FULL,
-    QUICK,
-    Claim,
-    Job,
-    Study,
-    at_rates,
-    initial_model,
-    make_row,
-    rows_of,
-)
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.study import FULL, QUICK, Job, Study, at_rates, initial_model, make_row, rows_of
 
 KNOWN = 6  # classes of the source; the others are the task
 SOURCE = 9_000  # pictures of either source

@@ -1,0 +1,183 @@
+"""What is inductive bias worth in pictures, and where does a ViT draw level? After Figures 3 and 4 (chapter 11).
+
+One set of drawings, two questions. Each drawing has two glyphs of one of two families, in places, in colours and on a
+ground that say nothing. *Which family?* is told by what one glyph looks like, wherever it stands: a local pattern,
+which a convolution takes for granted. *Are the two the same?* is told by neither alone: a relation between distant
+parts, which attention compares directly. Each question has two answers, equally frequent and independent of the other.
+
+ViT and ResNet do the same work for a picture (to 2 %) and see as many pictures in all; what differs is how many of
+them are different. Drawings never end, so every model is judged on 4,000 that nobody was trained on. Here each
+glyph lies within one patch of the ViT's grid; the study `crossover-shifted` draws the same half a patch aside, so that
+each glyph lies across four patches. No crops, no mirroring. "pixels" is a ridge regression on the same pictures.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vitlib.data.dataset import Dataset
+from vitlib.device import derive_seed, pick_device
+from vitlib.train.evaluate import evaluate
+from vitlib.train.recipe import recipe
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.families import BASE, Pixels
+from vitworkshop.studies.study import Job, Study, at_rates, make_row
+
+PATCH, GLYPH, CELLS = 8, 6, 3  # pixels; glyphs stand in 3 x 3 cells, each as large as a patch
+KINDS = 8  # glyphs of a family
+SIZES = (1_000, 4_000, 16_000, 128_000)  # different pictures
+SEEN = {"quick": 128_000, "full": 1_280_000}  # pictures seen in training, with repetition
+JUDGED = 4_000
+LABEL = "drawings of two glyphs"
+SHIFTED = ", half a patch aside"
+RATES = (0.0003, 0.001, 0.003, 0.01, 0.03)  # that may be tried: the three in the middle first
+QUESTIONS = ("family", "same")
+FAMILIES: dict[str, dict[str, Any]] = {
+    "ViT": {},
+    "ResNet": {"model": "resnet", "model.widths": [64, 112, 208]},
+}
+
+
+def side_of(shift: int) -> int:
+    """Of a picture, in pixels: the cells fill it, or stand in its middle."""
+    return CELLS * PATCH + 2 * shift
+
+
+def glyphs() -> Tensor:
+    """The two families: (2, KINDS, 6, 6), each 3 x 3 squares of two pixels of which four or five are on."""
+    bits = torch.arange(2**9)[:, None] >> torch.arange(9) & 1  # (512, 9), all there are
+    bits = bits[(bits.sum(dim=1) == 4) | (bits.sum(dim=1) == 5)]
+    drawn = bits[torch.randperm(len(bits), generator=torch.Generator().manual_seed(0))[: 2 * KINDS]]
+    return drawn.view(2, KINDS, 3, 3).repeat_interleave(2, dim=2).repeat_interleave(2, dim=3)
+
+
+def draw(n: int, seed: int, shift: int = 0) -> tuple[Tensor, dict[str, Tensor]]:
+    """Drawings and the answers to both questions: uint8 (n, 3, 24, 24), 32 a side if shifted by 4, and int64 (n,) each.
+
+    Args:
+        n: How many.
+        seed: The same seed draws the same pictures, and a larger `n` begins with those of a smaller one.
+        shift: Pixels by which the cells are moved, down and to the right, off the grid of patches.
+    """
+    parts = [_draw(min(1000, n - i), derive_seed(seed, "drawing", i), shift) for i in range(0, n, 1000)]
+    images, answers = zip(*parts, strict=True)
+    return torch.cat(images)[:n], {key: torch.cat([one[key] for one in answers])[:n] for key in QUESTIONS}
+
+
+def _draw(n: int, seed: int, shift: int) -> tuple[Tensor, dict[str, Tensor]]:
+    generator, side = torch.Generator().manual_seed(seed), side_of(shift)
+
+    def dice(sides: int, *shape: int) -> Tensor:
+        return torch.randint(sides, (1000, *shape), generator=generator)  # as many whatever n is
+
+    family, same, kind = dice(2), dice(2), dice(KINDS)
+    other = torch.where(same == 1, kind, (kind + 1 + dice(KINDS - 1)) % KINDS)
+    cells = torch.rand(1000, CELLS**2, generator=generator).topk(2).indices  # (1000, 2), two different ones
+    inside = dice(PATCH - GLYPH + 1, 2, 2)  # where in its cell a glyph begins
+    corners = torch.stack([cells // CELLS, cells % CELLS], dim=2) * PATCH + shift + inside  # (1000, 2, 2)
+    images, colours = 100 + dice(21, 3, side, side), 150 + dice(105, 2, 3)
+    families = glyphs()
+    for i, which in enumerate((kind, other)):
+        on = families[family, which].bool()  # (1000, 6, 6)
+        picture, down, right = on.nonzero(as_tuple=True)
+        rows, cols = corners[picture, i, 0] + down, corners[picture, i, 1] + right
+        images[picture, :, rows, cols] = colours[picture, i]
+    return images[:n].to(torch.uint8), {"family": family[:n], "same": same[:n]}
+
+
+def of(question: str, n: int, seed: int, shift: int = 0) -> Dataset:
+    """Drawings with the answers to one question; see `draw`."""
+    images, answers = draw(n, seed, shift)
+    return Dataset(images, answers[question], ("no", "yes"), LABEL)
+
+
+def _run(study: Study, variant: str, seed: int, job: Job, shift: int) -> list[dict] | None:
+    own, began = study.variants[variant], time.monotonic()
+    data = of(own["question"], own["n_train"], derive_seed(seed, "train"), shift)
+    judged = of(own["question"], JUDGED, derive_seed(seed, "judged"), shift)
+    if "lr" not in own:
+        model: nn.Module = Pixels(data.images, data.labels, 2)
+    else:
+        changes = {key: value for key, value in own.items() if key not in ("question", "n_train")}
+        epochs = SEEN[job.scale] // len(data)
+        one = recipe(study.base or BASE, **{**job.changes, **changes, "epochs": epochs, "seed": seed})
+        log = job.train(variant, one, data, None)
+        if not log["finished"]:
+            return None
+        model = log["model"]
+    scores = evaluate(model, judged.images, judged.labels)
+    final = {"val_accuracy": round(scores["accuracy"], 5), "val_loss": round(scores["loss"], 5)}
+    if "lr" in own:
+        final["train_accuracy"] = log["epochs"][-1]["train_accuracy"]
+    return [make_row(variant, own, seed, final, time.monotonic() - began, pick_device(job.device))]
+
+
+def _name(family: str, question: str, n: int) -> str:
+    return f"{family}, {question}, {n:,} pictures"
+
+
+def _side(family: str, question: str, n: int) -> tuple[str, ...]:
+    return at_rates(_name(family, question, n), RATES)
+
+
+def _claims(sizes: tuple[int, ...], where: str, elsewhere: str) -> Iterator[Claim]:
+    """Few pictures: each family is ahead on the question that it bets on. Many: the other one draws level."""
+    many = sizes[-1]
+    for question, few, ahead, behind in (
+        ("family", sizes[0], "ResNet", "ViT"),
+        ("same", sizes[1], "ViT", "ResNet"),
+    ):
+        for n, kind, says in (
+            (few, "ahead", f"with {few:,} different pictures the {ahead} is ahead of the {behind}"),
+            (many, "equal", f"with {many:,} the {behind} has drawn level with the {ahead}"),
+        ):
+            asked = {"family": "which family?", "same": "the same?"}[question]
+            yield Claim(
+                f"{says} on “{asked}”{where}",
+                "ours, after Figures 3 and 4",
+                _side(ahead, question, n),
+                _side(behind, question, n),
+                margin=0.05,
+                kind=kind,
+                twin=f"{says} on “{asked}”{elsewhere}",
+            )
+
+
+def study(sizes: tuple[int, ...], shift: int, where: str, elsewhere: str) -> Study:
+    """The study with these numbers of pictures, the cells moved by so many pixels."""
+    shape = {"model.num_classes": 2, "model.img_size": side_of(shift)}
+    trained = {
+        name: {**changes, **shape, "question": question, "n_train": n, "lr": rate}
+        for question in QUESTIONS
+        for n in sizes
+        for family, changes in FAMILIES.items()
+        for name, rate in zip(_side(family, question, n), RATES, strict=True)
+    }
+    pixels = {
+        _name("pixels", question, n): {"question": question, "n_train": n}
+        for question in QUESTIONS
+        for n in sizes
+    }
+    return Study(
+        question="How many different pictures is a family's bet worth, on a local pattern and on a relation"
+        f"{where}?",
+        variants=trained | pixels,
+        claims=tuple(_claims(sizes, where, elsewhere)),
+        base=recipe(BASE, batch_size=100, crop=0, flip=False, warmup=0.1),
+        full={"batch_size": 500, "precision": "bf16"},
+        seeds=(0, 1, 2, 3, 4),
+        choosing=(100,),
+        source="after Figures 3 and 4",
+        sample=partial(of, "same", 1000, 0, shift),
+        measure=f"accuracy on {JUDGED:,} new drawings; chance is 50 %",
+        run=partial(_run, shift=shift),
+    )
+
+
+STUDY = study(SIZES, 0, "", SHIFTED)

@@ -1,0 +1,7 @@
+"""The study `crossover` in a second setting: cells half a patch aside, so that each glyph lies across four patches."""
+
+from __future__ import annotations
+
+from vitworkshop.studies.crossover import PATCH, SHIFTED, SIZES, study
+
+STUDY = study((SIZES[0], SIZES[1], SIZES[-1]), PATCH // 2, SHIFTED, "")

@@ -1,0 +1,74 @@
+"""The rows of a study's file: each sealed, and refused by its name where it is not what was run."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+
+from vitlib.evidence import RESULTS, read_json
+from vitworkshop.studies.registry import find
+from vitworkshop.studies.study import Study
+
+AGAIN = "delete the file, and run the study again"
+
+
+def seal(row: dict) -> dict:
+    """A row with the checksum of what it holds."""
+    text = json.dumps({key: part for key, part in row.items() if key != "seal"})
+    return {**row, "seal": hashlib.sha256(text.encode()).hexdigest()[:12]}
+
+
+def name_of(row: dict) -> str:
+    """How a row is called in an error."""
+    return f"{row.get('run', row.get('variant'))}, seed {row.get('seed')}"
+
+
+def check_rows(rows: list[dict], study: Study, metric: str, where: object) -> None:
+    """Refuse rows that were edited, belong to no variant, stand twice, lack their number or share no machine.
+
+    Raises:
+        ValueError: It names the first such row. One machine is asked for each seed of a study whose seeds choose.
+    """
+    seen, machines = set(), {}
+    for row in rows:
+        wrong, name = "", row.get("run", row.get("variant"))
+        if "seal" in row and seal(row) != row:
+            wrong = "was changed after it was written"
+        elif name not in study.variants:
+            wrong = "is of no variant of this study"
+        elif (row["variant"], row["seed"]) in seen:
+            wrong = "stands there twice"
+        elif not isinstance(row["final"].get(metric), int | float):
+            wrong = f"has no {metric}"
+        elif study.choosing and row.get("changes") != json.loads(json.dumps(study.variants[name])):
+            wrong = f"was run with {row.get('changes')}, the variant is {study.variants[name]}"
+        elif study.choosing and machines.setdefault(row["seed"], row["hardware"]) != row["hardware"]:
+            wrong = f"ran on {row['hardware']}, the rest of its seed on {machines[row['seed']]}"
+        if wrong:
+            raise ValueError(f"{where}: the row {name_of(row)!r} {wrong}; {AGAIN}")
+        seen.add((row["variant"], row["seed"]))
+
+
+def read_study(name: str, folder: str | Path | None = None) -> dict:
+    """A study's file of results, from the book's own for None, its rows checked; see `check_rows`."""
+    study, path = find(name), Path(folder or RESULTS) / f"{name}.json"
+    if not path.is_file():
+        raise ValueError(f"there is no {path}; run the study: python -m vitlib study run {name}")
+    try:
+        result = read_json(path, AGAIN)
+    except ValueError:
+        changed = ""
+        with contextlib.suppress(
+            ValueError, KeyError, TypeError, AttributeError
+        ):  # its rows tell more, if they can be read
+            rows = json.loads(path.read_text(encoding="utf-8"))["runs"]
+            changed = next((name_of(row) for row in rows if row.get("seal") != seal(row)["seal"]), "")
+        if not changed:
+            raise
+        raise ValueError(f"{path}: the row {changed!r} was changed after it was written; {AGAIN}") from None
+    if missing := {"runs", "metric", "dataset"} - result.keys():
+        raise ValueError(f"{path} is of no study: it has no {', '.join(sorted(missing))}; {AGAIN}")
+    check_rows(result["runs"], study, result["metric"], path)
+    return result
