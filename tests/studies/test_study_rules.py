@@ -19,12 +19,14 @@ import pytest
 
 from vitlib.config import ViTConfig
 from vitlib.train.recipe import RECIPES, Recipe, recipe
+from vitworkshop.studies.claim import LEARNED, SEEDS, SEEDS_APART
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.study import FULL, QUICK, SEEDS
+from vitworkshop.studies.study import FULL, QUICK
 
 KNOWN = Path(__file__).with_name("study-rules.json")
 LARGE = [recipe(name, "full") for name in ("plain", "paper", "modern", "finetune")]
-SHARED = {"QUICK": QUICK, "FULL": FULL, "SEEDS": SEEDS, "presets": RECIPES, "presets, full": LARGE}
+RULE = (SEEDS, SEEDS_APART, LEARNED)
+SHARED = {"QUICK": QUICK, "FULL": FULL, "rule": RULE, "presets": RECIPES, "presets, full": LARGE}
 
 
 def plain(value: object) -> object:
