@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from scipy.stats import t as student_t
 
 import vitlib as vl
 from vitlib.data.dataset import Dataset, load_dataset
@@ -17,7 +16,6 @@ from vitlib.evidence import RESULTS, load_results, read_json
 from vitlib.train.objective import OBJECTIVES
 from vitworkshop.studies import clinic, families, mirroring, norm_order, position_start, residuals, stems
 from vitworkshop.studies import study as studies
-from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
 from vitworkshop.studies.runner import run_study
@@ -32,93 +30,6 @@ def few(monkeypatch, name: str, *variants: str, **more) -> None:
     """Leave these variants of a study, and no claims."""
     own = {variant: STUDIES[name].variants[variant] for variant in variants}
     monkeypatch.setitem(STUDIES, name, replace(STUDIES[name], variants=own, claims=(), **more))
-
-
-def runs_of(**scores) -> list[dict]:
-    """Runs of variants by their scores, seed by seed."""
-    return [
-        {"variant": name, "seed": seed, "final": {"val_accuracy": score}}
-        for name, values in scores.items()
-        for seed, score in enumerate(values)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "kind", "verdict"),
-    [
-        ([0.62, 0.63, 0.62], [0.60, 0.61, 0.60], "ahead", "agrees"),
-        ([0.60, 0.61, 0.60], [0.60, 0.61, 0.60], "ahead", "differs"),
-        ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "ahead", "open"),
-        ([0.605, 0.615, 0.604], [0.60, 0.61, 0.60], "ahead", "smaller"),  # an effect too small to matter
-        ([0.605, 0.615, 0.604], [0.60, 0.61, 0.60], "equal", "smaller"),
-        ([0.605, 0.615, 0.604], [0.60, 0.61, 0.60], "apart", "smaller"),
-        ([0.6056, 0.608, 0.6104], [0.60, 0.60, 0.60], "ahead", "smaller"),  # however far the interval reaches
-        (
-            [0.60, 0.61, 0.60],
-            [0.605, 0.615, 0.604],
-            "ahead",
-            "differs",
-        ),  # behind is not ahead, by however little
-        ([0.60, 0.61, 0.60], [0.605, 0.615, 0.604], "equal", "smaller"),
-        ([0.601, 0.609, 0.602], [0.60, 0.61, 0.60], "equal", "agrees"),
-        ([0.64, 0.65, 0.64], [0.60, 0.61, 0.60], "equal", "differs"),
-        ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "equal", "open"),
-        ([0.601, 0.609, 0.602], [0.60, 0.61, 0.60], "apart", "differs"),
-        ([0.64, 0.65, 0.64], [0.60, 0.61, 0.60], "apart", "agrees"),
-        ([0.60, 0.61, 0.60], [0.64, 0.65, 0.64], "apart", "agrees"),  # on either side
-        ([0.60, 0.66, 0.58], [0.60, 0.61, 0.60], "apart", "open"),
-        ([0.9, 0.91], [0.1, 0.11], "apart", "open"),
-        ([0.9], [0.1], "ahead", "open"),  # one seed decides nothing
-        ([0.9, 0.91], [0.1, 0.11], "ahead", "open"),  # nor do two
-        ([0.9, 0.9, 0.9], [], "ahead", "open"),
-    ],
-)
-def test_a_claim_is_judged_by_its_rule(first, second, kind, verdict):
-    claim = Claim("", "", "a", "b", margin=0.01, kind=kind)
-    assert claim.judge(runs_of(a=first, b=second))["verdict"] == verdict
-
-
-@pytest.mark.parametrize(
-    ("tried", "edge"),
-    [((0.5, 0.6, 0.7), ["a, lr=3"]), ((0.7, 0.6, 0.5), ["a, lr=1"]), ((0.6, 0.7, 0.5), None), ((0.7,), None)],
-)
-def test_a_best_rate_at_the_edge_of_its_grid_is_told(tried, edge):
-    names = [f"a, lr={rate}" for rate in range(1, 1 + len(tried))]
-    runs = runs_of(b=[0.1] * 3, **{name: [score] * 3 for name, score in zip(names, tried, strict=True)})
-    claim = Claim("", "", (*names, "a, lr=4 warm"), "b")
-    assert claim.judge(runs).get("at_edge") == edge
-    within = [
-        run | {"final": {f"val_accuracy lr={r}": s for r, s in enumerate(tried)} | run["final"]}
-        for run in runs
-    ]
-    told = Claim("", "", names[0], "b").judge(within).get("at_edge")
-    assert (told is None) == (edge is None)
-
-
-def test_one_shared_seed_has_a_difference_and_decides_nothing():
-    found = Claim("", "", "a", "b").judge(runs_of(a=[0.9], b=[0.1, 0.2]))
-    assert found["difference"] == pytest.approx(0.8) and found["n"] == 1
-    assert found["verdict"] == "open" and "se" not in found and "interval" not in found
-
-
-def test_what_is_open_says_how_many_seeds_would_decide():
-    claim = Claim("", "", "a", "b", margin=0.01)
-    found = claim.judge(runs_of(a=[0.62, 0.58, 0.60, 0.64], b=[0.60] * 4))
-    assert found["verdict"] == "open" and found["interval"][0] < 0 < 0.01 < found["interval"][1]
-    spread, n = torch.tensor([0.02, -0.02, 0.0, 0.04]).std().item(), found["seeds"]
-    width = {seeds: 2 * student_t.ppf(0.975, seeds - 1) * spread / seeds**0.5 for seeds in (n - 1, n)}
-    assert width[n] < 0.01 <= width[n - 1] and n == 105
-    assert claim.judge(runs_of(a=[0.9, 0.9], b=[0.1, 0.1]))["seeds"] == 3
-    assert "seeds" not in claim.judge(runs_of(a=[0.9] * 3, b=[0.1] * 3))
-
-
-def test_a_side_is_read_by_its_best_variant_and_pairs_go_by_seed():
-    claim = Claim("", "", ("a", "c"), "b")
-    found = claim.judge(runs_of(a=[0.5, 0.5, 0.5], c=[0.7, 0.6, 0.8], b=[0.6, 0.5, 0.69]))
-    assert (found["first"], found["second"], found["n"]) == ("c", "b", 3)
-    assert found["difference"] == pytest.approx(0.31 / 3)
-    assert found["se"] == pytest.approx(0.01 / 3)  # of 0.10, 0.10 and 0.11; unpaired it would be 0.08
-    assert found["interval"][0] == pytest.approx(0.31 / 3 - 4.3027 * 0.01 / 3, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vitworkshop.studies.claim import bracketed, rate_of, rates_of, scores_of
+from vitworkshop.studies.claim import best_of, bracketed, rate_of, rates_of, scores_of
 from vitworkshop.studies.study import Study
 
 FIRST = 3  # rates that are tried in any case: those in the middle of the ones that may be
@@ -25,8 +25,14 @@ def to_try(names: list[str], scores: dict[str, float]) -> list[str]:
     first = [name for name in names[middle : middle + FIRST] if name not in scores]
     if first or len(names) == 1:
         return first
-    best = names.index(max(scores, key=scores.__getitem__))
+    best = names.index(choice(names, scores))
     return [name for name in names[max(0, best - 1) : best + 2] if name not in scores]
+
+
+def choice(names: list[str], scores: dict[str, float]) -> str:
+    """The best of those that were tried; of several that are level, the one in the middle."""
+    level = best_of({name: scores[name] for name in names if name in scores})
+    return level[len(level) // 2] if level else names[0]
 
 
 def trials(study: Study, seeds: tuple[int, ...], runs: list[dict]) -> list[tuple[str, int]]:
@@ -44,7 +50,7 @@ def trials(study: Study, seeds: tuple[int, ...], runs: list[dict]) -> list[tuple
         tried = {name: whole[name] for name in names if name in whole}
         if len(names) > 1:
             wanted += [name for name in names if name in tried or name in to_try(names, tried)]
-        best.append(names[0] if len(names) == 1 else max(tried, key=tried.__getitem__, default=names[0]))
+        best.append(choice(names, tried))
     choosing = [(name, seed) for seed in study.choosing for name in wanted]
     if any(name not in whole for name in wanted):
         return choosing

@@ -57,7 +57,11 @@ class Claim:
         """
         chosen_by, scores = scores_of(runs, self.metric, choosing)
         sides = [
-            {name: statistics.fmean(chosen_by[name].values()) for name in side if name in chosen_by}
+            {
+                name: statistics.fmean(chosen_by[name].values())
+                for name in side
+                if name in chosen_by and name in scores
+            }
             for side in (self.first, self.second)
         ]
         if not all(sides):
@@ -104,7 +108,9 @@ def scores_of(
     chosen_by: dict[str, dict[int, float]] = {}
     judged: dict[str, dict[int, float]] = {}
     for run in runs:
-        score = run["final"].get(metric, math.nan)
+        score = run["final"].get(metric)
+        if score is None:
+            continue
         if run["seed"] in choosing or not choosing:
             chosen_by.setdefault(run["variant"], {})[run["seed"]] = score
         if run["seed"] not in choosing:
@@ -142,7 +148,11 @@ def _ends_in_rate(name: str) -> bool:
         return False
 
 
+def best_of(scores: dict) -> list:
+    """The keys of the best score, in their order; several where it is shared."""
+    return [key for key, score in scores.items() if score == max(scores.values())]
+
+
 def bracketed(rates: dict[float, float]) -> bool:
-    """Whether the best of several learning rates lies between others that were tried."""
-    best = max(rates, key=rates.__getitem__, default=math.nan)
-    return bool(rates) and min(rates) < best < max(rates)
+    """Whether the best of several learning rates, or one of those that share the best score, lies between others."""
+    return any(min(rates) < rate < max(rates) for rate in best_of(rates))

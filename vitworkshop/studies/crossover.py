@@ -9,8 +9,9 @@ ViT and ResNet do the same work for a picture (to 2 %) and see as many pictures 
 them are different. Drawings never end, so every model is judged on 4,000 that nobody was trained on. Here each
 glyph lies within one patch of the ViT's grid; the study `crossover-shifted` draws the same half a patch aside, so that
 each glyph lies across four patches. No crops, no mirroring. "pixels" is a ridge regression on the same
-pictures. A pilot with other seeds, some runs of the second question, chose the number of kinds, the ground's noise and
-the sizes, so that both families learn it when no picture comes twice.
+pictures. A pilot, one seed, with some two dozen runs of either question, chose the number of kinds, the ground's noise
+and the sizes: both families learn both questions from the most pictures. There 1,000 were enough for the ViT's 81 % on
+the second question and for both families' 98 % on the first.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from vitworkshop.studies.study import Job, Study, at_rates, make_row
 
 PATCH, GLYPH, CELLS = 8, 6, 3  # pixels; glyphs stand in 3 x 3 cells, each as large as a patch
 KINDS = 8  # glyphs of a family
-SIZES = (1_000, 4_000, 16_000, 128_000)  # different pictures
-SEEN = {"quick": 128_000, "full": 1_280_000}  # pictures seen in training, with repetition
+SIZES = (200, 1_000, 5_000, 25_000)  # different pictures
+SEEN = {"quick": 100_000, "full": 1_000_000}  # pictures seen in training, with repetition
 JUDGED = 4_000
 LABEL = "drawings of two glyphs"
 SHIFTED = ", half a patch aside"
@@ -130,8 +131,11 @@ def _side(family: str, question: str, n: int) -> tuple[str, ...]:
 
 def _claims(sizes: tuple[int, ...], where: str, elsewhere: str) -> Iterator[Claim]:
     """Few pictures: each family is ahead on the question that it bets on. Many: the other one draws level."""
-    few, many = sizes[0], sizes[-1]
-    for question, ahead, behind in (("family", "ResNet", "ViT"), ("same", "ViT", "ResNet")):
+    many = sizes[-1]
+    for question, few, ahead, behind in (
+        ("family", sizes[0], "ResNet", "ViT"),
+        ("same", sizes[1], "ViT", "ResNet"),
+    ):
         for n, kind, says in (
             (few, "ahead", f"with {few:,} different pictures the {ahead} is ahead of the {behind}"),
             (many, "equal", f"with {many:,} the {behind} has drawn level with the {ahead}"),

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from vitworkshop.studies.crossover import PATCH, SHIFTED, SIZES, study
 
-STUDY = study((SIZES[0], SIZES[1], SIZES[-1]), PATCH // 2, SHIFTED, "")
+STUDY = study(SIZES, PATCH // 2, SHIFTED, "")

@@ -1,0 +1,314 @@
+"""The rule of verdicts, what admits a row to the board, how rates are chosen, and that no row is changed by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import t
+from toys import DATA, only, row, toy
+
+from vitlib.evidence import read_json, write_json
+from vitworkshop.studies import board as boards
+from vitworkshop.studies.admission import why_not
+from vitworkshop.studies.choosing import at_edge, to_try, trials
+from vitworkshop.studies.claim import MATTERS, MATTERS_NOT, OPEN, SEEDS, Claim, hold, rates_of
+from vitworkshop.studies.plan import make_plans
+from vitworkshop.studies.rows import read_study
+from vitworkshop.studies.runner import run_study
+
+
+def runs_of(**scores) -> list[dict]:
+    """Runs of variants by their scores, seed by seed."""
+    return [
+        {"variant": name, "seed": seed, "final": {"val_accuracy": score}}
+        for name, values in scores.items()
+        for seed, score in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("interval", "found"),
+    [
+        ([1.1, 3.0], MATTERS),
+        ([-3.0, -1.1], MATTERS),
+        ([-0.9, 0.9], MATTERS_NOT),
+        ([0.1, 0.9], MATTERS_NOT),  # an effect that is there, and too small to matter
+        ([0.5, 1.5], OPEN),
+        ([-1.5, -0.5], OPEN),
+        ([-2.0, 2.0], OPEN),
+        ([1.0, 2.0], OPEN),  # it touches the margin
+        ([-1.0, 0.0], OPEN),
+        (None, OPEN),
+    ],
+)
+def test_an_interval_is_held_against_the_margin_alone(interval, found):
+    assert hold(interval, 1.0) == found
+
+
+@pytest.mark.parametrize(
+    ("found", "difference", "ahead", "equal", "apart"),
+    [
+        (MATTERS, 1.0, "agrees", "differs", "agrees"),
+        (MATTERS, -1.0, "differs", "differs", "agrees"),
+        (MATTERS_NOT, 0.1, "differs", "agrees", "differs"),
+        (OPEN, 1.0, "open", "open", "open"),
+    ],
+)
+def test_what_was_found_agrees_with_the_claim_or_differs(found, difference, ahead, equal, apart):
+    verdicts = [
+        Claim("", "", "a", "b", kind=kind).verdict(found, difference) for kind in ("ahead", "equal", "apart")
+    ]
+    assert verdicts == [ahead, equal, apart]
+
+
+@pytest.mark.parametrize("true", [0.0, 0.3, 2.0, 3.0])
+@pytest.mark.parametrize("spread", [0.5, 1.0, 2.0])
+def test_false_verdicts_are_rare_and_more_seeds_never_make_a_right_one_rarer(true, spread):
+    """Simulated: true differences in margins, their deviation over seeds, 3 to 30 seeds, 4,000 studies each."""
+    drawn = true + spread * np.random.default_rng(0).standard_normal((4000, 30))
+    right, false, before = (MATTERS, MATTERS_NOT, 0.0) if true > 1 else (MATTERS_NOT, MATTERS, 0.0)
+    for seeds in (3, 5, 8, 12, 20, 30):
+        some = drawn[:, :seeds]
+        reach = t.ppf(0.975, seeds - 1) * some.std(axis=1, ddof=1) / seeds**0.5
+        found = [
+            hold([mean - width, mean + width], 1.0)
+            for mean, width in zip(some.mean(axis=1), reach, strict=True)
+        ]
+        assert (
+            Claim("", "", "a", "b", margin=1.0).judge(runs_of(a=some[0], b=[0.0] * seeds))["found"]
+            == found[0]
+        )
+        wrong_side = np.mean(
+            [one == MATTERS and mean < -1 for one, mean in zip(found, some.mean(axis=1), strict=True)]
+        )
+        assert found.count(false) / 4000 <= 0.05 and wrong_side <= 0.05
+        assert found.count(right) / 4000 >= before - 0.01, (seeds, before)  # 0.01: of 4,000 studies
+        before = found.count(right) / 4000
+    assert before > (0.8 if spread <= 1 else 0.2)
+
+
+@pytest.mark.parametrize(("a", "b"), [([0.9], [0.1]), ([0.9, 0.91], [0.1, 0.11]), ([0.9] * 3, [])])
+def test_fewer_than_three_shared_seeds_decide_nothing(a, b):
+    found = Claim("", "", "a", "b").judge(runs_of(a=a, b=b))
+    assert found["found"] == found["verdict"] == OPEN and SEEDS == 3
+    assert "interval" not in found or len(b) == 2
+
+
+def test_a_side_is_read_by_its_best_variant_and_pairs_go_by_seed():
+    claim = Claim("", "", ("a", "c"), "b")
+    found = claim.judge(runs_of(a=[0.5, 0.5, 0.5], c=[0.7, 0.6, 0.8], b=[0.6, 0.5, 0.69]))
+    assert (found["first"], found["second"], found["n"]) == ("c", "b", 3)
+    assert found["difference"] == pytest.approx(0.31 / 3)
+    assert found["se"] == pytest.approx(0.01 / 3)  # of 0.10, 0.10 and 0.11; unpaired it would be 0.08
+    assert found["interval"][0] == pytest.approx(0.31 / 3 - 4.3027 * 0.01 / 3, abs=1e-5)
+
+
+def test_seeds_that_choose_judge_nothing():
+    """On seed 0 the first rate is the better one, on all others the second."""
+    runs = runs_of(**{"a, lr=1": [0.9, 0.1, 0.1, 0.1], "a, lr=2": [0.8, 0.5, 0.5, 0.5], "b": [0.3] * 4})
+    claim = Claim("", "", ("a, lr=1", "a, lr=2"), "b")
+    assert claim.judge(runs, (0,))["first"] == "a, lr=1" and claim.judge(runs, (0,))["n"] == 3
+    assert claim.judge(runs, (0,))["difference"] == pytest.approx(-0.2)
+    assert claim.judge(runs)["first"] == "a, lr=2" and claim.judge(runs)["n"] == 4
+    assert rates_of("a, lr=1", runs, "val_accuracy", (0,)) == {1.0: 0.9, 2.0: 0.8}
+
+
+# What admits a row
+
+
+RATES = tuple(f"a, lr={rate}" for rate in (1, 2, 3))
+
+
+def admitted(scores, seeds=3, ridge=0.4, study=None, **claim) -> str:
+    """What a row lacks: variants at three rates against one that needs none."""
+    runs = [
+        run for run in runs_of(**{name: [score] * seeds for name, score in zip(RATES, scores, strict=False)})
+    ]
+    runs += runs_of(pixels=[0.3] * seeds)
+    one, study = (
+        Claim("", "", RATES, "pixels", **claim),
+        study or toy(variants=dict.fromkeys((*RATES, "pixels"), {})),
+    )
+    return "; ".join(why_not(one, one.judge(runs), study, runs, {"a*": ridge} if ridge else {}))
+
+
+@pytest.mark.parametrize(
+    ("how", "lacks"),
+    [
+        ({"scores": (0.6, 0.7, 0.5)}, ""),
+        ({"scores": (0.7, 0.6, 0.5)}, "the best learning rate of “a, lr=1” is the last on its side"),
+        ({"scores": (0.5, 0.6, 0.7)}, "the best learning rate of “a, lr=3” is the last on its side"),
+        ({"scores": (0.7,)}, "one learning rate was tried of “a, lr=1”"),
+        ({"scores": (0.6, 0.7, 0.5), "seeds": 2}, "2 seeds, 3 are needed"),
+        ({"scores": (0.5, 0.54, 0.5)}, "less than 15 points"),
+        ({"scores": (0.5, 0.56, 0.5)}, ""),
+        (
+            {"scores": (0.6, 0.7, 0.5), "ridge": None},
+            "no ridge regression on the pixels of the same pictures",
+        ),
+        ({"scores": (0.6, 0.7, 0.5), "metric": "loss"}, "0 seeds"),
+    ],
+)
+def test_a_row_is_admitted_or_says_what_it_lacks(how, lacks):
+    said = admitted(**how)
+    assert lacks in said and bool(said) == bool(lacks)
+
+
+def test_what_trains_nothing_has_no_rate_to_choose():
+    nothing = toy(n_train=0, variants=dict.fromkeys((*RATES, "pixels"), {}))
+    assert admitted((0.7,)) and not admitted((0.7,), study=nothing)
+
+
+# How rates are chosen
+
+GRID = tuple(f"a, lr={rate:g}" for rate in (0.1, 0.3, 1, 3, 10))
+
+
+def chosen(best: int) -> tuple[list[str], list[str]]:
+    """The rates that are tried, in turn, where the score falls off from the best one, and the chosen one's trials."""
+
+    def score(name: str) -> float:
+        return -abs(GRID.index(name) - best) / 10
+
+    study, runs = toy(variants={**{name: {"lr": 1} for name in GRID}, "pixels": {}}, choosing=(100,)), []
+    while new := [
+        trial
+        for trial in trials(study, (0, 1), runs)
+        if trial not in [(r["variant"], r["seed"]) for r in runs]
+    ]:
+        runs += [row(name, seed, 0.5 if name == "pixels" else score(name)) for name, seed in new]
+    tried = [run["variant"] for run in runs if run["seed"] == 100]
+    return (
+        tried,
+        sorted({run["variant"] for run in runs if run["seed"] != 100} - {"pixels"}),
+        at_edge(study, runs),
+    )
+
+
+@pytest.mark.parametrize(
+    ("best", "tried", "edge"),
+    [
+        (2, [1, 2, 3], []),
+        (1, [1, 2, 3, 0], []),
+        (3, [1, 2, 3, 4], []),
+        (0, [1, 2, 3, 0], [0]),
+        (4, [1, 2, 3, 4], [4]),
+    ],
+)
+def test_rates_are_tried_until_the_best_lies_between_others(best, tried, edge):
+    found, judged, last = chosen(best)
+    assert found == [GRID[i] for i in tried] and judged == [GRID[best]]
+    assert last == [GRID[i] for i in edge]
+
+
+def test_no_rate_is_tried_twice_and_one_is_enough_where_there_is_one():
+    assert to_try(["pixels"], {"pixels": 0.5}) == [] and to_try(["pixels"], {}) == ["pixels"]
+    assert to_try(list(GRID), dict.fromkeys(GRID[1:4], 0.5)) == []  # level: the one in the middle is the best
+
+
+def test_a_study_whose_seeds_choose_runs_them_first_and_then_the_best_alone(tmp_path):
+    study = toy(variants={**{name: {"lr": 1} for name in GRID}, "pixels": {}}, choosing=(7,), seeds=(0, 1))
+    with only(stems=study):
+        result = run_study("stems", DATA, tmp_path, seeds=(0, 1), progress=False)
+    order = [(run["variant"], run["seed"]) for run in result["runs"]]
+    assert [name for name, seed in order if seed == 7] == list(GRID[1:4]) and result["finished"]
+    assert {name for name, seed in order if seed != 7} == {
+        "pixels",
+        GRID[2],
+    }  # toys are equal: the one in the middle
+    assert result["summary"].keys() == {"pixels", GRID[2]}
+
+
+# That no row is changed by hand
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The file of a study with two seeds, and one that chooses."""
+    study = toy(variants={**{name: {"lr": 1} for name in GRID}, "pixels": {}}, choosing=(7,), seeds=(0, 1))
+
+    def run_on(study, variant, seed, job):
+        return [
+            row(variant, seed) | {"changes": study.variants[variant], "hardware": "A", "precision": "fp32"}
+        ]
+
+    with only(stems=replace(study, run=run_on)):
+        run_study("stems", DATA, tmp_path, seeds=(0, 1), progress=False)
+        yield tmp_path / "stems.json"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda run: run["final"].update(val_accuracy=0.99), "was changed after it was written"),
+        (lambda run: run.update(variant="c", seal=None), "'c, seed 1' is of no variant"),
+        (lambda run: run.update(seed=0, seal=None), "'a, lr=1, seed 0' stands there twice"),
+        (lambda run: run.update(final={}, seal=None), "has no val_accuracy"),
+        (
+            lambda run: run.update(changes={"lr": 2}, seal=None),
+            "was run with {'lr': 2}, the variant is {'lr': 1}",
+        ),
+        (lambda run: run.update(hardware="B", seal=None), "ran on A, the rest of its seed on B"),
+    ],
+)
+def test_a_row_that_is_not_what_was_run_is_refused_by_its_name(file, change, message):
+    result = read_json(file, "")
+    (last,) = [run for run in result["runs"] if run["seed"] == 1 and run["variant"] != "pixels"]
+    read_study("stems", file.parent)
+    change(last)
+    if last.get("seal") is None:
+        last.pop("seal", None)
+        write_json(file, result)
+    else:
+        file.write_text(json.dumps(result))
+    with pytest.raises(ValueError, match=f"stems.json: the row .*{message}.*; delete the file, and run"):
+        read_study("stems", file.parent)
+
+
+@pytest.mark.errors
+def test_a_seed_stays_on_one_machine(file):
+    (plan,) = make_plans({"stems": file.parent}, lambda _: DATA, seeds=(0, 1))
+    with pytest.raises(
+        ValueError, match="the row 'a, lr=0.3, seed 7' ran on A, and this is .*; one seed stays on one"
+    ):
+        plan.check_machine(7)
+    plan.check_machine(2)
+
+
+# The board
+
+
+def test_a_headline_needs_a_second_setting_that_says_the_same(monkeypatch):
+    def study(says: str, twin: str, better: float):
+        claim = Claim(says, "ours", RATES, "pixels", twin=twin)
+        scores = dict(zip(RATES, (better - 0.1, better, better - 0.1), strict=True))
+        runs = runs_of(pixels=[0.3] * 3, **{name: [score] * 3 for name, score in scores.items()})
+        result = {"runs": runs, "metric": "val_accuracy", "dataset": "toys", "finished": True}
+        return toy(claims=(claim,), variants=dict.fromkeys((*RATES, "pixels"), {})), result
+
+    def lacks(second: float, *, there: bool = True) -> list[str]:
+        one, other = study("it is so", "it is so there", 0.9), study("it is so there", "it is so", second)
+        results = {"one": one[1], "other": other[1] if there else None}
+        ridge = {name: {"*": 0.4} for name in results}
+        monkeypatch.setattr(boards, "whole", lambda name, out: results[name])
+        monkeypatch.setattr(boards, "load_results", lambda name: {"accuracy": ridge})
+        with only(one=one[0], other=other[0]):
+            return ["; ".join(row.lacks) for row in boards.all_rows()]
+
+    assert lacks(0.8) == ["", ""]
+    assert "a headline needs a second setting, and that was not run yet" in lacks(0.8, there=False)[0]
+    assert "and that is not admitted" in lacks(0.5)[0]
+
+
+def test_every_number_of_a_row_can_be_checked_on_the_board():
+    head, _, *lines = boards.board()
+    assert head == f"| {' | '.join(boards.COLUMNS)} |" and lines
+    for line, found in zip(lines, [one for one in boards.all_rows() if not one.lacks], strict=True):
+        low, high = found.found["interval"]
+        assert f"[{100 * low:+.2f}, {100 * high:+.2f}], margin {100 * found.claim.margin:g}" in line
+        assert f"{found.found['found']}: {found.found['verdict']}" in line and found.tried in line
+        assert hold([low, high], found.claim.margin) == found.found["found"]
