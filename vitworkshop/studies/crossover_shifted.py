@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vitworkshop.studies.crossover import PATCH, SHIFTED, SIZES, study
+from vitworkshop.studies.crossover import PATCH, SHIFTED, study
 
-STUDY = study(SIZES, PATCH // 2, SHIFTED, "")
+STUDY = study(PATCH // 2, SHIFTED, "")

@@ -80,14 +80,19 @@ def train_variant(study: Study, variant: str, seed: int, job: Job, look: Look = 
 
     A variant with "n_train" sees that many images; see `draw_images`.
     """
-    own = changes_of(study, variant, job)
-    changes: dict[str, Any] = {**job.changes, **own, "seed": seed}
-    data = draw_images(job.data, changes.pop("n_train", None), seed)
-    log = job.train(variant, recipe(study.base or QUICK, **changes), data, job.val)
-    rows = rows_of(log, variant, own, seed)
+    one, data, val = study.prepare(study, variant, seed, job)
+    log = job.train(variant, one, data, val)
+    rows = rows_of(log, variant, changes_of(study, variant, job), seed)
     if rows and look:
         rows[0]["final"] |= look(log["model"])
     return rows
+
+
+def prepare(study: Study, variant: str, seed: int, job: Job) -> tuple[Recipe, Dataset, Dataset | None]:
+    """What a variant is trained by, on and, after each epoch, judged by."""
+    changes: dict[str, Any] = {**job.changes, **changes_of(study, variant, job), "seed": seed}
+    data = draw_images(job.data, changes.pop("n_train", None), seed)
+    return recipe(study.base or QUICK, **changes), data, job.val
 
 
 def changes_of(study: Study, variant: str, job: Job) -> dict:
@@ -163,3 +168,4 @@ class Study:
     measure: str = "accuracy on held-out training images; the test set is not read"
     # gives a variant's rows with a seed; None if the time was over before its end
     run: Callable[[Study, str, int, Job], list[dict] | None] = train_variant
+    prepare: Callable[[Study, str, int, Job], tuple[Recipe, Dataset, Dataset | None]] = prepare
