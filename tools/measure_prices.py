@@ -25,7 +25,7 @@ from vitworkshop.studies.plan import make_plans
 from vitworkshop.studies.registry import PLAN
 from vitworkshop.studies.study import Job, Study
 
-WARM, STEPS = 5, 30
+WARM, STEPS = 3, 12
 
 
 def cost(study: Study, variant: str, job: Job) -> float:
