@@ -50,7 +50,7 @@ class ViTConfig:
         patch_drop_rate: Share of the patches that are left out in training; see `PatchDrop`.
         global_pool: "token" reads the CLS token, "avg" the mean of the patch tokens.
         patch_embed: "conv", "linear", "overlap", "stem" or "hybrid"; see `vitlib.model.patches`.
-        pos_embed: "none", "learned", "learned2d", "sincos2d" or "relative"; see `vitlib.model.posembed`.
+        pos_embed: "none", "learned", "learned2d", "sincos2d", "relative" or "rope"; see `vitlib.model.posembed`.
         norm_order: "pre" (the paper) or "post" (the 2017 Transformer); see `vitlib.model.encoder`.
         head: "linear", or "mlp" with one tanh hidden layer (the paper's pre-training head).
         layer_scale: Initial value of LayerScale, or None for no LayerScale.
@@ -82,7 +82,7 @@ class ViTConfig:
     patch_drop_rate: PatchDropRate = 0.0
     global_pool: Literal["token", "avg"] = "token"
     patch_embed: Literal["conv", "linear", "overlap", "stem", "hybrid"] = "conv"
-    pos_embed: Literal["none", "learned", "learned2d", "sincos2d", "relative"] = "learned"
+    pos_embed: Literal["none", "learned", "learned2d", "sincos2d", "relative", "rope"] = "learned"
     norm_order: Literal["pre", "post"] = "pre"
     head: Literal["linear", "mlp"] = "linear"
     layer_scale: float | None = None
@@ -106,6 +106,12 @@ class ViTConfig:
         check_heads(self.embed_dim, self.num_heads)
         if self.pos_embed in ("learned2d", "sincos2d"):
             check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
+        if self.pos_embed == "rope" and self.embed_dim // self.num_heads % 4:
+            width = self.embed_dim // self.num_heads
+            raise ValueError(
+                f"pos_embed 'rope' turns pairs by row and by column, so a head's width must be a multiple "
+                f"of 4, got {self.embed_dim} / {self.num_heads} = {width}; take other num_heads"
+            )
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
         if self.pos_embed not in (kinds := POS_AT[self.pos_at]):
@@ -113,7 +119,9 @@ class ViTConfig:
                 f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {self.pos_embed!r}; "
                 'take pos_at "stem"'
             )
-        needs_all_patches = self.pos_at != "stem" or self.attention != "full" or self.pos_embed == "relative"
+        needs_all_patches = (
+            self.pos_at != "stem" or self.attention != "full" or self.pos_embed in ("relative", "rope")
+        )
         if self.patch_drop_rate and needs_all_patches:
             raise ValueError(
                 f"patch_drop_rate {self.patch_drop_rate} needs positions that are added once, and full attention; "
@@ -223,7 +231,7 @@ CONFIGS = {"vit": ViTConfig, "resnet": ResNetConfig}
 CHOICES = {
     name: get_args(hint) for name, hint in get_type_hints(ViTConfig).items() if get_origin(hint) is Literal
 }
-# positions that can be added there: "relative" acts in every block anyway, fixed waves are the same for every block
+# positions that can be added there: "relative" and "rope" act in every block anyway, fixed waves are the same for each
 POS_AT = {
     "stem": CHOICES["pos_embed"],
     "every": ("learned", "learned2d"),

@@ -208,3 +208,46 @@ def test_resampling_is_separable(old, new):
 def test_resample_refuses(shape, options, message):
     with pytest.raises(ValueError, match=message):
         vl.resample_pos_embed(torch.zeros(shape), **dict(new_grid=(2, 2)) | options)
+
+
+def test_rotary_scores_depend_on_offsets_alone_and_cls_does_not_turn():
+    """The same query and key at each place: equal scores at equal offsets, others at others; PyTorch's own rotation."""
+    pos = POS_EMBEDS["rope"]((3, 4), 16, 2)
+    torch.manual_seed(0)
+    q, k = (torch.randn(1, 1, 1, 8).expand(1, 1, 13, 8) for _ in range(2))
+    scores = (pos.turn(q) @ pos.turn(k).mT)[0, 0, 1:, 1:].view(3, 4, 3, 4)
+    torch.testing.assert_close(scores[0, 0, 1, 2], scores[1, 1, 2, 3])
+    torch.testing.assert_close(scores[2, 3, 0, 1], scores[2, 2, 0, 0])
+    assert not torch.isclose(scores[0, 0, 1, 2], scores[0, 0, 2, 1]), (
+        "rows and columns turn different numbers"
+    )
+    assert torch.equal(pos.turn(q)[:, :, 0], q[:, :, 0])
+    pairs = torch.view_as_complex(q[0, 0, 6].view(4, 2))  # patch 5: row 1, column 1
+    angles = torch.tensor([1, 0.1, 1, 0.1])
+    torch.testing.assert_close(
+        torch.view_as_complex(pos.turn(q)[0, 0, 6].view(4, 2)), pairs * torch.polar(torch.ones(4), angles)
+    )
+
+
+def test_a_model_with_rotary_positions_knows_places_and_shows_what_it_uses():
+    torch.manual_seed(0)
+    cfg = vl.ViTConfig(
+        patch_size=8, embed_dim=32, depth=2, num_heads=2, global_pool="avg", pos_embed="rope", init_std=0.3
+    )
+    model, images = vl.VisionTransformer(cfg).eval(), torch.randn(2, 3, 32, 32).clamp(-1, 1)
+    shuffled = vl.unpatchify(vl.patchify(images, 8)[:, torch.randperm(16)], 8, 32)
+    plain = vl.VisionTransformer(vl.ViTConfig(**{**vars(cfg), "pos_embed": "none"})).eval()
+    plain.load_state_dict(model.state_dict())
+    assert (model(images) - model(shuffled)).abs().max() > 1e-4
+    torch.testing.assert_close(plain(images), plain(shuffled), atol=1e-5, rtol=1e-5)
+    block, x = model.blocks[0], model.embed(images)
+    q, k, v = block.attn.project(block.norm1(x))
+    mixed = (model.attention_maps(images, [0])[0] @ v).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(block.attn(block.norm1(x)), block.attn.proj(mixed), atol=1e-5, rtol=1e-5)
+    assert model.with_img_size(48)(torch.zeros(1, 3, 48, 48)).shape == (1, 10)
+
+
+@pytest.mark.errors
+def test_rotary_positions_refuse_heads_that_do_not_go_in_quarters():
+    with pytest.raises(ValueError, match="a head's width must be a multiple of 4, got 20 / 2 = 10"):
+        vl.ViTConfig(embed_dim=20, num_heads=2, pos_embed="rope")

@@ -64,6 +64,7 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(embed_dim, 3 * embed_dim, bias=qkv_bias)
         self.proj = nn.Linear(embed_dim, embed_dim)
         self.drop = nn.Dropout(drop_rate)
+        self.rotary: tuple = ()  # the model's `RotaryPosEmbed`, if it has one; a tuple, so that no weight stands twice
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
         """Queries, keys and values of every head (Equation 5), each (B, h, T, d).
@@ -78,7 +79,10 @@ class Attention(nn.Module):
             fix = "add the batch axis with x[None]" if lacks_batch else "is it embedded yet?"
             raise ValueError(f"expected tokens of shape (B, T, {width}), got {tuple(x.shape)}; {fix}")
         parts = self.qkv(x).chunk(3, dim=-1)  # (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)
-        return tuple(part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts)
+        q, k, v = (part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts)
+        for positions in self.rotary:
+            q, k = positions.turn(q), positions.turn(k)
+        return q, k, v
 
     def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
         """Mix the tokens `x` (Equations 6-8), their scores raised by a `bias`: (B, T, D) -> (B, T, D)."""

@@ -274,12 +274,46 @@ class RelativePosEmbed(NoPosEmbed):
         super().resample(grid)
 
 
+class RotaryPosEmbed(NoPosEmbed):
+    """Queries and keys turned by angles that grow with row and column, in every block; arguments as for `PosEmbed`.
+
+    The numbers of a head go in pairs: half of the pairs turn with the row, half with the column, each at a frequency of
+    its own, from 1 down to nearly 1/100. So q k^T depends on places by their offsets alone. CLS does not turn. On
+    another grid, rows and columns are counted as before.
+
+    Source: Su et al. 2021 (arXiv 2104.09864), in two dimensions Heo et al. 2024 (arXiv 2403.13298); chapter 03.
+    """
+
+    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
+        super().__init__(grid, embed_dim, num_heads)
+        self.head_dim = embed_dim // num_heads
+        self.register_buffer("cos", None, persistent=False)
+        self.register_buffer("sin", None, persistent=False)
+        self.resample(grid)
+
+    def turn(self, x: Float[Tensor, "B h T d"]) -> Float[Tensor, "B h T d"]:
+        """Queries or keys, each pair of numbers turned by its token's angles."""
+        left, right = x.unflatten(-1, (-1, 2)).unbind(-1)  # (B, h, T, d/2) each
+        cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)  # (T, d/2) each
+        return torch.stack([left * cos - right * sin, left * sin + right * cos], dim=-1).flatten(-2)
+
+    def resample(self, grid: Grid) -> None:
+        quarter = self.head_dim // 4
+        frequencies = 100 ** -(torch.arange(quarter) / quarter)  # (d/4,)
+        places = torch.cartesian_prod(*(torch.arange(size) for size in grid))  # (N, 2)
+        angles = F.pad((places[:, :, None] * frequencies).flatten(1), (0, 0, 1, 0))  # (N, d/2) -> (1+N, d/2)
+        device = None if self.cos is None else self.cos.device
+        self.cos, self.sin = angles.cos().to(device), angles.sin().to(device)
+        super().resample(grid)
+
+
 POS_EMBEDS = {
     "none": NoPosEmbed,
     "learned": LearnedPosEmbed,
     "learned2d": Learned2dPosEmbed,
     "sincos2d": SinCos2dPosEmbed,
     "relative": RelativePosEmbed,
+    "rope": RotaryPosEmbed,
 }
 
 

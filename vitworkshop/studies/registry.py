@@ -10,15 +10,15 @@ from vitworkshop.studies.study import Study
 # chapter -> the studies that it rests on first; each is STUDY in the file of its name
 CHAPTERS = {
     "02": "stems",
-    "03": "positions position-entry position-start mirroring",
+    "03": "places positions position-entry position-start mirroring",
     "04": "resolution",
     "06": "norm-order residuals",
-    "07": "pooling",
+    "07": "readout pooling",
     "08": "initialisation",
     "09": "recipes",
-    "10": "recipe-ladder minutes clinic",
+    "10": "optimisers recipe-ladder minutes clinic",
     "11": "crossover crossover-shifted inductive-bias data-size",
-    "12": "shape compute",
+    "12": "deeper shape compute",
     "13": "attention-reach",
     "15": "position-patterns",
     "16": "transfer",
@@ -26,7 +26,7 @@ CHAPTERS = {
     "18": "axial",
 }
 # what `study run --all` runs, in this order; see `budget`
-PLAN = ("crossover", "crossover-shifted")
+PLAN = ("crossover", "crossover-shifted", "places", "readout", "deeper", "optimisers")
 # no row of the board will rest on them again; each leaves with the rewriting of its chapter
 LEAVING = frozenset(
     "positions position-entry position-start position-patterns mirroring pooling initialisation recipes shape compute "
