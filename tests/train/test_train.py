@@ -9,6 +9,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -193,6 +194,30 @@ def test_a_run_may_go_on_compiled(tmp_path, monkeypatch):
     run(out=tmp_path, budget_minutes=0.0)
     monkeypatch.setattr(torch, "compile", lambda model: model)
     assert run(replace(RANDOM, compile=True), out=tmp_path)["finished"]
+
+
+INDUCTOR = type("InductorError", (RuntimeError,), {"__module__": "torch._inductor.exc"})
+MISSING = [
+    (
+        INDUCTOR("No working g++\n\nSet TORCHDYNAMO_VERBOSE=1"),
+        r"failed: No working g\+\+; it needs a C.* leave out",
+    ),
+    (
+        INDUCTOR("C++ compile\nCommand: g++ a\nx.h:3: fatal error: Python.h"),
+        "failed: Python.h;",
+    ),
+    (RuntimeError("torch.compile is not supported on Python 9"), "not supported on Python 9; it needs"),
+    (RuntimeError("Failed to find C compiler."), "Failed to find C compiler.; it needs"),
+    (RuntimeError("CUDA error: Compile with `TORCH_USE_CUDA_DSA`"), "^CUDA error"),
+]
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("error", "said"), MISSING)
+def test_what_is_missing_to_compile_is_told(monkeypatch, error, said):
+    monkeypatch.setattr(torch, "compile", lambda model: Mock(side_effect=error))
+    with pytest.raises(RuntimeError if said[0] == "^" else ValueError, match=said):
+        run(replace(RANDOM, compile=True))
 
 
 def test_a_finished_run_is_repeated_when_asked_and_leftovers_are_cleared(tmp_path):

@@ -19,23 +19,20 @@ __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 
 def check_layers(axes: str, name: str, maps: object) -> None:
     """Refuse, under this `name`, what is neither a tensor nor a sequence of layers of these `axes`, all alike."""
-    if isinstance(maps, Tensor):
-        return check_dense(name, maps)  # its axes stand at the parameter
-    layers = maps if isinstance(maps, list | tuple) else ()
-    kinds = dict.fromkeys(
+    layers = maps if isinstance(maps, list | tuple) else [maps]
+    kinds = [
         f"{x.dtype} {[*x.shape]} on {x.device}" if isinstance(x, Tensor) else type(x).__name__ for x in layers
-    )
-    if len(kinds) != 1 or not isinstance(layers[0], Tensor) or not layers[0].is_floating_point():
-        each = ", ".join(axes.split())
-        got = f"{type(maps).__name__}{' of ' * bool(kinds)}{', '.join(kinds)}"
-        eager = '; transformers forms maps with attn_implementation="eager"' * ("NoneType" in kinds)
+    ]
+    if len({*kinds}) != 1 or not isinstance(layers[0], Tensor):
+        each, got = ", ".join(axes.split()), ", ".join(dict.fromkeys(kinds)) or "none"
+        eager = '; transformers gives maps with attn_implementation="eager"' * ("NoneType" in kinds)
         raise ValueError(
-            f"expected {name} as a float tensor (L, {each}), or a sequence of L layers ({each}), all alike; "
-            f"got {got}{eager}"
+            f"expected {name} as a tensor (L, {each}) or a sequence of L tensors ({each}), all alike; got {got}{eager}"
         )
     for layer in layers:
         check_dense(name, layer)
-    check_value(f"each layer of {name}", layers[0], Float[Tensor, axes])
+    if layers is maps:
+        check_value(f"each layer of {name}", layers[0], Float[Tensor, axes])
 
 
 def stack_layers(maps: Tensor | Sequence[Tensor]) -> Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import sys
+import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -74,7 +76,8 @@ def train_model(
         patches are predicted, it is a `MaskedPatchModel`, and the accuracy is of colours (for pixels it is "r2").
 
     Raises:
-        ValueError: If the data or `start` do not fit the model, or the checkpoint is damaged or of another run.
+        ValueError: If the data or `start` do not fit the model, the checkpoint is damaged or of another run, or the
+            recipe says `compile` where torch.compile cannot.
         FloatingPointError: If the loss is no longer a number.
         Stopped: After Ctrl-C.
         OSError: If a checkpoint cannot be written; the last one stays.
@@ -88,19 +91,32 @@ def train_model(
         torch.manual_seed(derive_seed(recipe.seed, "init"))
         model = objective.build().to(where)
     started = {} if start is None else {"start": start_from(model, start)}
-    trainer = Trainer(model, objective, objective.recipe, data, val, out, ranks)
-    trainer.identity |= started
-    if resume:
-        trainer.load()
-    return trainer.run(budget_minutes, progress and ranks.rank == 0)
+    with _compiling():
+        trainer = Trainer(model, objective, objective.recipe, data, val, out, ranks)
+        trainer.identity |= started
+        if resume:
+            trainer.load()
+        return trainer.run(budget_minutes, progress and ranks.rank == 0)
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    """Say in a sentence that torch.compile cannot work here, as it finds out at the first step."""
+    try:
+        yield
+    except Exception as error:
+        text, whose = str(error).partition("\n\nSet TORCH")[0], type(error).__module__
+        about = whose.startswith(("torch._dynamo", "torch._inductor")) or "torch.compile" in text
+        if not about and "ompiler" not in text:
+            raise
+        said = textwrap.shorten(text.partition("fatal error: ")[2] or text, 200)
+        raise ValueError(
+            f"torch.compile failed: {said}; it needs a C++ compiler, Python's headers and, on a GPU, triton: install "
+            "what is missing, or leave out --compile (compile=True), which changes the speed alone"
+        ) from error
 
 
 def _as_dataset(data: Dataset | tuple[Tensor, Tensor]) -> Dataset:
-    if isinstance(data, Tensor):
-        raise ValueError(
-            "expected a Dataset or a pair (images, labels), got a tensor; write "
-            "train_model(recipe, (images, labels))"
-        )
     return data if isinstance(data, Dataset) else Dataset(*data)
 
 
