@@ -52,6 +52,13 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
     confusion = torch.tensor(card["final"]["confusion"])
     assert confusion.sum() == 100 and confusion.trace() == round(100 * scores["accuracy"])
+    name, share = card["final"]["commonest"]
+    recalls = ", ".join(
+        f"{label} {row[i] / sum(row):.0%}" for i, (label, row) in enumerate(zip(card["classes"], confusion))
+    )
+    assert share == 0.1 and f"\nalways saying {name}: 10.00%\nrecall: {recalls}\n" in said
+    for warning in card["final"]["warnings"]:
+        assert f"\n{warning}\n" in said
     assert card["command"].startswith("python -m vitlib train --preset drawn10")
     assert card["dataset"] == "Drawn-10"
     assert "val_accuracy" in card["epochs"][0] and card["recipe"]["model"]["embed_dim"] == 12
@@ -75,7 +82,12 @@ def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
     assert short_test_set == ["train"]
     assert "the test set was not read" in capsys.readouterr().out
     final = read_json(tmp_path / "choice.json", "")["final"]
-    assert final.keys() == {"val_accuracy", "val_loss", "n_val"} and final["n_val"] == 20
+    assert (
+        not any("test" in key for key in final) and final["n_val"] == sum(map(sum, final["confusion"])) == 20
+    )
+    assert final["val_accuracy"] == pytest.approx(
+        read_json(tmp_path / "log.json", "")["epochs"][-1]["val_accuracy"]
+    )
 
 
 @pytest.mark.parametrize(("task", "metric"), [("masked-mean", "accuracy"), ("masked-pixels", "r2")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import vitlib as vl
 from vitlib.evidence import read_json
 from vitlib.train import loop, objective, precision
 from vitlib.train.checkpoint import Stopped, polite_interrupt
+from vitlib.train.evaluate import beside
 from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import RECIPES, recipe
 
@@ -440,6 +442,38 @@ def test_evaluate_agrees_with_predict():
     assert torch.equal(scores["predictions"], probs.argmax(1))
     assert scores["accuracy"] == (probs.argmax(1) == labels).double().mean().item()
     assert scores["loss"] == pytest.approx(-probs[range(10), labels].log().mean().item(), rel=1e-5)
+
+
+BESIDE = {  # rows of counts, the loss, what is said of them
+    "commonest": (
+        [[190, 0], [10, 0]],
+        0.2,
+        r"no better than always saying a: of 200 .* 0 right .*, 0 the other way",
+    ),
+    "as good, otherwise": (
+        [[18, 1], [0, 1]],
+        0.2,
+        "no better than always saying a: of 20 .* 1 right .*, 1 the",
+    ),
+    "half": ([[0, 50], [0, 50]], 0.2, "no better than always saying a: of 100 .* 50 right .*, 50 the"),
+    "worse": ([[10, 90], [0, 10]], 0.2, "no better than always saying a"),
+    "one class": ([[0, 0], [0, 9]], 0.2, "no better than always saying b"),
+    "few": ([[5, 0], [0, 5]], 0.2, "perhaps no better than always saying a: of 10 .* 5 right .*, 0 the"),
+    "enough": ([[6, 0], [0, 6]], 0.693, None),
+    "loss": ([[6, 0], [0, 6]], 0.695, "the loss, 0.695, is above 0.693,"),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_is_said_beside_an_accuracy(name):
+    counts, loss, said = BESIDE[name]
+    found = beside(torch.tensor(counts), loss, "ab")
+    assert len(found["warnings"]) == (said is not None) and re.match(said or "", "".join(found["warnings"]))
+    share, recall = (
+        max(map(sum, counts)),
+        [row[i] / sum(row) if sum(row) else None for i, row in enumerate(counts)],
+    )
+    assert found["commonest"][1] == share / sum(map(sum, counts)) and found["recall"] == recall
 
 
 @pytest.mark.errors
