@@ -102,7 +102,12 @@ def left_in(root: Path) -> list[str]:
 # The download
 
 
-def test_fetch_makes_a_data_set_that_loads(server, get, tmp_path):
+HTML, NO_LENGTH = {"Content-Type": "text/html; charset=utf-8"}, {"Content-Length": None}
+
+
+@pytest.mark.parametrize("headers", [{}, HTML, NO_LENGTH])
+def test_fetch_makes_a_data_set_that_loads(server, get, tmp_path, headers):
+    server.headers = headers
     root = tmp_path / "new"
     assert get(server.url, root=root) == root / FOLDER and left_in(root) == [FOLDER]
     found = cifar10.load_cifar10("test", root)[0].flatten(1)
@@ -169,9 +174,6 @@ def test_fetch_refuses_a_wrong_file(server, get, archive, tmp_path):
     assert left_in(tmp_path) == []
 
 
-HTML, NO_LENGTH = {"Content-Type": "text/html; charset=utf-8"}, {"Content-Length": None}
-
-
 @pytest.mark.errors
 @pytest.mark.parametrize("kept", [0, 1000])
 @pytest.mark.parametrize(
@@ -180,16 +182,16 @@ HTML, NO_LENGTH = {"Content-Type": "text/html; charset=utf-8"}, {"Content-Length
         ({}, 1, "got one of 26"),
         (HTML, 1, "got a web page: does this network want you to log in"),
         (HTML | NO_LENGTH, 1, "got a web page"),
-        (NO_LENGTH, 1, "got one of 26"),
+        (NO_LENGTH, 1, "the connection closed after"),
         (NO_LENGTH, 20_000, "got more"),
-        ({"Content-Length": "many"}, 1, "got one of 26"),
+        ({"Content-Length": "many"}, 1, "the connection closed after"),
     ],
 )
 def test_a_log_in_page_is_no_part_of_the_archive(server, get, archive, tmp_path, kept, headers, times, said):
     if kept:
         (tmp_path / PART).write_bytes(archive[:kept])
     server.content, server.headers, server.ranges = b"<html>please log in</html>" * times, headers, False
-    with pytest.raises(ConnectionError, match=rf"expected a file of [\d,]+ bytes, {said}") as caught:
+    with pytest.raises(ConnectionError, match=said) as caught:
         get(server.url)
     assert "network?" not in str(caught.value)
     assert left_in(tmp_path) == [PART] * (kept > 0)
@@ -198,22 +200,17 @@ def test_a_log_in_page_is_no_part_of_the_archive(server, get, archive, tmp_path,
     assert server.asked[-1] == (f"bytes={kept}-" if kept else None) and left_in(tmp_path) == [FOLDER]
 
 
-def test_fetch_takes_a_whole_file_of_a_server_that_says_no_length(server, get, tmp_path):
-    server.headers = NO_LENGTH
-    get(server.url)
-    assert left_in(tmp_path) == [FOLDER]
-
-
 @pytest.mark.errors
-def test_a_certificate_is_no_missing_network(get, monkeypatch):
-    for error, said in (
-        (ssl.SSLCertVerificationError(1, "self-signed"), "self-signed.* (its certificate is not trusted"),
-        (ssl.SSLError(1, "WRONG_VERSION_NUMBER"), "(no secure connection: is a proxy or a log-in page"),
-    ):
-        monkeypatch.setattr(download.urllib.request, "urlopen", Mock(side_effect=URLError(error)))
-        with pytest.raises(ConnectionError, match=said.replace("(", r"\(")) as caught:
-            get("https://host/x")
-        assert "network?" not in str(caught.value)
+@pytest.mark.parametrize("kind", [ssl.SSLCertVerificationError, ssl.SSLError])
+def test_a_certificate_is_no_missing_network(get, monkeypatch, kind):
+    monkeypatch.setattr(
+        download.urllib.request, "urlopen", Mock(side_effect=URLError(kind(1, "self-signed")))
+    )
+    with pytest.raises(
+        ConnectionError, match=r"self-signed.* \(no secure connection: .*certificates"
+    ) as caught:
+        get("https://host/x")
+    assert "network?" not in str(caught.value)
 
 
 @pytest.mark.errors

@@ -43,7 +43,8 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
             except (OSError, http.client.HTTPException) as error:
                 reasons.append(_reason(url, error))
                 break
-            got = _md5(path)
+            with open(path, "rb") as file:
+                got = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
             if got == md5:
                 return path
             path.unlink()
@@ -63,11 +64,9 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
 def _reason(url: str, error: Exception) -> str:
     """Why not all came from an address, and what to ask oneself."""
     reason, ask = getattr(error, "reason", None) or error, ""
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        ask = "on a Mac, run Install Certificates.command; behind a proxy, set SSL_CERT_FILE to its certificates"
-        ask = f" (its certificate is not trusted here: is the clock right? {ask})"
-    elif isinstance(reason, ssl.SSLError):
-        ask = " (no secure connection: is a proxy or a log-in page in the way?)"
+    if isinstance(reason, ssl.SSLError):
+        ask = " (no secure connection: is the clock right, is a log-in page or a proxy in the way? for the proxy's "
+        ask += "certificates set SSL_CERT_FILE; on a Mac run Install Certificates.command)"
     elif type(error) in (urllib.error.URLError, TimeoutError) and not url.startswith("file:"):
         ask = " (is there a network?)"
     return f"{url}: {str(reason) or type(error).__name__}{ask}"
@@ -167,21 +166,16 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
         request.add_header("Range", f"bytes={have}-")
     with urllib.request.urlopen(request, timeout=60) as response:
         appended = have and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
-        have = have if appended else 0
-        length, page = (
-            response.headers.get("Content-Length"),
-            response.headers.get_content_type() == "text/html",
-        )
-        total = have + int(length) if length and length.isdigit() else None
+        have, length = have if appended else 0, response.headers.get("Content-Length", "")
+        total = have + int(length) if length.isdigit() else None
+        page = response.headers.get_content_type() == "text/html"
         if total != size and (page or total is not None):
             got = "a web page: does this network want you to log in?" if page else f"one of {total:,}"
             raise OSError(f"expected a file of {size:,} bytes, got {got}")
         bar.n = have
         bar.refresh()
-        whole = path.with_name(
-            f"{path.name}.whole"
-        )  # an answer without a length may be anything, and is kept whole
-        target = path if appended or total else whole
+        # without a length it may be anything: kept only if it is whole
+        target = path if appended or total else path.with_name(f"{path.name}.whole")
         try:
             with _writing(path):  # closing, too: it tries once more to write what is in the buffer
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -193,16 +187,8 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
                         file.write(chunk)
                         file.flush()
                         bar.update(len(chunk))
-            if target == whole:
-                if have < size:
-                    raise OSError(f"expected a file of {size:,} bytes, got one of {have:,}")
-                os.replace(whole, path)
+            if have == size:
+                os.replace(target, path)
         finally:
-            with contextlib.suppress(OSError):
-                whole.unlink()
-
-
-def _md5(path: Path) -> str:
-    """Its MD5 sum, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+            if target != path:
+                target.unlink(missing_ok=True)

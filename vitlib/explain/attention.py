@@ -18,35 +18,26 @@ __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 
 
 def check_layers(axes: str, name: str, maps: object) -> None:
-    """Refuse, under this `name`, what is neither a tensor nor a sequence of layers of these `axes`, all alike."""
+    """Refuse, under this `name`, what is neither a dense tensor nor a sequence of layers of these `axes`."""
     layers = maps if isinstance(maps, list | tuple) else [maps]
-    kinds = [
-        f"{x.dtype} {[*x.shape]} on {x.device}" if isinstance(x, Tensor) else type(x).__name__ for x in layers
-    ]
-    if len({*kinds}) != 1 or not isinstance(layers[0], Tensor):
-        each, got = ", ".join(axes.split()), ", ".join(dict.fromkeys(kinds)) or "none"
+    kinds = dict.fromkeys(str(tuple(x.shape)) if isinstance(x, Tensor) else type(x).__name__ for x in layers)
+    if len(kinds) != 1 or not isinstance(layers[0], Tensor):
+        got, each = ", ".join(kinds) or "none", ", ".join(axes.split())
         eager = '; transformers gives maps with attn_implementation="eager"' * ("NoneType" in kinds)
-        raise ValueError(
-            f"expected {name} as a tensor (L, {each}) or a sequence of L tensors ({each}), all alike; got {got}{eager}"
-        )
+        ways = f"a tensor (L, {each}) or a sequence of L tensors ({each})"
+        raise ValueError(f"expected {name} as {ways}, all alike, got {got}{eager}")
     for layer in layers:
         check_dense(name, layer)
-    if layers is maps:
-        check_value(f"each layer of {name}", layers[0], Float[Tensor, axes])
 
 
 def stack_layers(maps: Tensor | Sequence[Tensor]) -> Tensor:
     """Maps of all layers as one tensor, layers first."""
-    return maps if isinstance(maps, Tensor) else torch.stack(tuple(maps))
+    return maps if isinstance(maps, Tensor) else torch.stack([layer.to(maps[0]) for layer in maps])
 
 
 Maps = Float[Tensor, "L B h T T"] | Annotated[Sequence[Tensor], partial(check_layers, "B h T T")]
 #: How the heads of a layer become one map.
-FUSIONS = {
-    "mean": lambda maps: maps.mean(dim=2),
-    "max": lambda maps: maps.amax(dim=2),
-    "min": lambda maps: maps.amin(dim=2),
-}
+FUSIONS = {"mean": Tensor.mean, "max": Tensor.amax, "min": Tensor.amin}
 
 
 @torch.no_grad()
@@ -61,8 +52,8 @@ def attention_rollout(
 
     Args:
         maps: (L, B, h, T, T) from `VisionTransformer.attention_maps`, all layers, first to last; or a sequence of
-            the layers, each (B, h, T, T), as transformers gives. Nothing in the numbers tells layers from images:
-            of (B, L, h, T, T), as vit-pytorch's `Recorder` gives, pass `maps.transpose(0, 1)`.
+            layers (B, h, T, T), as transformers gives. Numbers do not tell layers from images: of (B, L, h, T, T),
+            as vit-pytorch's `Recorder` gives, pass `maps.transpose(0, 1)`.
         fusion: "mean", "max" or "min" over the heads. Rows of the last two are divided by their sums.
         discard: The share of each fused map's weights, smallest first, that become 0 before the rows are
             divided by their sums; in [0, 1).
@@ -82,7 +73,7 @@ def attention_rollout(
     T = maps.shape[-1]
     eye = torch.eye(T, dtype=maps.dtype, device=maps.device)
     rollout = eye.expand(maps.shape[1], -1, -1)  # (B, T, T)
-    for layer in FUSIONS[fusion](maps):  # (B, T, T)
+    for layer in FUSIONS[fusion](maps, dim=2):  # (B, T, T)
         if drop := int(discard * T * T):
             least = layer.flatten(1).topk(drop, largest=False).indices
             layer = layer.flatten(1).scatter(1, least, 0.0).view_as(layer)
@@ -155,6 +146,7 @@ def attention_entropy(maps: Maps) -> Float[Tensor, "L h"]:
 def _weights(maps: Tensor | Sequence[Tensor]) -> Tensor:
     """Maps as one tensor; refuses what are no attention weights."""
     maps = stack_layers(maps)
+    check_value("maps", maps, Float[Tensor, "L B h T T"])
     if not maps.numel():
         raise ValueError(f"expected maps (L, B, h, T, T) of one image or more, got {tuple(maps.shape)}")
     sums = maps.sum(dim=-1, dtype=torch.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -143,18 +143,17 @@ def pick_targets(model: VisionTransformer, logits: Tensor, target: Target) -> Te
     batch, classes = logits.shape
     if target is None:
         return logits.argmax(dim=1)
-    try:
-        targets = torch.as_tensor(target, device=logits.device)
-    except (TypeError, RuntimeError) as error:
-        raise ValueError(
-            f"target must be a class, {batch} classes (one for each image) or None, got {target!r:.80}"
-        ) from error
-    targets = targets.expand(batch) if targets.ndim == 0 else targets
-    if targets.is_floating_point() or targets.dtype == torch.bool or targets.shape != (batch,):
-        raise ValueError(
-            f"target must be a class, {batch} classes (one for each image) or None, "
-            f"got {targets.dtype} of shape {tuple(targets.shape)}"
+    with suppress(TypeError, RuntimeError):
+        target = torch.as_tensor(target, device=logits.device)
+    whole = isinstance(target, Tensor) and not target.is_floating_point() and target.dtype != torch.bool
+    if not whole or target.shape not in ((), (batch,)):
+        got = (
+            f"{target.dtype} of shape {tuple(target.shape)}"
+            if isinstance(target, Tensor)
+            else f"{target!r:.80}"
         )
+        raise ValueError(f"target must be a class, {batch} classes (one for each image) or None, got {got}")
+    targets = target.expand(batch)
     if not ((targets >= 0) & (targets < classes)).all():
         raise ValueError(f"targets must be classes from 0 to {classes - 1}, got {targets.tolist()}")
     return targets.long()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import sys
 import textwrap
 import time
@@ -84,7 +85,8 @@ def train_model(
 
     Source: chapter 09.
     """
-    ranks, data, val = Ranks.here(), _as_dataset(data), None if val is None else _as_dataset(val)
+    ranks, data = Ranks.here(), data if isinstance(data, Dataset) else Dataset(*data)
+    val = val if val is None or isinstance(val, Dataset) else Dataset(*val)
     where = ranks.join(pick_device(device))
     objective = OBJECTIVES[recipe.objective](recipe)
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
@@ -104,20 +106,13 @@ def _compiling() -> Iterator[None]:
     """Say in a sentence that torch.compile cannot work here, as it finds out at the first step."""
     try:
         yield
-    except Exception as error:
-        text, whose = str(error).partition("\n\nSet TORCH")[0], type(error).__module__
-        about = whose.startswith(("torch._dynamo", "torch._inductor")) or "torch.compile" in text
-        if not about and "ompiler" not in text:
+    except RuntimeError as error:
+        text = str(error).partition("\n\nSet TORCH")[0]
+        if not re.search("torch.compile|ompiler|ompile error|nductor|riton", text):
             raise
         said = textwrap.shorten(text.partition("fatal error: ")[2] or text, 200)
-        raise ValueError(
-            f"torch.compile failed: {said}; it needs a C++ compiler, Python's headers and, on a GPU, triton: install "
-            "what is missing, or leave out --compile (compile=True), which changes the speed alone"
-        ) from error
-
-
-def _as_dataset(data: Dataset | tuple[Tensor, Tensor]) -> Dataset:
-    return data if isinstance(data, Dataset) else Dataset(*data)
+        fix = "install a C++ compiler, Python's headers and, for a GPU, triton, or leave out --compile (compile=True)"
+        raise ValueError(f"torch.compile failed: {said}; {fix}") from error
 
 
 class Trainer:
