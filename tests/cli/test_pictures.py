@@ -241,8 +241,6 @@ MISTAKES = {  # what is done to the folder of birds, the words, what is said
         "wren, got none among 11 files like 00.heic; put .jpg or .png files there",
     ),
     "a picture": (None, "birds/wren/00.png", "one folder of images for each class, got the file"),
-    "no size": (None, "birds --img-size 0", "img_size must be a positive integer"),
-    "a size": (None, "birds --img-size 30", "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
     "a word": (None, "cifra10", CHOICES),
 }
 

@@ -413,15 +413,6 @@ def test_killed_while_downloading_it_goes_on(server, get, archive, tmp_path, kin
     assert server.asked[-1].startswith("bytes=") and left_in(tmp_path) == [FOLDER]
 
 
-def test_killed_while_unpacking_the_next_run_clears_up(get, archive, tmp_path):
-    half = tmp_path / f".{FOLDER}.unpacking" / FOLDER
-    half.mkdir(parents=True)
-    (half / "data_batch_1.bin").write_bytes(b"half")
-    (tmp_path / PART).write_bytes(archive)
-    get(NOBODY)
-    assert left_in(tmp_path) == [FOLDER]
-
-
 @pytest.fixture
 def replaced(tmp_path) -> tuple[Path, Path]:
     """An archive, and an old folder that it is to replace."""

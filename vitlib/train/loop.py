@@ -7,7 +7,6 @@ import json
 import math
 import re
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -110,7 +109,7 @@ def _compiling() -> Iterator[None]:
         text = str(error).partition("\n\nSet TORCH")[0]
         if not re.search("torch.compile|ompiler|ompile error|nductor|riton", text):
             raise
-        said = textwrap.shorten(text.partition("fatal error: ")[2] or text, 200)
+        said = " ".join((text.partition("fatal error: ")[2] or text).split())[:200]
         fix = "install a C++ compiler, Python's headers and, for a GPU, triton, or leave out --compile (compile=True)"
         raise ValueError(f"torch.compile failed: {said}; {fix}") from error
 
