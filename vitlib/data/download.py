@@ -187,7 +187,7 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
                         file.write(chunk)
                         file.flush()
                         bar.update(len(chunk))
-            if have == size:
+            if target != path and have == size:
                 os.replace(target, path)
         finally:
             if target != path:
