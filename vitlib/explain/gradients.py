@@ -143,15 +143,11 @@ def pick_targets(model: VisionTransformer, logits: Tensor, target: Target) -> Te
     batch, classes = logits.shape
     if target is None:
         return logits.argmax(dim=1)
-    with suppress(TypeError, RuntimeError):
+    with suppress(TypeError, RuntimeError, ValueError):
         target = torch.as_tensor(target, device=logits.device)
     whole = isinstance(target, Tensor) and not target.is_floating_point() and target.dtype != torch.bool
     if not whole or target.shape not in ((), (batch,)):
-        got = (
-            f"{target.dtype} of shape {tuple(target.shape)}"
-            if isinstance(target, Tensor)
-            else f"{target!r:.80}"
-        )
+        got = f"{target.dtype} {tuple(target.shape)}" if isinstance(target, Tensor) else f"{target!r:.80}"
         raise ValueError(f"target must be a class, {batch} classes (one for each image) or None, got {got}")
     targets = target.expand(batch)
     if not ((targets >= 0) & (targets < classes)).all():
