@@ -294,7 +294,7 @@ def test_it_stays_the_function_that_it_was():
         (vl.grad_cam, (MODEL, BYTES), "expected images of dtype float, got torch.uint8; use vl.normalize(images)"),
         (vl.grad_cam, (None, BYTES), "model must be a VisionTransformer, got None"),
         (vl.grad_cam, (MODEL, IMAGES.numpy()), "got ndarray; turn a NumPy image"),
-        (vl.attention_entropy, (MAPS.numpy(),), "maps must be a tensor (L, B, h, T, T), got array"),
+        (vl.attention_entropy, (MAPS.numpy(),), "sequence of L tensors (B, h, T, T), all alike, got ndarray"),
         (vl.viz.show_images, (IMAGES, None, 0), "cols must be a positive integer, or None, got 0"),
         (vl.patchify, (IMAGES, 0), "patch_size must be a positive integer, got 0"),
         (checks.check_value, ("flip", "no", bool), "flip must be True or False, got 'no'"),

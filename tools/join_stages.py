@@ -34,7 +34,7 @@ def main() -> None:
     card |= {"name": args.name, "stages": told, "final": {}}
     weights = save_pretrained(model, card, RESULTS)
     test = load_dataset(card["recipe"]["data"], "test")
-    card["final"] = read_test(weights, test, "cpu", model.cfg.num_classes)
+    card["final"] = read_test(weights, test, "cpu")
     print(
         f"wrote {save_pretrained(model, card, RESULTS)}, test accuracy {card['final']['test_accuracy']:.2%}"
     )

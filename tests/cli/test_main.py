@@ -52,6 +52,14 @@ def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, sh
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
     confusion = torch.tensor(card["final"]["confusion"])
     assert confusion.sum() == 100 and confusion.trace() == round(100 * scores["accuracy"])
+    name, share = card["final"]["commonest"]
+    recalls = (
+        f"{name} {n / row.sum():.0%}"
+        for name, n, row in zip(card["classes"], confusion.diag(), confusion, strict=True)
+    )
+    assert share == 0.1 and f"\nalways saying {name}: 10.00%\nrecall: {', '.join(recalls)}\n" in said
+    for warning in card["final"]["warnings"]:
+        assert f"\n{warning}\n" in said
     assert card["command"].startswith("python -m vitlib train --preset drawn10")
     assert card["dataset"] == "Drawn-10"
     assert "val_accuracy" in card["epochs"][0] and card["recipe"]["model"]["embed_dim"] == 12
@@ -75,7 +83,7 @@ def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
     assert short_test_set == ["train"]
     assert "the test set was not read" in capsys.readouterr().out
     final = read_json(tmp_path / "choice.json", "")["final"]
-    assert final.keys() == {"val_accuracy", "val_loss", "n_val"} and final["n_val"] == 20
+    assert final["n_val"] == sum(map(sum, final["confusion"])) == 20 and "test_loss" not in final
 
 
 @pytest.mark.parametrize(("task", "metric"), [("masked-mean", "accuracy"), ("masked-pixels", "r2")])
@@ -146,6 +154,9 @@ def test_the_version(capsys):
     [
         ("--preset laptop --scale full", "preset 'laptop' has no scale 'full'"),
         ("--set mixup", "--set takes FIELD=VALUE, got 'mixup'"),
+        ("--set data=drawn10", "--set changes fields of the recipe, not 'data'; use --data"),
+        ("--set base=modern", "--set changes fields of the recipe, not 'base'; see --help"),
+        ("--set depth=3", "unknown recipe field 'depth'"),
         ("--threads 0", "expected --threads from 1 to 256, got 0"),
         ("--holdout 200", "--limit above it, and 10 or more for --validate; got 200 and 200"),
         ("--name a/b", "--name must be a file name without folders, got 'a/b'"),

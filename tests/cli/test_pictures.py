@@ -144,7 +144,7 @@ def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(tmp_
     card = card_in(tmp_path)
     assert card["name"] == "drawn10-from-drawn10-small" and card["config"]["img_size"] == 40
     assert card["classes"] == list(DRAWN10_CLASSES) and "test_split" not in card
-    assert card["final"].keys() == {"val_accuracy", "val_loss", "n_val"}
+    assert "val_loss" in card["final"] and "n_test" not in card["final"]
 
 
 def test_finetune_on_forty_pictures_passes_over_them_a_hundred_times(trained, birds, tmp_path, capsys):
@@ -241,8 +241,6 @@ MISTAKES = {  # what is done to the folder of birds, the words, what is said
         "wren, got none among 11 files like 00.heic; put .jpg or .png files there",
     ),
     "a picture": (None, "birds/wren/00.png", "one folder of images for each class, got the file"),
-    "no size": (None, "birds --img-size 0", "img_size must be a positive integer"),
-    "a size": (None, "birds --img-size 30", "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
     "a word": (None, "cifra10", CHOICES),
 }
 
@@ -277,21 +275,3 @@ def test_models_and_pictures_that_are_not_there(trained, birds, tmp_path, capsys
     assert main(["predict", str(two / "b"), picture, "--device", "cpu"]) == 0
     assert "class " in capsys.readouterr().out  # its card has no names
     assert main(["predict", str(two / "b.safetensors"), picture, "--device", "cpu"]) == 0
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    ("command", "word", "message"),
-    [
-        (["study", "run", "stems"], "data=cifar10", "not 'data'; use --data"),
-        (["study", "run", "stems"], "name=x", "not 'name'; see --help"),
-        (["study", "run", "stems"], "seeds=3", "not 'seeds'; use --seeds"),
-        (["study", "run", "stems"], "seed=3", "not 'seed'; see --help"),
-        (["study", "run", "stems"], "budget_minutes=3", "not 'budget_minutes'; use --budget-minutes"),
-        (["train"], "data=drawn10", "not 'data'; use --data"),
-        (["train"], "base=modern", "not 'base'; see --help"),
-        (["finetune", "drawn10-small"], "name=x", "not 'name'; use --name"),
-    ],
-)
-def test_set_changes_fields_only(command, word, message, capsys):
-    assert f"--set changes fields of the recipe, {message}" in refused([*command, "--set", word], capsys)

@@ -124,20 +124,37 @@ def test_grad_cam_works_for_post_norm():
     assert vl.grad_cam(tiny_model(norm_order="post"), tiny_images(), 1).amax() > 0
 
 
+STATES = {  # what a model may be when it is explained, and how far off its numbers may then be
+    "training": (lambda m: m.train(), 1e-5),
+    "frozen": (lambda m: m.requires_grad_(False), 1e-5),
+    "begin frozen": (lambda m: (m, m.blocks[0].requires_grad_(False), m.cls_token.requires_grad_(False))[0], 1e-5),
+    "end frozen": (lambda m: (m, m.blocks[1].requires_grad_(False))[0], 1e-5),
+    "half": (lambda m: m.half().requires_grad_(False), 0.02),
+    "bfloat16": (lambda m: m.bfloat16(), 0.1),
+    "double": (lambda m: m.double(), 1e-5),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
-def test_grad_cam_leaves_no_trace(context):
-    model, images = tiny_model(drop_rate=0.5).train(), tiny_images()
-    model.blocks[0].eval()  # a part that its owner keeps frozen
-    modes = [module.training for module in model.modules()]
-    state = {name: value.clone() for name, value in model.state_dict().items()}
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("explain", [vl.grad_cam, vl.attention_relevance, vl.integrated_gradients])
+def test_gradients_are_those_of_any_state_of_a_model_and_leave_no_trace(explain, state, context):
+    expected, (change, off) = explain(tiny_model(), tiny_images(), 0), STATES[state]
+    model = change(tiny_model(drop_rate=0.5))
+    model.blocks[0].eval()  # a part that its owner keeps so
+    traces = [(part, part.training, {*vars(part)}) for part in model.modules()]
+    weights = [(weight, weight.clone(), weight.requires_grad) for weight in model.parameters()]
     with context():
-        cam = vl.grad_cam(model, tiny_images(), 0)
-    assert [module.training for module in model.modules()] == modes
-    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+        images = tiny_images().to(weights[0][0].dtype)
+        if context is torch.enable_grad:
+            images.requires_grad_()
+        found = explain(model, images, 0)
+    assert traces == [(part, part.training, {*vars(part)}) for part in model.modules()]
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-    assert all(torch.equal(state[name], value) for name, value in model.state_dict().items())
-    assert not cam.requires_grad
-    torch.testing.assert_close(cam, vl.grad_cam(model.requires_grad_(False), images, 0))  # dropout was off
+    for weight, before, wanted in weights:
+        assert weight.grad is None and weight.requires_grad == wanted and weight.equal(before)
+    assert images.grad is None and not found.requires_grad
+    assert (found - expected).abs().max() < off * expected.abs().max()  # dropout was off
 
 
 @pytest.mark.errors
@@ -223,6 +240,12 @@ def test_the_lens_ends_with_the_answer(pool):
 # Attention distance and entropy
 
 
+@pytest.mark.parametrize("probe", PROBES)
+def test_probes_take_layers_one_by_one(probe):
+    maps = random_maps()
+    assert probe(maps.unbind()).equal(probe(maps)) and probe([*maps]).equal(probe(maps))
+
+
 @pytest.mark.parametrize("side, patch_size, pixels", [(8, 4, 16.546), (4, 8, 16.064), (14, 16, 116.492)])
 def test_distance_of_uniform_attention(side, patch_size, pixels):
     T = side * side + 1
@@ -261,8 +284,12 @@ def test_entropy_lies_between_one_token_and_all():
 @pytest.mark.parametrize(
     "maps, message",
     [
-        (torch.zeros(1, 1, 1, 5, 4), r"\(L, B, h, T, T\), got"),
-        (torch.zeros(0, 1, 1, 5, 5), r"maps of one image or more, got"),
+        (random_maps()[0], r"\(L, B, h, T, T\), got \(2, 2, 5, 5\)"),
+        (random_maps()[:, 0].unbind(), r"\(L, B, h, T, T\), got \(3, 2, 5, 5\)"),
+        ((None, None), r"\(B, h, T, T\), all alike, got NoneType; transformers .*eager"),
+        ((*random_maps(), random_maps(T=7)[0]), r"all alike, got \(2, 2, 5, 5\), \(2, 2, 7, 7\)$"),
+        ((), "got none$"),
+        (torch.zeros(0, 1, 1, 5, 5), r"maps \(L, B, h, T, T\) of one image or more"),
         (random_maps().log(), "sum to 1"),
         (random_maps()[..., 1:, 1:], "sum to 1"),
         (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1"),
@@ -275,5 +302,5 @@ def test_probes_refuse_what_are_not_attention_maps(probe, maps, message):
 
 @pytest.mark.errors
 def test_distance_refuses_grids():
-    with pytest.raises(ValueError, match="2 x 3 patches has 7 tokens with CLS, got maps of 5"):
+    with pytest.raises(ValueError, match="2 x 3 patches has 7 tokens with CLS, got maps .* of T = 5"):
         vl.attention_distance(random_maps(), (2, 3), 4)

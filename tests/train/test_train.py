@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import re
 import signal
 import subprocess
 import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -17,6 +19,7 @@ import vitlib as vl
 from vitlib.evidence import read_json
 from vitlib.train import loop, objective, precision
 from vitlib.train.checkpoint import Stopped, polite_interrupt
+from vitlib.train.evaluate import beside
 from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import RECIPES, recipe
 
@@ -195,6 +198,24 @@ def test_a_run_may_go_on_compiled(tmp_path, monkeypatch):
     assert run(replace(RANDOM, compile=True), out=tmp_path)["finished"]
 
 
+MISSING = [
+    ("torch.compile is not supported on Python 9", "failed: torch.* on Python 9; install .* or leave out --compile"),
+    ("InvalidCxxCompiler: No g++\n\nSet TORCHDYNAMO_VERBOSE=1", r"failed: InvalidCxxCompiler: No g\+\+; install"),
+    ("CppCompileError: C++ compile error\ng++ x\nx.h:3: fatal error: Python.h", "failed: Python.h; install"),
+    ("Failed to find C compiler.", "C compiler.; install"),
+    ("Cannot find a working triton installation", "triton installation; install"),
+    ("CUDA error: Compile with `TORCH_USE_CUDA_DSA`", "^CUDA error"),
+]  # fmt: skip
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("error", "said"), MISSING)
+def test_what_is_missing_to_compile_is_told(monkeypatch, error, said):
+    monkeypatch.setattr(torch, "compile", lambda model: Mock(side_effect=RuntimeError(error)))
+    with pytest.raises(RuntimeError if said[0] == "^" else ValueError, match=said):
+        run(replace(RANDOM, compile=True))
+
+
 def test_a_finished_run_is_repeated_when_asked_and_leftovers_are_cleared(tmp_path):
     first = run(out=tmp_path)
     (tmp_path / "checkpoint.pt.part").write_bytes(b"half")  # of a killed write
@@ -323,21 +344,6 @@ def test_data_that_do_not_fit_are_refused(images, labels, message):
         vl.train_model(RANDOM, (images, labels), progress=False)
 
 
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        (dict(lr=0.0), "lr must be a number above 0, got 0.0; 1e-3 is usual"),
-        (dict(crop=32), r"crop must be in \[0, 32\), got 32"),
-        (dict(precision="fp16"), "precision must be one of auto, fp32, bf16; got 'fp16'"),
-        (dict(data="mnist"), "data must be one of auto, cifar10, .*; got 'mnist'"),
-    ],
-)
-def test_recipes_refuse_what_cannot_be(fields, message):
-    with pytest.raises(ValueError, match=message):
-        vl.Recipe(**fields)
-
-
 # ----------------------------------------------------------------------------------------- recipes and precision
 
 
@@ -350,22 +356,6 @@ def test_modern_is_the_recipe_of_the_book():
     assert (r.epochs, r.batch_size) == (300, 512) and 0 < r.ema_decay < 1
     assert vl.count_parameters(vl.VisionTransformer(r.model)) == 5_362_762
     assert recipe("modern", lr=0.5).lr == 0.5
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("fancy",), "unknown preset 'fancy'; choose one of plain, paper"),
-        (("laptop", "full"), "preset 'laptop' has no scale 'full'"),
-        (("modern", "huge"), "preset 'modern' has no scale 'huge'"),
-    ],
-)
-def test_unknown_presets_and_scales(args, message):
-    with pytest.raises(ValueError, match=message):
-        recipe(*args)
-    with pytest.raises(ValueError, match="unknown recipe field 'depth'"):
-        recipe("modern", depth=3)
 
 
 @pytest.mark.parametrize(
@@ -415,6 +405,27 @@ def test_evaluate_agrees_with_predict():
     assert torch.equal(scores["predictions"], probs.argmax(1))
     assert scores["accuracy"] == (probs.argmax(1) == labels).double().mean().item()
     assert scores["loss"] == pytest.approx(-probs[range(10), labels].log().mean().item(), rel=1e-5)
+
+
+BESIDE = {  # rows of counts, the loss, what is said of them
+    "the commonest": ([[190, 0], [10, 0]], 0.2, "no better than always saying a: of 200 .* 0 right .*, 0 the other"),
+    "as good": ([[18, 1], [0, 1]], 0.2, "no better than always saying a: of 20 .* 1 right .*, 1 the other way"),
+    "the other half": ([[0, 50], [0, 50]], 0.2, "no better than always saying a: of 100 .* 50 right .*, 50 the"),
+    "worse": ([[10, 90], [0, 10]], 0.2, "no better than always saying a"),
+    "one class": ([[0, 0], [0, 9]], 0.2, "no better than always saying b"),
+    "few": ([[5, 0], [0, 5]], 0.2, "perhaps no better than always saying a: of 10 .* 5 right .*, 0 the other way"),
+    "enough": ([[6, 0], [0, 6]], 0.6932, "$"),
+    "loss": ([[6, 0], [0, 6]], 0.694, "the loss, 0.694, is above 0.693,"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_is_said_beside_an_accuracy(name):
+    counts, loss, said = BESIDE[name]
+    found, rows = beside(torch.tensor(counts), loss, "ab"), [*map(sum, counts)]
+    assert re.match(said, "".join(found["warnings"])) and len(found["warnings"]) == (said != "$")
+    assert found["commonest"] == ["ab"[rows[0] < rows[1]], max(rows) / sum(rows)]
+    assert found["recall"] == [counts[i][i] / n if n else None for i, n in enumerate(rows)]
 
 
 @pytest.mark.errors

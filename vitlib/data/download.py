@@ -10,6 +10,7 @@ import http.client
 import os
 import platform
 import shutil
+import ssl
 import tarfile
 import time
 import urllib.error
@@ -40,9 +41,10 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
             except DiskError:
                 raise
             except (OSError, http.client.HTTPException) as error:
-                reasons.append(f"{url}: {getattr(error, 'reason', None) or error or type(error).__name__}")
+                reasons.append(_reason(url, error))
                 break
-            got = _md5(path)
+            with open(path, "rb") as file:
+                got = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
             if got == md5:
                 return path
             path.unlink()
@@ -56,7 +58,18 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
     if path.exists():
         reasons.append(f"{path.stat().st_size:,} of {size:,} bytes are kept, the same command goes on there")
     name = path.name.removesuffix(".part")
-    raise ConnectionError(f"could not download {name} (is there a network?): {'; '.join(reasons)}")
+    raise ConnectionError(f"could not download {name}: {'; '.join(reasons)}")
+
+
+def _reason(url: str, error: Exception) -> str:
+    """Why not all came from an address, and what to ask oneself."""
+    reason, ask = getattr(error, "reason", None) or error, ""
+    if isinstance(reason, ssl.SSLError):
+        ask = " (no secure connection: is the clock right, is a log-in page or a proxy in the way? for the proxy's "
+        ask += "certificates set SSL_CERT_FILE; on a Mac run Install Certificates.command)"
+    elif type(error) in (urllib.error.URLError, TimeoutError) and not url.startswith("file:"):
+        ask = " (is there a network?)"
+    return f"{url}: {str(reason) or type(error).__name__}{ask}"
 
 
 def unpack(
@@ -152,28 +165,30 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
     if have:
         request.add_header("Range", f"bytes={have}-")
     with urllib.request.urlopen(request, timeout=60) as response:
-        if have and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-"):
-            mode = "ab"
-        else:
-            mode, have = "wb", 0
-        length = response.headers.get("Content-Length")
-        if length is not None and have + int(length) != size:
-            raise OSError(f"expected a file of {size:,} bytes, got one of {have + int(length):,}")
+        appended = have and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
+        have, length = have if appended else 0, response.headers.get("Content-Length", "")
+        total = have + int(length) if length.isdigit() else None
+        page = response.headers.get_content_type() == "text/html"
+        if total != size and (page or total is not None):
+            got = "a web page: does this network want you to log in?" if page else f"one of {total:,}"
+            raise OSError(f"expected a file of {size:,} bytes, got {got}")
         bar.n = have
         bar.refresh()
-        with _writing(path):  # closing, too: it tries once more to write what is in the buffer
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open(path, mode) as file:
-                while chunk := response.read(min(_CHUNK, size - have + 1)):
-                    have += len(chunk)
-                    if have > size:
-                        raise OSError(f"expected a file of {size:,} bytes, got more")
-                    file.write(chunk)
-                    file.flush()
-                    bar.update(len(chunk))
-
-
-def _md5(path: Path) -> str:
-    """Its MD5 sum, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        # without a length it may be anything: kept only if it is whole
+        target = path if appended or total else path.with_name(f"{path.name}.whole")
+        try:
+            with _writing(path):  # closing, too: it tries once more to write what is in the buffer
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with open(target, "ab" if appended else "wb") as file:
+                    while chunk := response.read(min(_CHUNK, size - have + 1)):
+                        have += len(chunk)
+                        if have > size:
+                            raise OSError(f"expected a file of {size:,} bytes, got more")
+                        file.write(chunk)
+                        file.flush()
+                        bar.update(len(chunk))
+            if target != path and have == size:
+                os.replace(target, path)
+        finally:
+            if target != path:
+                target.unlink(missing_ok=True)

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Count, Grid, Rate, Usual, check_choice, checked
+from vitlib.checks import Count, Grid, Rate, Usual, check_choice, check_value, checked
+from vitlib.tensors import check_dense
 
 __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 
+
+def check_layers(axes: str, name: str, maps: object) -> None:
+    """Refuse, under this `name`, what is neither a dense tensor nor a sequence of layers of these `axes`."""
+    layers = maps if isinstance(maps, list | tuple) else [maps]
+    kinds = dict.fromkeys(str(tuple(x.shape)) if isinstance(x, Tensor) else type(x).__name__ for x in layers)
+    if len(kinds) != 1 or not isinstance(layers[0], Tensor):
+        got, each = ", ".join(kinds) or "none", ", ".join(axes.split())
+        eager = '; transformers gives maps with attn_implementation="eager"' * ("NoneType" in kinds)
+        ways = f"a tensor (L, {each}) or a sequence of L tensors ({each})"
+        raise ValueError(f"expected {name} as {ways}, all alike, got {got}{eager}")
+    for layer in layers:
+        check_dense(name, layer)
+
+
+def stack_layers(maps: Tensor | Sequence[Tensor]) -> Tensor:
+    """Maps of all layers as one tensor, layers first."""
+    return maps if isinstance(maps, Tensor) else torch.stack([layer.to(maps[0]) for layer in maps])
+
+
+Maps = Float[Tensor, "L B h T T"] | Annotated[Sequence[Tensor], partial(check_layers, "B h T T")]
 #: How the heads of a layer become one map.
-FUSIONS = {
-    "mean": lambda maps: maps.mean(dim=2),
-    "max": lambda maps: maps.amax(dim=2),
-    "min": lambda maps: maps.amin(dim=2),
-}
+FUSIONS = {"mean": Tensor.mean, "max": Tensor.amax, "min": Tensor.amin}
 
 
 @torch.no_grad()
 @checked
 def attention_rollout(
-    maps: Float[Tensor, "L B h T T"], fusion: str = "mean", discard: Annotated[Rate, Usual(0)] = 0.0
+    maps: Maps, fusion: str = "mean", discard: Annotated[Rate, Usual(0)] = 0.0
 ) -> Float[Tensor, "B T T"]:
     """How much of each input token reaches each output token, if attention alone moved information.
 
@@ -32,7 +51,9 @@ def attention_rollout(
     heads fused into one map; the layers are multiplied, the later one on the left.
 
     Args:
-        maps: (L, B, h, T, T) from `VisionTransformer.attention_maps`, all layers, first to last.
+        maps: (L, B, h, T, T) from `VisionTransformer.attention_maps`, all layers, first to last; or a sequence of
+            layers (B, h, T, T), as transformers gives. Numbers do not tell layers from images: of (B, L, h, T, T),
+            as vit-pytorch's `Recorder` gives, pass `maps.transpose(0, 1)`.
         fusion: "mean", "max" or "min" over the heads. Rows of the last two are divided by their sums.
         discard: The share of each fused map's weights, smallest first, that become 0 before the rows are
             divided by their sums; in [0, 1).
@@ -47,12 +68,12 @@ def attention_rollout(
     >>> attention_rollout(torch.full((3, 1, 2, 4, 4), 0.25))[0, 0]
     tensor([0.3438, 0.2188, 0.2188, 0.2188])
     """
-    _check_maps(maps)
+    maps = _weights(maps)
     check_choice("fusion", fusion, FUSIONS)
     T = maps.shape[-1]
     eye = torch.eye(T, dtype=maps.dtype, device=maps.device)
     rollout = eye.expand(maps.shape[1], -1, -1)  # (B, T, T)
-    for layer in FUSIONS[fusion](maps):  # (B, T, T)
+    for layer in FUSIONS[fusion](maps, dim=2):  # (B, T, T)
         if drop := int(discard * T * T):
             least = layer.flatten(1).topk(drop, largest=False).indices
             layer = layer.flatten(1).scatter(1, least, 0.0).view_as(layer)
@@ -63,16 +84,14 @@ def attention_rollout(
 
 @torch.no_grad()
 @checked
-def attention_distance(
-    maps: Float[Tensor, "L B h T T"], grid: Grid, patch_size: Count
-) -> Float[Tensor, "L h"]:
+def attention_distance(maps: Maps, grid: Grid, patch_size: Count) -> Float[Tensor, "L h"]:
     """How far, in pixels, each head looks on average: its receptive field's counterpart.
 
     CLS is left out as query and as key, and the rows over the patches are divided by their sums.
     Between patch centres, so a patch is at distance 0 from itself.
 
     Args:
-        maps: (L, B, h, 1+N, 1+N) from `VisionTransformer.attention_maps`.
+        maps: (L, B, h, 1+N, 1+N), or a sequence of layers, as for `attention_rollout`.
         grid: (rows, cols) of patches, `model.cfg.grid`.
         patch_size: Patch side P in pixels.
 
@@ -87,12 +106,12 @@ def attention_distance(
     >>> print(f"{attention_distance(torch.full((1, 1, 1, 65, 65), 1 / 65), (8, 8), 4).item():.3f}")
     16.546
     """
-    _check_maps(maps)
+    maps = _weights(maps)
     rows, cols = grid
     if rows * cols + 1 != maps.shape[-1]:
         raise ValueError(
             f"a grid of {rows} x {cols} patches has {rows * cols + 1} tokens with CLS, "
-            f"got maps of {maps.shape[-1]}; use model.cfg.grid"
+            f"got maps (L, B, h, T, T) of T = {maps.shape[-1]}; use model.cfg.grid"
         )
     centres = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()  # (N, 2)
     pixels = torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
@@ -104,13 +123,13 @@ def attention_distance(
 
 @torch.no_grad()
 @checked
-def attention_entropy(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "L h"]:
+def attention_entropy(maps: Maps) -> Float[Tensor, "L h"]:
     """How spread each head's attention is, in bits: 0 on one token, log2(T) on all alike.
 
     2 to the power of it is the number of tokens that a head in effect reads.
 
     Args:
-        maps: (L, B, h, T, T) from `VisionTransformer.attention_maps`.
+        maps: (L, B, h, T, T), or a sequence of layers, as for `attention_rollout`.
 
     Returns:
         (L, h) in bits, the mean over queries and images.
@@ -120,18 +139,21 @@ def attention_entropy(maps: Float[Tensor, "L B h T T"]) -> Float[Tensor, "L h"]:
     >>> print(f"{attention_entropy(torch.full((1, 1, 1, 64, 64), 1 / 64)).item():.3f}")
     6.000
     """
-    _check_maps(maps)
+    maps = _weights(maps)
     return torch.special.entr(maps).sum(dim=-1).mean(dim=(1, 3)) / math.log(2)  # (L, B, h, T) -> (L, h)
 
 
-def _check_maps(maps: Tensor) -> None:
-    """Refuse what are no attention weights."""
+def _weights(maps: Tensor | Sequence[Tensor]) -> Tensor:
+    """Maps as one tensor; refuses what are no attention weights."""
+    maps = stack_layers(maps)
+    check_value("maps", maps, Float[Tensor, "L B h T T"])
     if not maps.numel():
-        raise ValueError(f"expected maps of one image or more, got {tuple(maps.shape)}")
+        raise ValueError(f"expected maps (L, B, h, T, T) of one image or more, got {tuple(maps.shape)}")
     sums = maps.sum(dim=-1, dtype=torch.float32)
     if not ((sums - 1).abs() < 1e-2).all():  # written so that NaN fails too
         raise ValueError(
-            "expected weights whose rows sum to 1, got sums from "
+            "expected maps (L, B, h, T, T) of weights whose rows sum to 1, got sums from "
             f"{sums.min():.3g} to {sums.max():.3g}; use model.attention_maps(images), "
             "no token cut off, no scores from before the softmax"
         )
+    return maps

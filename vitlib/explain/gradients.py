@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -86,7 +86,8 @@ def attention_relevance(
         target: One class for all images, one for each, or None for the predicted ones.
 
     Returns:
-        (B, 1+N, 1+N), at least 0. Row 0 without its first entry, `relevance[:, 0, 1:]`, is the explanation under CLS.
+        (B, 1+N, 1+N), at least 0, float32 of a model in half precision, too. Row 0 without its first entry,
+        `relevance[:, 0, 1:]`, is the explanation under CLS.
 
     Raises:
         ValueError: If attention is axial, or a target is none of the classes.
@@ -96,12 +97,12 @@ def attention_relevance(
     if model.cfg.attention != "full":
         raise ValueError(f"expected a model with full attention, got attention={model.cfg.attention!r}")
     with evaluated(model), _kept_maps(model) as maps:
-        score = _score(model, model(images.clone()), target)
-        grads = torch.autograd.grad(score, maps)
-    T = 1 + model.cfg.num_patches
-    relevance = torch.eye(T, device=images.device).expand(len(images), T, T)
+        images = images.detach().clone().requires_grad_()  # so maps have gradients where weights are frozen
+        grads = torch.autograd.grad(_score(model, model(images), target), maps)
+    T, kind = 1 + model.cfg.num_patches, torch.promote_types(images.dtype, torch.float32)
+    relevance = torch.eye(T, dtype=kind, device=images.device).expand(len(images), T, T)
     for weights, grad in zip(maps, grads, strict=True):
-        step = (grad * weights.detach()).relu().mean(dim=1)  # (B, h, T, T) -> (B, T, T)
+        step = (grad.to(kind) * weights.detach().to(kind)).relu().mean(dim=1)  # (B, h, T, T) -> (B, T, T)
         relevance = relevance + step @ relevance
     return relevance
 
@@ -132,7 +133,7 @@ def integrated_gradients(
             point = (images * ((i + 0.5) / steps)).detach().requires_grad_()
             (grad,) = torch.autograd.grad(_score(model, model(point), classes), point)
             total = total + grad
-    return images * total / steps
+    return images.detach() * total / steps
 
 
 def pick_targets(model: VisionTransformer, logits: Tensor, target: Target) -> Tensor:
@@ -142,18 +143,13 @@ def pick_targets(model: VisionTransformer, logits: Tensor, target: Target) -> Te
     batch, classes = logits.shape
     if target is None:
         return logits.argmax(dim=1)
-    try:
-        targets = torch.as_tensor(target, device=logits.device)
-    except (TypeError, RuntimeError) as error:
-        raise ValueError(
-            f"target must be a class, {batch} classes (one for each image) or None, got {target!r:.80}"
-        ) from error
-    targets = targets.expand(batch) if targets.ndim == 0 else targets
-    if targets.is_floating_point() or targets.dtype == torch.bool or targets.shape != (batch,):
-        raise ValueError(
-            f"target must be a class, {batch} classes (one for each image) or None, "
-            f"got {targets.dtype} of shape {tuple(targets.shape)}"
-        )
+    with suppress(TypeError, RuntimeError, ValueError):
+        target = torch.as_tensor(target, device=logits.device)
+    whole = isinstance(target, Tensor) and not target.is_floating_point() and target.dtype != torch.bool
+    if not whole or target.shape not in ((), (batch,)):
+        got = f"{target.dtype} {tuple(target.shape)}" if isinstance(target, Tensor) else f"{target!r:.80}"
+        raise ValueError(f"target must be a class, {batch} classes (one for each image) or None, got {got}")
+    targets = target.expand(batch)
     if not ((targets >= 0) & (targets < classes)).all():
         raise ValueError(f"targets must be classes from 0 to {classes - 1}, got {targets.tolist()}")
     return targets.long()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,6 +75,27 @@ def evaluate(
         "accuracy": (predictions == labels).double().mean().item(),
         "predictions": predictions,
     }
+
+
+def beside(confusion: Tensor, loss: float, classes: Sequence[str]) -> dict:
+    """What a card tells beside an accuracy: the commonest class's share, each class's recall, and warnings."""
+    from scipy.stats import binom
+
+    counts, hits, warnings = confusion.sum(1).tolist(), confusion.diagonal().tolist(), []
+    n, most, uniform = sum(counts), max(counts), math.log(len(classes))
+    name, found = classes[counts.index(most)], hits[counts.index(most)]
+    # images that the model alone, or always saying that class alone, gets right: a fair coin's, were it no better
+    model, guess = sum(hits) - found, most - found
+    if binom.cdf(guess, model + guess, 0.5) > 0.025:
+        alone = f"of {n:,} images the model gets {model:,} right that this gets wrong, {guess:,} the other way round"
+        warnings.append(f"{'perhaps ' * (model > guess)}no better than always saying {name}: {alone}")
+    if round(loss, 3) > round(uniform, 3):
+        above = (
+            f"the loss, {loss:.3f}, is above {uniform:.3f}, that of giving each class the same probability"
+        )
+        warnings.append(f"{above}: trust no probability of it; if it rose in training, try a third of the lr")
+    recall = [hit / count if count else None for hit, count in zip(hits, counts, strict=True)]
+    return {"commonest": [name, most / n], "recall": recall, "warnings": warnings}
 
 
 @torch.inference_mode()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -74,34 +76,42 @@ def train_model(
         patches are predicted, it is a `MaskedPatchModel`, and the accuracy is of colours (for pixels it is "r2").
 
     Raises:
-        ValueError: If the data or `start` do not fit the model, or the checkpoint is damaged or of another run.
+        ValueError: If the data or `start` do not fit the model, the checkpoint is damaged or of another run, or the
+            recipe says `compile` where torch.compile cannot.
         FloatingPointError: If the loss is no longer a number.
         Stopped: After Ctrl-C.
         OSError: If a checkpoint cannot be written; the last one stays.
 
     Source: chapter 09.
     """
-    ranks, data, val = Ranks.here(), _as_dataset(data), None if val is None else _as_dataset(val)
+    ranks, data = Ranks.here(), data if isinstance(data, Dataset) else Dataset(*data)
+    val = val if val is None or isinstance(val, Dataset) else Dataset(*val)
     where = ranks.join(pick_device(device))
     objective = OBJECTIVES[recipe.objective](recipe)
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(derive_seed(recipe.seed, "init"))
         model = objective.build().to(where)
     started = {} if start is None else {"start": start_from(model, start)}
-    trainer = Trainer(model, objective, objective.recipe, data, val, out, ranks)
-    trainer.identity |= started
-    if resume:
-        trainer.load()
-    return trainer.run(budget_minutes, progress and ranks.rank == 0)
+    with _compiling():
+        trainer = Trainer(model, objective, objective.recipe, data, val, out, ranks)
+        trainer.identity |= started
+        if resume:
+            trainer.load()
+        return trainer.run(budget_minutes, progress and ranks.rank == 0)
 
 
-def _as_dataset(data: Dataset | tuple[Tensor, Tensor]) -> Dataset:
-    if isinstance(data, Tensor):
-        raise ValueError(
-            "expected a Dataset or a pair (images, labels), got a tensor; write "
-            "train_model(recipe, (images, labels))"
-        )
-    return data if isinstance(data, Dataset) else Dataset(*data)
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    """Say in a sentence that torch.compile cannot work here, as it finds out at the first step."""
+    try:
+        yield
+    except RuntimeError as error:
+        text = str(error).partition("\n\nSet TORCH")[0]
+        if not re.search("torch.compile|ompiler|ompile error|nductor|riton", text):
+            raise
+        said = " ".join((text.partition("fatal error: ")[2] or text).split())[:200]
+        fix = "install a C++ compiler, Python's headers and, for a GPU, triton, or leave out --compile (compile=True)"
+        raise ValueError(f"torch.compile failed: {said}; {fix}") from error
 
 
 class Trainer:

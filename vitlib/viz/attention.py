@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from vitlib.checks import Grid, checked
+from vitlib.explain.attention import check_layers, stack_layers
 from vitlib.viz.card import Card, draw_pixels, image_table, panels
 from vitlib.viz.inputs import checked_titles, image_array, patch_grid
 from vitlib.viz.style import BLACK, STYLE
@@ -71,7 +74,7 @@ def attention_overlay(
 @checked
 def attention_grid(
     image: Tensor,
-    maps: Tensor,
+    maps: Tensor | Annotated[Sequence[Tensor], partial(check_layers, "h T T")],
     grid: Grid | None = None,
     *,
     gamma: int | float = 1.0,
@@ -82,7 +85,8 @@ def attention_grid(
 
     Args:
         image: (3, H, W), uint8 or float in [0, 1].
-        maps: (L, h, T, T), one image's `attention_maps`; numbered from 0, as they are indexed.
+        maps: (L, h, T, T), one image's `attention_maps`, or a sequence of its layers, (h, T, T); numbered from 0,
+            as they are indexed.
         grid: (rows, cols) of patches; None where their number is a square.
         gamma: As for `attention_overlay`.
 
@@ -91,7 +95,7 @@ def attention_grid(
 
     Source: Figure 6; Appendix D.8; chapter 09.
     """
-    array, maps = image_array(image), torch.as_tensor(maps)
+    array, maps = image_array(image), stack_layers(maps)
     if maps.ndim != 4 or maps.shape[-1] != maps.shape[-2]:
         raise ValueError(
             f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; take maps[:, i] for image i"
@@ -112,7 +116,7 @@ def attention_grid(
 @checked
 def show_attention_from_patch(
     image: Tensor,
-    maps: Tensor,
+    maps: Tensor | Annotated[Sequence[Tensor], partial(check_layers, "T T")],
     patch: int,
     grid: Grid | None = None,
     *,
@@ -124,8 +128,8 @@ def show_attention_from_patch(
 
     Args:
         image: (3, H, W), uint8 or float in [0, 1].
-        maps: (T, T) or (k, T, T), for example the heads of one layer, `maps[-1, 0]`, or each layer's
-            mean over heads, `maps[:, 0].mean(dim=1)`. T is 1 + N.
+        maps: (T, T), (k, T, T) or a sequence of k, for example the heads of one layer, `maps[-1, 0]`, or each
+            layer's mean over heads, `maps[:, 0].mean(dim=1)`. T is 1 + N.
         patch: The patch that attends, 0 to N - 1 in reading order.
         grid: (rows, cols) of patches; None where N is a square.
         titles: One line above each of the k maps.
@@ -135,7 +139,7 @@ def show_attention_from_patch(
 
     Source: chapter 13.
     """
-    maps = torch.as_tensor(maps)
+    maps = stack_layers(maps)
     if maps.ndim not in (2, 3) or maps.shape[-1] != maps.shape[-2]:
         raise ValueError(
             f"expected maps of shape (T, T) or (k, T, T), got {tuple(maps.shape)}; "

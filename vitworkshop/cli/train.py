@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -18,7 +18,7 @@ from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.data.photos import load_folder, split_folder
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
-from vitlib.train.evaluate import evaluate
+from vitlib.train.evaluate import beside, evaluate
 from vitlib.train.loop import train_model
 from vitlib.train.objective import OBJECTIVES
 from vitlib.train.parallel import Ranks
@@ -32,6 +32,7 @@ from vitworkshop.studies.plan import lock
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _PASSES = 100  # at most for that, where a trained model goes on
 _FEW = 100  # test pictures: the standard error of an accuracy is up to 5 points
+_MANY, _WORST = 12, 5  # beyond so many classes, the recalls of the worst are shown
 _OF_THE_PRESET = {
     "epochs": (
         int,
@@ -192,7 +193,7 @@ def _run(
     """Train, test once, and write the card."""
     if args.name is not None:
         todo = dataclasses.replace(todo, name=args.name)
-    held_out, val = args.holdout or (len(train) // 10 if args.validate else 0), None
+    held_out, val = args.holdout or (-(-len(train) // 10) if args.validate else 0), None
     if held_out:
         train, val = train.hold_out(held_out)
     if train.name == "folder":
@@ -215,23 +216,24 @@ def _run(
         print(f"the budget is used up after {done}; the same command goes on")
         return
     if not (args.no_resume or args.validate):
-        before = _accuracy_before(out / f"{todo.name}.json", result)
-        if before is not None:
-            print(f"finished before, with a test accuracy of {before:.2%}; the test set is not read again")
-            return
+        final = _final_before(out / f"{todo.name}.json", result)
+        if "test_accuracy" in final:
+            said = f"finished before, with a test accuracy of {final['test_accuracy']:.2%}"
+            return _tell(f"{said}; the test set is not read again", final, train.classes)
     took, card = f"after {result['seconds']:.0f} s", {**result, **card}
-    if args.validate:
+    if todo.objective != "classification":
         final = {k: v for k, v in result["epochs"][-1].items() if k.startswith("val_")} | {"n_val": held_out}
         metric = OBJECTIVES[todo.objective].metric
-        print(f"held-out {metric} {final[f'val_{metric}']:.2%} {took}; the test set was not read")
+        said = f"held-out {metric} {final[f'val_{metric}']:.2%} {took}; the test set was not read; the best constant "
+        said += f"answer has {final['val_constant']:.2%}, the neighbours' {final['val_neighbours']:.2%}"
+    elif args.validate and val is not None:
+        final = _score(model, val, "val")
+        said = f"held-out accuracy {final['val_accuracy']:.2%} {took}; the test set was not read"
     else:
         weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
-        final = read_test(weights, load_test(), args.device, todo.model.num_classes)
-        print(f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training")
-        if (n := final["n_test"]) < _FEW:
-            print(
-                f"of {n} pictures: up to ± {50 / math.sqrt(n):.0f} points (standard error); more would tell more"
-            )
+        final = read_test(weights, load_test(), args.device)
+        said = f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training"
+    _tell(said, final, train.classes)
     print(f"wrote {save_pretrained(model, {**card, 'final': final}, out)}")
     print(f"in Python: model, card = vl.load_pretrained({str(out)!r})")
 
@@ -253,23 +255,47 @@ def _enough(args: argparse.Namespace, todo: Recipe, n: int, start: nn.Module | N
     return todo.epochs if asked else max(todo.epochs, min(enough, _PASSES) if start else enough)
 
 
-def _accuracy_before(card: Path, log: dict) -> float | None:
-    """The test accuracy of this very run, if its card has one."""
+def _final_before(card: Path, log: dict) -> dict:
+    """The final numbers of this very run, if its card has some."""
     if not card.is_file():
-        return None
+        return {}
     before = load_results(card.stem, card.parent)
     same = all(before.get(key) == log[key] for key in ("recipe", "epochs"))
-    return before["final"].get("test_accuracy") if same else None
+    return before["final"] if same else {}
 
 
-def read_test(weights: Path, test: Dataset, device: str, num_classes: int) -> dict:
+def read_test(weights: Path, test: Dataset, device: str) -> dict:
     """Read the test set once, with the weights as they are on disk."""
     model, _ = load_pretrained(weights.stem, weights.parent)
-    scores = evaluate(model.to(pick_device(device)), test.images, test.labels)
-    cells = torch.bincount(test.labels * num_classes + scores["predictions"], minlength=num_classes**2)
+    return _score(model.to(pick_device(device)), test, "test")
+
+
+def _score(model: nn.Module, data: Dataset, part: str) -> dict:
+    """What a card says of a model on these images."""
+    scores, many = evaluate(model, data.images, data.labels), len(data.classes)
+    cells = torch.bincount(data.labels * many + scores["predictions"], minlength=many**2).view(many, many)
     return {
-        "test_accuracy": scores["accuracy"],
-        "test_loss": scores["loss"],
-        "n_test": len(test),
-        "confusion": cells.unflatten(0, (num_classes, -1)).tolist(),  # rows are the labels
+        f"{part}_accuracy": scores["accuracy"],
+        f"{part}_loss": scores["loss"],
+        f"n_{part}": len(data),
+        **beside(cells, scores["loss"], data.classes),
+        "confusion": cells.tolist(),  # rows are the labels
     }
+
+
+def _tell(said: str, final: dict, classes: Sequence[str]) -> None:
+    """Print what was `said` of an accuracy and, where the card knows it, what stands beside it."""
+    lines = [said]
+    if "recall" in final:
+        found = dict(zip(classes, final["recall"], strict=True))
+        names, title = list(found), "recall"
+        if len(names) > _MANY:
+            names = sorted((name for name in names if found[name] is not None), key=found.__getitem__)[
+                :_WORST
+            ]
+            title = f"recall, the worst of {len(found)} classes"
+        shown = (f"{name} {'(no image)' if found[name] is None else f'{found[name]:.0%}'}" for name in names)
+        lines += ["always saying {}: {:.2%}".format(*final["commonest"]), f"{title}: {', '.join(shown)}"]
+        if (n := sum(map(sum, final["confusion"]))) < _FEW:
+            lines.append(f"of {n} pictures: up to ± {50 / math.sqrt(n):.0f} points (standard error)")
+    print(*map(printable, [*lines, *final.get("warnings", ())]), sep="\n")
