@@ -119,8 +119,8 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
     counts = [sum(file in images for file in files) for files in there]
     if 0 in counts:
         empty = folders[counts.index(0)]
-        inside = class_folders(empty)
-        fix = f"it holds folders, so load {empty} itself" if inside else "put .jpg or .png files there"
+        inside = ", ".join(folder.name for folder in class_folders(empty))
+        fix = f"load it by itself if {inside} are the classes" if inside else "put .jpg or .png files there"
         raise ValueError(f"expected pictures in {empty}, got none; {fix}. {skipped}".strip(". "))
     if skipped:
         warnings.warn(skipped, stacklevel=3)

@@ -22,23 +22,18 @@ def load_split(path: str | Path, img_size: tuple[int, int]) -> tuple[Dataset, Da
         p.name.lower(): p for p in class_folders(path) if class_folders(p)
     }  # a class may be called "train"
     train = replace(load_folder(parts.get("train", path), img_size), label=path.resolve().name)
-    part = next((parts[name] for name in _TEST if name in parts), None)
-    if part is None or "train" not in parts:
+    part = next((parts[name] for name in _TEST if name in parts and "train" in parts), None)
+    left = [p.name for p in class_folders(path) if "train" in parts and p not in (parts["train"], part)]
+    rest = f"; not read: {', '.join(left)}" if left else ""
+    if part is None:
         n, (train, test) = len(train), split_folder(train)
-        return train, test, f"{len(test)} of {n:,} pictures, a tenth of each class by seed 0"
+        return train, test, f"{len(test)} of {n:,} pictures, a tenth of each class by seed 0{rest}"
     test = load_folder(part, img_size)
     check_several(train)
     if test.classes != train.classes:
-        names = [", ".join(data.classes) for data in (train, test)]
-        raise ValueError(
-            f"expected the same classes in train and {part.name}, got {names[0]} and {names[1]}; rename them"
-        )
-    left = [p.name for p in class_folders(path) if p not in (parts["train"], part)]
-    return (
-        train,
-        test,
-        f"{len(test):,} pictures, all of {part.name}{'; not read: ' * bool(left)}{', '.join(left)}",
-    )
+        names = " and ".join(", ".join(data.classes) for data in (train, test))
+        raise ValueError(f"expected the same classes in train and {part.name}, got {names}; rename them")
+    return train, test, f"{len(test):,} pictures, all of {part.name}{rest}"
 
 
 def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
