@@ -136,7 +136,7 @@ REFUSED = {
     "double": (coded("tif", GREY / 255), "of no kind that is read"),
     "page": (b"<html>log in</html>", "of no kind that is read: it begins with b'<html>log in"),
     "heic": (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC, AVIF or a film"),
-    "nothing": (b"", "empty"),
+    "nothing": (b"", "of no kind that is read: it begins with b''"),
     "bomb": (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR" + SIDE + b"\x08\2\0\0\0") + chunk(b"IDAT" + zlib.compress(bytes(99))), "exceeds limit"),
     "bmp bomb": (b"BM" + struct.pack("<IHHIIiiHH24x", 154, 0, 0, 54, 40, 60_000, 60_000, 1, 24) + bytes(99), "exceeds limit"),
     "complex": (RGB.astype(complex), "no picture: expected a path"),

@@ -6,7 +6,7 @@ import difflib
 import importlib.util
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,7 @@ def load_image(path: Any, img_size: Size | None = None) -> UInt8[Tensor, "3 H W"
 
     Source: chapter 01.
     """
-    wanted = None if img_size is None else as_pair("img_size", img_size)
-    name = "it"
+    wanted, name = None if img_size is None else as_pair("img_size", img_size), "it"
     if isinstance(path, str | Path):
         path = name = Path(path).expanduser()
         if path.is_dir():
@@ -78,7 +77,7 @@ def as_batch(images: Any) -> Tensor:
         batches = [as_batch(image[None] if isinstance(image, Tensor) else image) for image in images]
         if len(sizes := {tuple(batch.shape[1:]) for batch in batches}) != 1:
             raise ValueError(
-                f"expected pictures of one size, got {sorted(sizes)}; try vl.load_image(path, 224)"
+                f"expected pictures of one size, got {sorted(sizes)}; use vl.load_image(path, size)"
             )
         return torch.cat(batches)
     if getattr(images, "ndim", 0) == 3 and (images.dtype.kind == "f" or images.dtype == np.uint8):
@@ -111,22 +110,23 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
     folders = class_folders(path)
     if not folders:
         raise ValueError(f"expected one folder for each class in {path}, got none; try cat/1.jpg")
-    there = [sorted(folder.glob("[!.]*")) for folder in folders]
-    loose = [p.name for p in sorted(path.glob("[!.]*")) if p.is_file()]
-    images, skipped = read_pictures(
-        path, sum(there, []), size, {"in no class's folder": loose} if loose else {}
-    )
-    counts = [sum(file in images for file in files) for files in there]
-    if 0 in counts:
-        empty = folders[counts.index(0)]
-        inside = ", ".join(folder.name for folder in class_folders(empty))
-        fix = f"load it by itself if {inside} are the classes" if inside else "put .jpg or .png files there"
-        raise ValueError(f"expected pictures in {empty}, got none; {fix}. {skipped}".strip(". "))
+    files = {file: label for label, folder in enumerate(folders) for file in sorted(folder.glob("[!.]*"))}
+    loose = [p for p in sorted(path.glob("[!.]*")) if p.is_file()]
+    images, skipped = read_pictures(path, files, size, loose)
+    labels = [files[file] for file in images]
+    for label, folder in enumerate(folders):
+        if label not in labels:
+            inside = ", ".join(p.name for p in class_folders(folder))
+            fix = (
+                f"load it by itself if {inside} are the classes" if inside else "put .jpg or .png files there"
+            )
+            raise ValueError(f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". "))
     if skipped:
         warnings.warn(skipped, stacklevel=3)
-    labels = torch.arange(len(folders)).repeat_interleave(torch.tensor(counts))
     classes = tuple(folder.name for folder in folders)
-    return Dataset(torch.stack([*images.values()]), labels, classes, path.resolve().name, "folder")
+    return Dataset(
+        torch.stack([*images.values()]), torch.tensor(labels), classes, path.resolve().name, "folder"
+    )
 
 
 def class_folders(path: Path) -> list[Path]:
@@ -135,20 +135,21 @@ def class_folders(path: Path) -> list[Path]:
 
 
 def read_pictures(
-    folder: Path, files: Sequence[Path], size: tuple[int, int], others: dict[str, list[str]]
+    folder: Path, files: Iterable[Path], size: tuple[int, int], loose: Sequence[Path] = ()
 ) -> tuple[dict[Path, Tensor], str]:
-    """The pictures among a folder's files; and in words what is skipped: the `others` and what cannot be read."""
-    images, skipped = {}, others
+    """The pictures among a folder's files, and in words what is skipped: what cannot be read, and all `loose` files."""
+    images, skipped = {}, {"in no class's folder": [*loose]}
     for file in files:
         try:
             images[file] = _fit(rgb_pixels(file), size)
         except (OSError, ValueError) as error:
-            reason = (
-                getattr(error, "strerror", None) or re.split("[:;]", re.sub(r" \(.*?\)", "", str(error)))[0]
-            )
-            skipped.setdefault(reason, []).append(str(file.relative_to(folder)))
+            text = getattr(error, "strerror", None) or re.sub(r" \(.*?\)|[:;].*", "", str(error), flags=re.S)
+            skipped.setdefault(text, []).append(file)
     n = sum(map(len, skipped.values()))
-    told = [f"{', '.join(names[:50] + ['...'][: len(names) > 50])} ({why})" for why, names in skipped.items()]
+    told = []
+    for text, paths in skipped.items():
+        names = ", ".join(str(p.relative_to(folder)) for p in paths[:50]) + ", ..." * (len(paths) > 50)
+        told += [f"{names} ({text})"] if paths else []
     return images, f"skipped {n} of {len(images) + n} files in {folder}: {'; '.join(told)}" if n else ""
 
 

@@ -66,9 +66,11 @@ def named_pictures(words: Sequence[str], size: tuple[int, int]) -> tuple[list[tu
                 pictures.append((word, load_image(word, size)))
                 continue
             files = [p for p in sorted(path.rglob("[!.]*")) if p.is_file()]
-            found, skipped = read_pictures(path, files, size, {})
+            found, skipped = read_pictures(path, files, size)
             if not found:
-                raise ValueError(f"expected pictures in {path}, got none among {len(files)} files {skipped}".strip())
+                raise ValueError(
+                    f"expected pictures in {path}, got none among {len(files)} files {skipped}".strip()
+                )
             pictures += [(str(file), image) for file, image in found.items()]
             if skipped:
                 warnings.warn(skipped, stacklevel=1)
