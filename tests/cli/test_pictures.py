@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import vitlib as vl
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.evidence import read_json
 from vitworkshop.cli import main, train
-from vitworkshop.cli.pictures import split_folder
+from vitworkshop.cli.pictures import load_split, split_folder
 
 TINY = "--set model.patch_size=16 model.embed_dim=12 model.depth=1 model.num_heads=2".split()
 QUICK = "--device cpu --threads 1".split()
@@ -187,6 +189,47 @@ def test_predict_answers_for_a_folder_and_for_the_good_ones_of_several(trained, 
     assert [line.split(": ")[0] for line in said.out.splitlines()] == [some[0], some[3]]
     assert said.err.count("\n") == 1 and "error: 2 of 4 pictures have no answer: " in said.err
     assert "04.jpg is of no kind" in said.err and "no file" in said.err
+
+
+@pytest.mark.errors
+def test_train_and_val_below_a_folder_are_taken(birds, tmp_path):
+    for part in ("train", "Val"):
+        shutil.copytree(birds, tmp_path / "split" / part)
+    for path in [*(tmp_path / "split/Val").glob("*/0[2-9].*"), *(tmp_path / "split/Val").glob("*/10.*")]:
+        path.unlink()
+    train, test, said = load_split(tmp_path / "split", (8, 8))
+    assert (len(train), len(test), train.label, said) == (33, 6, "split", "6 pictures, all of Val")
+    assert torch.equal(test.images, vl.load_folder(tmp_path / "split/Val", 8).images)
+    with pytest.raises(
+        ValueError, match="split/Val, got none; load it by itself if heron, kingfisher, wren are"
+    ):
+        vl.load_folder(tmp_path / "split", 8)
+    shutil.copytree(birds, tmp_path / "split" / "test")
+    (tmp_path / "split/test/wren").rename(tmp_path / "split/test/train")  # a class may be called so
+    with pytest.raises(
+        ValueError, match="the same classes in train and test, got .*wren and .*train; rename"
+    ):
+        load_split(tmp_path / "split", (8, 8))
+    assert load_split(tmp_path / "split/test", (8, 8))[0].classes == ("heron", "kingfisher", "train")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_no_name_stops_a_command(birds, tmp_path, monkeypatch, encoding):
+    names = ["猫", os.fsdecode(b"caf\xe9"), "a\x1b[2J"]
+    for old, new in zip(CLASSES, names, strict=True):
+        shutil.copytree(birds / old, tmp_path / "鳥" / new)
+    (tmp_path / "鳥/猫/00.png").write_bytes(b"")
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in "oe")
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", err)
+    words = ["train", "--data", str(tmp_path / "鳥"), "--img-size", "16", "--epochs", "1", *TINY, *QUICK]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    assert main(["predict", str(tmp_path / "out"), str(tmp_path / "鳥/猫"), "--device", "cpu"]) == 0
+    assert main(["predict", "猫\x1b[2J", "a.png"]) == 2
+    for stream in (out, err):
+        stream.flush()
+        said = stream.buffer.getvalue().decode(encoding)
+        assert ("猫" if encoding == "utf-8" else r"\u732b") in said and "\x1b" not in said
 
 
 def test_predict_with_a_model_of_the_book_names_three_classes(birds, capsys):

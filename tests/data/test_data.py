@@ -285,12 +285,6 @@ def write_image(path: Path, pixels: np.ndarray) -> Path:
     return path
 
 
-def test_load_image_gives_rgb_channels_first(tmp_path):
-    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
-    image = photos.load_image(write_image(tmp_path / "Fünf é.png", pixels))
-    assert image.dtype == torch.uint8 and torch.equal(image, torch.from_numpy(pixels.transpose(2, 0, 1)))
-
-
 def test_load_image_cuts_the_middle_then_averages_areas(tmp_path):
     pixels = np.zeros((8, 12, 3), np.uint8)
     pixels[:, :2] = pixels[:, 10:] = 255  # what the cut leaves out
@@ -320,7 +314,9 @@ def test_load_folder_numbers_classes_by_name(tmp_path):
     for i, name in enumerate(("dog/1.png", "dog/2.JPG", "cat/1.png", ".hidden/1.png", "cat/.2.png"), 1):
         write_image(pets / name, np.full((9, 9, 3), i * 20, np.uint8))
     (pets / "cat" / "notes.txt").write_text("not an image")
-    with pytest.warns(UserWarning, match=r"skipped 1 of 4 files in .*: cat/notes.txt \(of no kind that is read\)"):
+    with pytest.warns(
+        UserWarning, match=r"skipped 1 of 4 files in .*: cat/notes.txt \(of no kind that is read\)"
+    ):
         found = photos.load_folder(pets, 6)
     assert found.classes == ("cat", "dog") and (found.label, found.name) == ("pets", "folder")
     assert found.images.shape == (3, 3, 6, 6) and found.labels.tolist() == [0, 1, 1]
@@ -331,18 +327,12 @@ def test_load_folder_numbers_classes_by_name(tmp_path):
 def test_load_image_refuses_a_students_mistakes(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     good = write_image(tmp_path / "holiday.png", pixels)
-    (tmp_path / "half.png").write_bytes(good.read_bytes()[:4000])
-    (tmp_path / "text.png").write_text("hello")
-    (tmp_path / "empty.png").write_bytes(b"")
     with pytest.raises(FileNotFoundError, match="did you mean holiday.png"):
         photos.load_image(tmp_path / "hoilday.png")
     with pytest.raises(FileNotFoundError, match="the current folder is"):
         photos.load_image(tmp_path / "nowhere" / "x.png")
     with pytest.raises(ValueError, match="got the folder .* load_folder"):
         photos.load_image(tmp_path)
-    for name in ("half.png", "text.png", "empty.png"):
-        with pytest.raises(ValueError, match=rf"{name} is (not readable|of no kind that is read|empty)"):
-            photos.load_image(tmp_path / name)
     for size in (0, -4, 2.5, True, "224", (3, 4, 5), (8, 0)):
         with pytest.raises(ValueError, match="img_size must be a positive integer or .* try 224"):
             photos.load_image(good, size)
