@@ -306,7 +306,7 @@ def test_models_and_pictures_that_are_not_there(trained, birds, tmp_path, capsys
     assert "no model called 'cifar10-laptob'; there are: cifar10-laptop, " in said
     assert "the folders of your runs" in said
     assert "got none; a run writes it" in refused(["predict", str(birds), picture], capsys)
-    assert "got none among 0 files" in refused(["predict", "drawn10-small", str(tmp_path)], capsys)
+    assert "got none; it is empty" in refused(["predict", "drawn10-small", str(tmp_path)], capsys)
     assert "no file" in refused(["predict", "drawn10-small", picture, "nowhere.png"], capsys)
     assert "no model called" in refused(["finetune", "nothing", "--data", str(birds)], capsys)
     two = tmp_path / "two"

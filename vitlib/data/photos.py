@@ -76,9 +76,7 @@ def as_batch(images: Any) -> Tensor:
     if isinstance(images, list | tuple) or getattr(images, "ndim", 0) == 4:
         batches = [as_batch(image[None] if isinstance(image, Tensor) else image) for image in images]
         if len(sizes := {tuple(batch.shape[1:]) for batch in batches}) != 1:
-            raise ValueError(
-                f"expected pictures of one size, got {sorted(sizes)}; use vl.load_image(path, size)"
-            )
+            raise ValueError(f"expected pictures of one size, got {sorted(sizes)}; give load_image a size")
         return torch.cat(batches)
     if getattr(images, "ndim", 0) == 3 and (images.dtype.kind == "f" or images.dtype == np.uint8):
         if (pixels := channels_last(images)).shape[2] < 4:
