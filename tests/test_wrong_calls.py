@@ -15,7 +15,7 @@ import vitlib as vl
 from vitlib import tensors
 from vitlib.evidence import RESULTS, read_json, write_atomic
 from vitlib.model.patches import PATCH_EMBEDS
-from vitworkshop.cli import _one_line, main, predict
+from vitworkshop.cli import _one_line, main
 from vitworkshop.studies.plan import lock
 
 CFG = vl.ViTConfig(img_size=8, patch_size=4, num_classes=4, embed_dim=12, depth=2, num_heads=2)
@@ -202,19 +202,6 @@ def test_an_error_without_a_file_keeps_the_one_it_has(tmp_path):
     with pytest.raises(OSError) as failed:
         write_atomic(tmp_path / "file" / "model.js", b"")
     assert _one_line(failed.value).endswith(str(tmp_path / "file"))
-
-
-def test_names_move_no_cursor(tmp_path, capsys):
-    names = ["cat\x1b[2J", "dog\r", "été", "\x9bx"]
-    vl.save_pretrained(MODEL, CARD | {"classes": names}, tmp_path)
-    from PIL import Image
-
-    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
-    assert main(["predict", str(tmp_path / "tiny"), str(tmp_path / "a.png"), "--device", "cpu"]) == 0
-    assert main(["predict", "\x1b[2J", "a.png"]) == 2
-    said = "".join(capsys.readouterr())
-    assert not {*said} & {"\x1b", "\r", "\x9b"}
-    assert predict.printable("été, ✓") == "été, ✓"
 
 
 def test_two_do_not_train_in_one_folder(tmp_path, capsys):

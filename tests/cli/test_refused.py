@@ -117,7 +117,7 @@ def test_a_wrong_word_is_told_in_one_line_before_any_work(line, place, monkeypat
     def load(*args, **options):
         raise AssertionError("something was loaded")
 
-    for name in ("train.load_dataset", "train.load_folder", "study.load_dataset"):
+    for name in ("train.load_dataset", "train.load_split", "study.load_dataset"):
         monkeypatch.setattr(f"vitworkshop.cli.{name}", load)
     monkeypatch.chdir(place)
     monkeypatch.setenv("VITLIB_DATA", str(place / "empty"))

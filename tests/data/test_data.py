@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib
 import io
-import struct
 import sys
 import tarfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from vitlib.data import cifar10, dataset, photos
 from vitlib.data.cifar10 import CIFAR10_CLASSES
@@ -281,39 +280,9 @@ def test_only_floats_are_denormalised():
 
 
 def write_image(path: Path, pixels: np.ndarray) -> Path:
-    """Writes RGB, RGBA or grey uint8 or uint16 pixels (H, W[, C])."""
-    import cv2
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    if pixels.ndim == 3:
-        pixels = pixels[..., [2, 1, 0, 3][: pixels.shape[2]]]
-    path.write_bytes(cv2.imencode(path.suffix, pixels)[1].tobytes())
+    Image.fromarray(pixels).save(path)
     return path
-
-
-def test_load_image_gives_rgb_channels_first(tmp_path):
-    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
-    image = photos.load_image(write_image(tmp_path / "Fünf é.png", pixels))
-    assert image.dtype == torch.uint8 and torch.equal(image, torch.from_numpy(pixels.transpose(2, 0, 1)))
-
-
-def test_load_image_takes_grey_and_deep_files(tmp_path):
-    grey = np.full((4, 4), 90, np.uint8)
-    assert (photos.load_image(write_image(tmp_path / "grey.png", grey)) == 90).all()
-    deep = np.full((4, 4), 257 * 90, np.uint16)
-    assert (photos.load_image(write_image(tmp_path / "deep.png", deep)) == 90).all()
-
-
-def test_load_image_obeys_a_cameras_rotation_mark(tmp_path):
-    pixels = np.zeros((16, 32, 3), np.uint8)
-    pixels[:, 16:] = 255  # the right half is white; turned clockwise by a quarter, the lower half
-    file = write_image(tmp_path / "turned.jpg", pixels)
-    tag = b"\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00"  # Exif's orientation: 6
-    exif = b"Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00" + tag + bytes(4)
-    jpeg = file.read_bytes()
-    file.write_bytes(jpeg[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + jpeg[2:])
-    image = photos.load_image(file)
-    assert image.shape == (3, 32, 16) and image[:, :12].max() < 40 and image[:, 20:].min() > 215
 
 
 def test_load_image_cuts_the_middle_then_averages_areas(tmp_path):
@@ -345,7 +314,9 @@ def test_load_folder_numbers_classes_by_name(tmp_path):
     for i, name in enumerate(("dog/1.png", "dog/2.JPG", "cat/1.png", ".hidden/1.png", "cat/.2.png"), 1):
         write_image(pets / name, np.full((9, 9, 3), i * 20, np.uint8))
     (pets / "cat" / "notes.txt").write_text("not an image")
-    with pytest.warns(UserWarning, match=r"skipped 1 of 4 files in .*: cat/notes.txt; save them as PNG"):
+    with pytest.warns(
+        UserWarning, match=r"skipped 1 of 4 files in .*: cat/notes.txt \(of no kind that is read\)"
+    ):
         found = photos.load_folder(pets, 6)
     assert found.classes == ("cat", "dog") and (found.label, found.name) == ("pets", "folder")
     assert found.images.shape == (3, 3, 6, 6) and found.labels.tolist() == [0, 1, 1]
@@ -356,19 +327,12 @@ def test_load_folder_numbers_classes_by_name(tmp_path):
 def test_load_image_refuses_a_students_mistakes(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     good = write_image(tmp_path / "holiday.png", pixels)
-    (tmp_path / "half.png").write_bytes(good.read_bytes()[:4000])
-    (tmp_path / "text.png").write_text("hello")
-    (tmp_path / "empty.png").write_bytes(b"")
     with pytest.raises(FileNotFoundError, match="did you mean holiday.png"):
         photos.load_image(tmp_path / "hoilday.png")
     with pytest.raises(FileNotFoundError, match="the current folder is"):
         photos.load_image(tmp_path / "nowhere" / "x.png")
     with pytest.raises(ValueError, match="got the folder .* load_folder"):
         photos.load_image(tmp_path)
-    for name in ("half.png", "text.png", "empty.png"):
-        damaged = rf"{name} is damaged or no image: expected a JPEG.* got [\d,]+ bytes"
-        with pytest.raises(ValueError, match=damaged):
-            photos.load_image(tmp_path / name)
     for size in (0, -4, 2.5, True, "224", (3, 4, 5), (8, 0)):
         with pytest.raises(ValueError, match="img_size must be a positive integer or .* try 224"):
             photos.load_image(good, size)
@@ -385,10 +349,10 @@ def test_load_folder_refuses_a_students_mistakes(tmp_path):
     with pytest.raises(ValueError, match="expected one folder for each class"):
         photos.load_folder(tmp_path)
     (tmp_path / "cat").mkdir()
-    with pytest.raises(ValueError, match="expected images in .*cat, got none"):
+    with pytest.raises(ValueError, match="expected pictures in .*cat, got none; put"):
         photos.load_folder(tmp_path)
     (tmp_path / "cat" / "1.jpg").write_bytes(b"\xff\xd8 cut off")
-    with pytest.raises(ValueError, match="1.jpg is damaged"):
+    with pytest.raises(ValueError, match=r"expected pictures in .*cat, got none; .* cat/1.jpg \(of no kind"):
         photos.load_folder(tmp_path)
     with pytest.raises(ValueError, match="img_size must be a positive integer or .*got None; try 224"):
         photos.load_folder(tmp_path, None)
@@ -402,7 +366,7 @@ def test_missing_libraries_are_explained(monkeypatch):
         photos.sample_image()
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(ImportError, match="libGL.*libgl1.*opencv-python-headless"):
-        photos.load_image("x.png")
+        photos.load_image(np.zeros((4, 4), np.uint8), 2)
 
 
 # --------------------------------------------------------------------------------------------- the command line
@@ -468,70 +432,3 @@ def test_only_whole_pixels_are_resized(images, size, message):
     """Floats in [0, 1] would have been rounded to 0 and 1."""
     with pytest.raises(ValueError, match=message):
         dataset.resize_images(images, size)
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
-@pytest.mark.parametrize("suffix", ["png", "tif"])
-def test_transparent_pictures_lie_on_white_whatever_their_depth(tmp_path, kind, suffix):
-    rgba = np.random.default_rng(0).integers(0, 256, (5, 7, 4))
-    top = np.iinfo(kind).max // 255
-    path = write_image(tmp_path / f"a.{suffix}", (rgba * top).astype(kind))
-    colour, alpha = rgba[..., :3], rgba[..., 3:] / 255
-    expected = colour * alpha + 255 * (1 - alpha)
-    got = photos.load_image(path).permute(1, 2, 0).numpy()
-    assert np.abs(got - expected).max() <= 0.51
-
-
-def chunk(body: bytes) -> bytes:
-    """Of a PNG: its length, name and content, and their sum."""
-    return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-
-
-def with_orientation(png: bytes, mark: int, order: str) -> bytes:
-    """A PNG with an Exif chunk that holds a camera's rotation mark alone."""
-    field = struct.pack(f"{order}HHIHH", 0x0112, 3, 1, mark, 0)
-    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(f"{order}I", 8)
-    exif = chunk(b"eXIf" + head + struct.pack(f"{order}H", 1) + field + bytes(4))
-    return png[:33] + exif + png[33:]  # after the header
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("order", ["<", ">"])
-def test_a_picture_that_is_transparent_and_turned_is_refused(tmp_path, order):
-    rgba = np.random.default_rng(0).integers(0, 256, (4, 6, 4)).astype(np.uint8)
-    upright = write_image(tmp_path / "a.png", rgba)
-    turned, opaque = tmp_path / "b.png", tmp_path / "c.png"
-    turned.write_bytes(with_orientation(upright.read_bytes(), 6, order))
-    with pytest.raises(ValueError, match="b.png is transparent and marked as turned, got both; save it up"):
-        photos.load_image(turned)
-    turned.write_bytes(with_orientation(upright.read_bytes(), 1, order))
-    assert torch.equal(photos.load_image(turned), photos.load_image(upright))
-    rgba[..., 3] = 255
-    opaque.write_bytes(with_orientation(write_image(tmp_path / "d.png", rgba).read_bytes(), 6, order))
-    assert photos.load_image(opaque).shape in ((3, 6, 4), (3, 4, 6))  # OpenCV before 4.11 reads no such mark
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("suffix", ["png", "bmp"])
-def test_a_header_that_claims_60000_by_60000_is_refused_at_once(tmp_path, suffix):
-    side, path = 60_000, tmp_path / f"large.{suffix}"
-    if suffix == "png":
-        parts = (
-            b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0),
-            b"IDAT" + zlib.compress(bytes(99)),
-        )
-        path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(map(chunk, (*parts, b"IEND"))))
-    else:
-        head = struct.pack("<IiiHHIIiiII", 40, side, side, 1, 24, 0, 100, 0, 0, 0, 0)
-        path.write_bytes(struct.pack("<2sIHHI", b"BM", 154, 0, 0, 54) + head + bytes(100))
-    with pytest.raises(ValueError, match="is damaged or no image: .*too, or one too large"):
-        photos.load_image(path)
-
-
-@pytest.mark.errors
-def test_a_dataset_without_names_or_with_an_empty_class_is_not_split():
-    images = torch.zeros(20, 3, 4, 4, dtype=torch.uint8)
-    with pytest.raises(ValueError, match="expected two classes or more, got only none"):
-        photos.split_folder(dataset.Dataset(images, [0] * 20))
-    with pytest.raises(ValueError, match="got 0 of b"):
-        photos.split_folder(dataset.Dataset(images, [0] * 20, ("a", "b")))

@@ -28,7 +28,7 @@ PIP = '%pip install -q --no-deps "{source}" jaxtyping wadler-lindig'
 NAMED = {"jaxtyping", "wadler-lindig"}
 # What Colab has without being asked (its list of February 2026); Kaggle's image is made from Colab's.
 HOSTS_HAVE = {"torch", "numpy", "einops", "safetensors", "tqdm", "matplotlib", "opencv-python-headless"}
-HOSTS_HAVE |= {"scikit-image", "scipy", "filelock", "annotated-types"}  # pydantic brings the last
+HOSTS_HAVE |= {"scikit-image", "scipy", "filelock", "pillow", "annotated-types"}  # pydantic brings the last
 
 
 def names_of(requirements: list[str]) -> set[str]:

@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -466,3 +467,17 @@ def test_counts_are_white_on_the_darkest_errors_only():
 def test_patches_fill_their_axes():
     (ax,) = viz.show_patches(rand(3, 8, 12), 4).axes
     assert (*ax.get_xlim(), *ax.get_ylim()) == (-0.02, 3.02, 2.02, -0.02)
+
+
+def test_names_are_drawn_without_boxes_and_formulas():
+    names, labels = ["\ue123", r"$\frac$", "$a$b$"], torch.arange(3)
+    with warnings.catch_warnings(action="error"):  # matplotlib warns of glyphs that are missing
+        figures = [
+            viz.confusion_matrix(labels, labels, names),
+            viz.plot_lines({name: [1, 2] for name in names}, "x", "y"),
+        ]
+        figures += [
+            viz.show_predictions(rand(3, 3, 8, 8), torch.eye(3), labels, names),
+            viz.learning_curves({names[0]: RUN}),
+        ]
+        assert all(r"\ue123" in figure.svg() for figure in figures)

@@ -6,8 +6,9 @@ import difflib
 import importlib.util
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from vitlib.checks import Size, as_pair, check_choice, checked
 from vitlib.data.dataset import Dataset
+from vitlib.data.pixels import channels_last, rgb_pixels
 
 __all__ = ["load_folder", "load_image", "sample_image"]
 
@@ -30,59 +32,56 @@ SAMPLES = {  # photographs in the public domain that scikit-image's wheel carrie
     "gravel": "gravel.png",
     "rocket": "rocket.jpg",
 }
-_TURNED = re.compile(rb"\x12\x01\x03\0\x01\0\0\0[\x02-\x08]|\x01\x12\0\x03\0\0\0\x01\0[\x02-\x08]")  # Exif's
-_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
 @checked
-def load_image(path: str | Path, img_size: Size | None = None) -> UInt8[Tensor, "3 H W"]:
+def load_image(path: Any, img_size: Size | None = None) -> UInt8[Tensor, "3 H W"]:
     """Reads a photograph, in RGB, and makes it the wanted size.
 
-    Grey images get three equal channels, transparent ones a white ground; a camera's rotation mark is obeyed.
+    Grey images get three equal channels, transparent ones a white ground, 16 bits become 8; a camera's rotation mark
+    is obeyed. Of an animation, or of several pages, the first is read.
 
     Args:
-        path: A JPEG, PNG, WebP, TIFF or BMP file.
+        path: A JPEG, PNG, WebP, GIF, TIFF, BMP or PPM file, whatever its name; or its bytes, a PIL picture, an array
+            (H, W), (H, W, C) or (C, H, W), a tensor (C, H, W): uint8, 16 bits, bool or float in [0, 1].
         img_size: Pixels, one number for a square or (height, width); None keeps the file's size. The middle
             of the photograph is cut out in the wanted proportion, then shrunk by averaging areas.
 
     Raises:
         FileNotFoundError: No such file; the message proposes the nearest name.
-        ValueError: A folder, or a file that is no image, damaged, or transparent and turned.
+        ValueError: A folder, or what is no picture, damaged, too large, or of values that may mean several things.
 
     Source: chapter 01.
     """
-    cv2 = _import_cv2()
-    wanted = None if img_size is None else as_pair("img_size", img_size)
-    path = Path(path).expanduser()
-    if path.is_dir():
-        raise ValueError(f"expected an image file, got the folder {path}; use load_folder for that")
-    if not path.is_file():
-        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, siblings, 1, 0.5)
-        hint = f"; did you mean {near[0]}?" if near else f"; the current folder is {Path.cwd()}"
-        raise FileNotFoundError(f"no file {path}{hint}")
-    encoded = np.frombuffer(path.read_bytes(), np.uint8)  # cv2.imread fails on some names under Windows
+    wanted, name = None if img_size is None else as_pair("img_size", img_size), "it"
+    if isinstance(path, str | Path):
+        path = name = Path(path).expanduser()
+        if path.is_dir():
+            raise ValueError(f"expected an image file, got the folder {path}; use load_folder for that")
+        if not path.is_file():
+            siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            near = difflib.get_close_matches(path.name, siblings, 1, 0.5)
+            hint = f"; did you mean {near[0]}?" if near else f"; the current folder is {Path.cwd()}"
+            raise FileNotFoundError(f"no file {path}{hint}")
     try:
-        bgr = cv2.imdecode(encoded, cv2.IMREAD_COLOR) if encoded.size else None
-    except cv2.error:  # its header claims more than 2**30 pixels
-        bgr = None
-    if bgr is None:
-        raise ValueError(
-            f"{path} is damaged or no image: expected a JPEG, PNG, WebP, TIFF or BMP file, got "
-            f"{encoded.size:,} bytes that OpenCV cannot read; save it (HEIC too, or one too large) as PNG"
-        )
-    if encoded[:2].tobytes() != b"\xff\xd8":  # a JPEG is never transparent
-        layers = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
-        if layers is not None and layers.ndim == 3 and layers.shape[2] == 4:
-            layers = layers.astype(np.float32) * (1 if layers.dtype == np.uint8 else 255 / 65535)
-            alpha = layers[..., 3:] / 255
-            if alpha.min() < 1 and _TURNED.search(encoded.tobytes()):
-                raise ValueError(f"{path} is transparent and marked as turned, got both; save it upright")
-            bgr = (layers[..., :3] * alpha + 255 * (1 - alpha)).round().astype(np.uint8)
-    rgb = cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)  # OpenCV's channels come as blue, green, red
-    if wanted:
-        rgb = _fit(rgb, *wanted)
-    return torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))  # (H, W, 3) -> (3, H, W)
+        return _fit(rgb_pixels(path), wanted)
+    except ValueError as error:
+        raise ValueError(f"{name} is {error}") from error
+
+
+def as_batch(images: Any) -> Tensor:
+    """Pictures, one or several, as (n, C, H, W): tensors as they are, arrays of floats as floats, others loaded."""
+    if isinstance(images, Tensor):
+        return images
+    if isinstance(images, list | tuple) or getattr(images, "ndim", 0) == 4:
+        batches = [as_batch(image[None] if isinstance(image, Tensor) else image) for image in images]
+        if len(sizes := {tuple(batch.shape[1:]) for batch in batches}) != 1:
+            raise ValueError(f"expected pictures of one size, got {sorted(sizes)}; give load_image a size")
+        return torch.cat(batches)
+    if getattr(images, "ndim", 0) == 3 and (images.dtype.kind == "f" or images.dtype == np.uint8):
+        if (pixels := channels_last(images)).shape[2] < 4:
+            return torch.from_numpy(pixels.transpose(2, 0, 1).copy())[None]
+    return load_image(images)[None]
 
 
 @checked
@@ -91,74 +90,65 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
 
     Args:
         path: For instance `pets`, with `pets/cat/1.jpg`, `pets/dog/1.jpg` and so on. Classes are numbered in
-            alphabetical order. Hidden files are passed over; a warning names other files that are passed over, as
-            they lie beside the classes' folders or are no images by their name (GIFs, for instance).
+            alphabetical order. Hidden files are passed over; a warning names all others that are: because they lie
+            beside the classes' folders, or for the reason for which `load_image` refuses them.
         img_size: Pixels, one number or (height, width); see `load_image`.
 
     Raises:
         FileNotFoundError: No such folder.
-        ValueError: No folders of classes, a class without images, or a damaged image.
+        ValueError: No folders of classes, `train` and `val` in their place, or a class without a picture.
 
     Source: chapter 09.
     """
-    path = Path(path).expanduser()
+    path, size = Path(path).expanduser(), as_pair("img_size", img_size)
     if path.is_file():
         raise ValueError(f"expected a folder with one folder of images for each class, got the file {path}")
     if not path.is_dir():
         raise FileNotFoundError(f"no folder {path}; the current folder is {Path.cwd()}")
-    folders = sorted(p for p in path.glob("[!.]*") if p.is_dir())
+    folders = class_folders(path)
     if not folders:
         raise ValueError(f"expected one folder for each class in {path}, got none; try cat/1.jpg")
-    images, labels = [], []
-    skipped = [p for p in sorted(path.glob("[!.]*")) if p.is_file()]
+    files = {file: label for label, folder in enumerate(folders) for file in sorted(folder.glob("[!.]*"))}
+    loose = [p for p in sorted(path.glob("[!.]*")) if p.is_file()]
+    images, skipped = read_pictures(path, files, size, loose)
+    labels = [files[file] for file in images]
     for label, folder in enumerate(folders):
-        there = sorted(folder.glob("[!.]*"))
-        files = [p for p in there if p.suffix.lower() in _SUFFIXES]
-        if not files:
-            found = f"none among {len(there)} files like {there[0].name}" if there else "none"
-            raise ValueError(f"expected images in {folder}, got {found}; put .jpg or .png files there")
-        skipped += [p for p in there if p not in files]
-        images += [load_image(file, img_size) for file in files]
-        labels += [label] * len(files)
-    _tell_skipped(path, skipped, len(images))
-    classes = tuple(folder.name for folder in folders)
-    return Dataset(torch.stack(images), torch.tensor(labels), classes, path.resolve().name, "folder")
-
-
-def picture_files(folder: Path) -> list[Path]:
-    """The pictures in a folder and in the folders inside, by their names; a warning names the other files."""
-    there = [p for p in sorted(folder.rglob("[!.]*")) if p.is_file()]
-    files = [p for p in there if p.suffix.lower() in _SUFFIXES]
-    if not files:
-        raise ValueError(f"expected pictures in {folder}, got none among {len(there)} files")
-    _tell_skipped(folder, [p for p in there if p not in files], len(files))
-    return files
-
-
-def _tell_skipped(folder: Path, skipped: Sequence[Path], taken: int) -> None:
-    """Warn that files were passed over: how many, why, and the first of them."""
-    if skipped:
-        names = ", ".join(str(p.relative_to(folder)) for p in skipped[:4]) + ", ..." * (len(skipped) > 4)
-        warnings.warn(
-            f"skipped {len(skipped)} of {len(skipped) + taken} files in {folder}, because they lie in no class's "
-            f"folder or end in none of {' '.join(_SUFFIXES)}: {names}; save them as PNG",
-            stacklevel=4,
-        )
-
-
-def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
-    """The images of a folder to train on, and a tenth of each class to test by, the same in every run."""
-    if len(data.classes) < 2:
-        found = ", ".join(data.classes) or "none"
-        raise ValueError(f"expected two classes or more, got only {found}; give each a folder of its own")
-    counts = data.labels.bincount(minlength=len(data.classes)).tolist()
-    for name, count in zip(data.classes, counts, strict=True):
-        if count < 10:
-            raise ValueError(
-                f"expected 10 images or more of each class, as one in ten is held out to test by, got {count} "
-                f"of {name}; add some, or leave that folder out"
+        if label not in labels:
+            inside = ", ".join(p.name for p in class_folders(folder))
+            fix = (
+                f"load it by itself if {inside} are the classes" if inside else "put .jpg or .png files there"
             )
-    return data.hold_out(len(data) // 10)
+            raise ValueError(f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". "))
+    if skipped:
+        warnings.warn(skipped, stacklevel=3)
+    classes = tuple(folder.name for folder in folders)
+    return Dataset(
+        torch.stack([*images.values()]), torch.tensor(labels), classes, path.resolve().name, "folder"
+    )
+
+
+def class_folders(path: Path) -> list[Path]:
+    """The folders in a folder, but for hidden ones and what a Mac leaves in archives."""
+    return sorted(p for p in path.glob("[!.]*") if p.is_dir() and p.name != "__MACOSX")
+
+
+def read_pictures(
+    folder: Path, files: Iterable[Path], size: tuple[int, int], loose: Sequence[Path] = ()
+) -> tuple[dict[Path, Tensor], str]:
+    """The pictures among a folder's files, and in words what is skipped: what cannot be read, and all `loose` files."""
+    images, skipped = {}, {"in no class's folder": [*loose]}
+    for file in files:
+        try:
+            images[file] = _fit(rgb_pixels(file), size)
+        except (OSError, ValueError) as error:
+            text = getattr(error, "strerror", None) or re.sub(r" \(.*?\)|[:;].*", "", str(error), flags=re.S)
+            skipped.setdefault(text, []).append(file)
+    n = sum(map(len, skipped.values()))
+    told = []
+    for text, paths in skipped.items():
+        names = ", ".join(str(p.relative_to(folder)) for p in paths[:50]) + ", ..." * (len(paths) > 50)
+        told += [f"{names} ({text})"] if paths else []
+    return images, f"skipped {n} of {len(images) + n} files in {folder}: {'; '.join(told)}" if n else ""
 
 
 @checked
@@ -193,12 +183,13 @@ def _import_cv2():
     return cv2
 
 
-def _fit(rgb: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Cuts out the middle in the proportion height:width, then resizes; (H, W, 3) -> (height, width, 3)."""
-    cv2 = _import_cv2()
-    H, W, _ = rgb.shape
-    scale = min(H / height, W / width)
-    h, w = max(1, round(height * scale)), max(1, round(width * scale))
-    top, left = (H - h) // 2, (W - w) // 2
-    interpolation = cv2.INTER_AREA if scale > 1 else cv2.INTER_CUBIC
-    return cv2.resize(rgb[top : top + h, left : left + w], (width, height), interpolation=interpolation)
+def _fit(rgb: np.ndarray, size: tuple[int, int] | None) -> Tensor:
+    """Cuts out the middle in the proportion of `size`, then resizes; (H, W, 3) -> (3, *size)."""
+    if size is not None:
+        cv2, (H, W, _) = _import_cv2(), rgb.shape
+        scale = min(H / size[0], W / size[1])
+        h, w = (max(1, round(side * scale)) for side in size)
+        top, left = (H - h) // 2, (W - w) // 2
+        interpolation = cv2.INTER_AREA if scale > 1 else cv2.INTER_CUBIC
+        rgb = cv2.resize(rgb[top : top + h, left : left + w], size[::-1], interpolation=interpolation)
+    return torch.from_numpy(rgb.transpose(2, 0, 1).copy())

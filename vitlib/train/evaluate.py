@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from vitlib.checks import Count, checked
 from vitlib.data.dataset import normalize
+from vitlib.data.photos import as_batch
 from vitlib.device import pick_device
 from vitlib.tensors import as_labels, check_dense
 
@@ -32,8 +33,8 @@ def predict(
 
     Args:
         model: Maps normalised images to logits.
-        images: (n, C, H, W), uint8 or float in [0, 1]; normalised here. Pictures as NumPy or PIL have them,
-            (H, W, C) or (n, H, W, C), will do.
+        images: (n, C, H, W), uint8 or float in [0, 1]; normalised here. One picture or a list of them, as
+            `load_image` takes them, of the model's size, or arrays (n, H, W, C) will do, too.
         device: Where to compute; None is where the model is, which stays there in any case.
         batch_size: Images at a time.
 
@@ -101,7 +102,7 @@ def beside(confusion: Tensor, loss: float, classes: Sequence[str]) -> dict:
 @torch.inference_mode()
 def outputs(model: nn.Module, images: Any, device: str | torch.device | None, batch_size: int) -> Tensor:
     """What a model in eval mode makes of images that are normalised here: float32 on the CPU; see `predict`."""
-    images = _as_tensor(images)
+    images = as_batch(images)
     check_dense("images", images)
     if len(images) == 0:
         raise ValueError("expected at least one image, got none")
@@ -116,16 +117,3 @@ def outputs(model: nn.Module, images: Any, device: str | torch.device | None, ba
     found = [model(batch).float().cpu() for batch in batches]
     model.train(was_training)
     return torch.cat(found)
-
-
-def _as_tensor(images: Any) -> Tensor:
-    """Pictures as NumPy and PIL have them, (H, W, C) or (n, H, W, C), as a batch (n, C, H, W); tensors as they are."""
-    if isinstance(images, Tensor):
-        return images
-    pixels = np.asarray(images.convert("RGB") if hasattr(images, "convert") else images)
-    if pixels.dtype.kind not in "uif" or pixels.ndim not in (3, 4):
-        raise ValueError(
-            f"expected images (n, C, H, W), got {type(images).__name__}; read a file with vl.load_image(path)"
-        )
-    pixels = torch.from_numpy(pixels.copy()).reshape(-1, *pixels.shape[-3:])
-    return pixels.permute(0, 3, 1, 2) if pixels.shape[-1] in (1, 3) else pixels

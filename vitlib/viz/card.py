@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import io
 import itertools
 import warnings
@@ -15,6 +16,7 @@ from einops import rearrange
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
@@ -84,6 +86,18 @@ class Card(Figure):
         return apart and bool(self.get_tightbbox().width <= self.get_figwidth())
 
 
+@functools.cache
+def _letters() -> set[int]:
+    """What the fonts can draw, and the end of a line."""
+    return {ord("\n")}.union(*(get_font(findfont(font)).get_charmap() for font in STYLE["font.family"]))
+
+
+def drawable(texts: Iterable[str]) -> list[str]:
+    """Texts that hold no formula, with the codes of letters that no font has, which would be boxes."""
+    plain = (text.replace("$", r"\$") for text in texts)
+    return ["".join(x if ord(x) in _letters() else ascii(x)[1:-1] for x in text) for text in plain]
+
+
 def text_size(texts: Iterable[str], **font) -> np.ndarray:
     """Width of the widest and height of the tallest of some texts, in inches, (2,)."""
     card = Card(1)
@@ -108,6 +122,7 @@ def panels(
     max_side: float = 2.6,
 ) -> tuple[Card, list[Axes]]:
     """A card with n bare axes, `cols` in a row, or evenly as many as their titles leave room for, up to `max_cols`."""
+    titles, xlabels = drawable(titles), drawable(xlabels)
     (width, above), (_, below) = text_size(titles), text_size(xlabels)
     if cols is None:
         cols = max(1, min(n, max_cols, int(INNER_WIDTH / (width + 0.08))))

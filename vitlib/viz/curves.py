@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vitlib.checks import Count, Height, checked
-from vitlib.viz.card import Card, text_size
+from vitlib.viz.card import Card, drawable, text_size
 from vitlib.viz.style import CARD, DPI, INK, INNER_WIDTH, LINESTYLES, MARKERS, PALETTE, SMALL, STYLE, TEXT
 
 __all__ = ["curve_panels", "learning_curves", "plot_lines"]
@@ -108,7 +108,7 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
                     drawn.add(label)
                     x, y = [row["epoch"] for row in rows], [scale * row[f"{split}_{key}"] for row in rows]
                     _draw_curve(ax, i, x, y, **line)
-    looks = [(run, _look(i)) for i, run in enumerate(results)]
+    looks = [(run, _look(i)) for i, run in enumerate(drawable(results))]
     looks += [(label, {"color": INK} | line) for _, label, line in splits if label in drawn]
     _legend(fig, [Line2D([], [], label=label, **look) for label, look in looks])
     return fig
@@ -129,7 +129,7 @@ def curve_panels(
 
     Source: chapter 10.
     """
-    names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    names = drawable(dict.fromkeys(name for series in panels.values() for name in series))
     _check_number_of_curves(names)
     rows = -(-len(panels) // cols)
     fig = Card(1.5 * rows + 1.0)
@@ -210,7 +210,7 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
     """Checked series: name -> [x, y] or [x, y, spread]."""
     _check_number_of_curves(series)
     curves = {}
-    for name, value in series.items():
+    for name, value in zip(drawable(series), series.values(), strict=True):
         parts = value if isinstance(value, tuple) else (range(len(value)), value)
         arrays = [np.asarray(part, dtype=float) for part in parts]
         shapes = {a.shape for a in arrays}

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from vitlib.checks import Count, Grid, checked
-from vitlib.viz.card import Card, image_table, panels, small_text, text_size
+from vitlib.viz.card import Card, drawable, image_table, panels, small_text, text_size
 from vitlib.viz.inputs import checked_titles, class_array, patch_grid
 from vitlib.viz.style import BLACK, CARD, EDGE, ERRORS, INK, MUTED, SMALL, STYLE, WIDTH
 
@@ -91,6 +91,7 @@ def heat_maps(
 
 def _name(fig: Card, axes: list[Axes], rows: Sequence[str], columns: Sequence[str], room: float) -> None:
     """Names beside the first matrix and below each; turned where they are wider than a square, `room` inches."""
+    rows, columns = drawable(rows), drawable(columns)
     wide, high = text_size(columns, size=SMALL)
     first = [ax for ax in axes if (place := ax.get_subplotspec()) and place.is_first_col()]
     for ax in axes:
@@ -144,6 +145,7 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
         if counts[i, j]:
             small_text(ax, j, i, counts[i, j], color=colour)
     ax.set(xlabel="the model's answer", ylabel="the truth")
+    classes = drawable(classes)
     ax.set_xticks(range(k), classes, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(k), classes)
     for axis in (ax.xaxis, ax.yaxis):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import shlex
 import sys
 import warnings
@@ -29,6 +30,9 @@ def main(argv: list[str] | None = None) -> int:
     Returns:
         The exit code: 0, 2 after an error the user can mend (one line on stderr), 130 after Ctrl-C.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names may hold letters that its encoding has not
+            stream.reconfigure(errors="backslashreplace")
     argv = sys.argv[1:] if argv is None else argv
     args = _parser().parse_args(argv)
     token = COMMAND.set(f"{launcher()} -m vitlib {shlex.join(argv)}")
@@ -51,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _tell(message: Warning | str, *_where: object, **_more: object) -> None:
     """A warning in one line, without the line of code."""
-    print(" ".join(str(message).split()), file=sys.stderr)
+    print(printable(" ".join(str(message).split())), file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from vitlib.data.photos import load_image, picture_files
 from vitlib.device import pick_device
 from vitlib.train.evaluate import predict
 from vitlib.weights.pretrained import class_names, load_pretrained
 from vitworkshop.cli.options import add_device, printable
+from vitworkshop.cli.pictures import named_pictures
 from vitworkshop.web.export import export_web
 
 MODEL = "a model of the book (cifar10-laptop, drawn10-small, ...), or the folder of a run (runs/pets-laptop)"
@@ -48,15 +48,7 @@ def configure(commands) -> None:
 def _predict(args: argparse.Namespace) -> None:
     model, card = load_pretrained(args.model)
     names = list(map(printable, class_names(card)))
-    files, pictures, errors = [], [], []
-    for word in args.pictures:
-        path = Path(word).expanduser()
-        files += map(str, picture_files(path)) if word and path.is_dir() else [word]
-    for file in files:
-        try:
-            pictures.append((file, load_image(file, model.cfg.image_shape)))
-        except (FileNotFoundError, ValueError) as error:
-            errors.append(str(error))
+    pictures, errors = named_pictures(args.pictures, model.cfg.image_shape)
     images = [image for _, image in pictures]
     rows = predict(model.to(pick_device(args.device)), torch.stack(images)) if images else ()
     for (path, _), row in zip(pictures, rows, strict=True):
@@ -64,7 +56,8 @@ def _predict(args: argparse.Namespace) -> None:
         likely = zip(best.values.tolist(), best.indices.tolist(), strict=True)
         print(f"{printable(path)}: {', '.join(f'{names[i]} {p:.1%}' for p, i in likely)}")
     if errors:
-        several = f"{len(errors)} of {len(files)} pictures have no answer: " if len(files) > 1 else ""
+        n = len(pictures) + len(errors)
+        several = f"{len(errors)} of {n} pictures have no answer: " if n > 1 else ""
         raise ValueError(several + "; ".join(errors))
 
 

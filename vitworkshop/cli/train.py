@@ -15,7 +15,6 @@ from torch import nn
 
 from vitlib.checks import check_choice, check_name
 from vitlib.data.dataset import Dataset, load_dataset
-from vitlib.data.photos import load_folder, split_folder
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
 from vitlib.train.evaluate import beside, evaluate
@@ -26,6 +25,7 @@ from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
 from vitworkshop.cli.options import SETS, add_runs, prepare, printable, settings
+from vitworkshop.cli.pictures import load_split
 from vitworkshop.cli.predict import MODEL
 from vitworkshop.studies.plan import lock
 
@@ -159,7 +159,7 @@ def load_task(
 ) -> tuple[Dataset, Callable[[], Dataset], dict]:
     """Images of one of `SETS` or of a folder to train on, what loads those to test on, and what a card says of them.
 
-    Of a folder a tenth is held out to test on, and `limit` takes each class in proportion.
+    Of a folder see `load_split`; `limit` takes each class in proportion.
     """
     if data in SETS:
         train = load_dataset(data, "train", n=limit)
@@ -167,12 +167,10 @@ def load_task(
         return train.resize(img_size), lambda: load_dataset(train.name, "test").resize(img_size), card
     if not data or not Path(data).expanduser().exists():
         check_choice("--data", data, (*SETS, "a folder of pictures"))
-    everything = load_folder(data, img_size)
-    train, test = split_folder(everything)
-    counts = zip(everything.classes, everything.labels.bincount().tolist(), strict=True)
-    held_out = f"{len(test)} of {len(everything):,} pictures, a tenth of each class by seed 0"
+    train, test, held_out = load_split(data, img_size)
+    counts = zip(train.classes, torch.cat([train.labels, test.labels]).bincount().tolist(), strict=True)
     counted = ", ".join(f"{name} {n:,}" for name, n in counts)
-    print(printable(f"{everything.label}: {counted}; held out to test: {held_out}"))
+    print(printable(f"{train.label}: {counted}; held out to test: {held_out}"))
     if limit is not None and limit < len(train):
         train = train.hold_out(limit)[1]
     return train, lambda: test, {"classes": list(train.classes), "test_split": held_out}
