@@ -14,7 +14,8 @@ from functools import partial
 import torch
 
 from vitlib.data.dataset import load_dataset
-from vitlib.evidence import RESULTS, load_results, provenance, write_json
+from vitlib.evidence import RESULTS, load_results, provenance
+from vitlib.files import write_json
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.repeat import NUDGE, nudged, repeat
 

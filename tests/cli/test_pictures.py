@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import vitlib as vl
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import split_folder
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 from vitworkshop.cli import main, train
 
 TINY = "--set model.patch_size=16 model.embed_dim=12 model.depth=1 model.num_heads=2".split()

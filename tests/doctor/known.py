@@ -9,11 +9,28 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import torch
 from torch import nn
 
 import vitlib as vl
-from tests.doctor.unseen import CONFIG, RECIPE, Case, D, N, enter
+from tests.doctor.unseen import (
+    CONFIG,
+    HEADS,
+    RECIPE,
+    Case,
+    D,
+    Heads,
+    Layer,
+    N,
+    Plain,
+    attending,
+    changed,
+    enter,
+    mlp,
+    plain,
+    small,
+)
 
 BUGS: list[Case] = []
 HEALTHY: list[Case] = []
@@ -249,3 +266,330 @@ def axial():
 @healthy("an MLP of the pixels")
 def pixels():
     return {"model": nn.Sequential(nn.Flatten(), nn.Linear(3072, D), nn.ReLU(), nn.Linear(D, 10))}
+
+
+# ------------------------------------------------ six bugs that a reader tried on the doctor later; it missed them all
+
+
+@bug("positions in a plain tensor")
+def plain_positions(wrong=True):
+    model = Plain()
+    if wrong:
+        del model.pos
+        model.pos = 0.02 * torch.randn(1, 1 + N, D)
+    return {"model": model}
+
+
+@bug("an MLP without its activation")
+def no_activation(wrong=True):
+    model = vit()
+    for block in model.blocks if wrong else ():
+        block.mlp.act = nn.Identity()
+    return {"model": model}
+
+
+@bug("constant initial weights")
+def constant_start(wrong=True):
+    model = Plain()
+    for layer in model.layers.modules() if wrong else ():
+        if isinstance(layer, nn.Linear):
+            nn.init.constant_(layer.weight, 0.02)
+    return {"model": model}
+
+
+@bug("the keys taken for values")
+def keys_for_values(wrong=True):
+    def forward(self, x):
+        q, k, v = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
+        return self.out((self.weights(q, k) @ (k if wrong else v)).transpose(1, 2).flatten(2))
+
+    return attending(forward=forward)
+
+
+@bug("an augmentation that seeds itself anew")
+def seeds_anew(wrong=True):
+    def augment(images, labels):
+        if wrong:
+            torch.manual_seed(0)
+        return vl.random_crop(images, 4, torch.Generator().manual_seed(int(torch.randint(99, ())))), labels
+
+    return {"augment": augment}
+
+
+@bug("crops of another size")
+def another_size(wrong=True):
+    return {"augment": lambda images, labels: (images[..., 2:30, 2:30] if wrong else images, labels)}
+
+
+# ------------------------------------------------ and more that is right, written beside the checks for these
+
+
+@healthy("LoRA")
+def lora():
+    """Narrow pairs of matrices without anything between them, the second 0 at first."""
+
+    class Adapted(nn.Linear):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            self.down, self.up = nn.Linear(sizes[0], 4, bias=False), nn.Linear(4, sizes[1], bias=False)
+            nn.init.zeros_(self.up.weight)
+
+        def forward(self, x):
+            return super().forward(x) + self.up(self.down(x))
+
+    model = Plain()
+    for layer in model.layers:
+        layer.attn.qkv, layer.attn.out = Adapted(D, 3 * D), Adapted(D, D)
+    return {"model": model}
+
+
+@healthy("one head of keys and values")
+def multi_query():
+    class MultiQuery(Heads):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(D, D + 2 * D // HEADS)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x).split([D, D // HEADS, D // HEADS], dim=-1)
+            mixed = self.weights(self.split(q), k[:, None]) @ v[:, None]
+            return self.out(mixed.transpose(1, 2).flatten(2))
+
+    return {"model": Plain(lambda: Layer(MultiQuery))}
+
+
+@healthy("keys that are values, from one matrix")
+def tied():
+    class Tied(Heads):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(D, 2 * D)
+
+        def forward(self, x):
+            q, k = (self.split(part) for part in self.qkv(x).chunk(2, dim=-1))
+            return self.out((self.weights(q, k) @ k).transpose(1, 2).flatten(2))
+
+    return {"model": Plain(lambda: Layer(Tied))}
+
+
+def sines() -> torch.Tensor:
+    place, speed = torch.arange(1.0 + N)[:, None], 100.0 ** -torch.linspace(0, 1, D // 2)
+    return torch.cat([(place * speed).sin(), (place * speed).cos()], dim=1)[None]  # (1, 1+N, D)
+
+
+@healthy("sines in a plain tensor")
+def plain_sines():
+    model = Plain()
+    del model.pos
+    model.pos = sines()
+    return {"model": model}
+
+
+@healthy("distances in a plain tensor")
+def distances():
+    """ALiBi in two dimensions: scores fall with the distance, and nothing is added to tokens."""
+    at = torch.cat([torch.zeros(1, 2), torch.cartesian_prod(torch.arange(4.0), torch.arange(4.0))])
+    slopes = 2.0 ** -torch.arange(HEADS)[:, None, None]
+
+    def scores(self, q, k):
+        return Heads.scores(self, q, k) - self.slopes * self.far
+
+    case = attending(scores=scores)
+    model = case["model"]
+    del model.pos
+    model.pos = 0.0
+    for layer in model.layers:
+        layer.attn.far, layer.attn.slopes = torch.cdist(at, at + torch.tensor([0.1, 0.3])), slopes
+    return case
+
+
+class Mixer(nn.Module):
+    """A matrix over tokens."""
+
+    def __init__(self, start=None) -> None:
+        super().__init__()
+        self.over = nn.Linear(1 + N, 1 + N)
+        if start:
+            start(self.over.weight)
+
+    def forward(self, x):
+        return self.over(x.mT).mT
+
+
+@healthy("tokens mixed by a matrix")
+def mixer():
+    return {"model": Plain(lambda: Layer(Mixer))}
+
+
+@healthy("tokens mixed by their mean at first")
+def mean_mixer():
+    return {"model": Plain(lambda: Layer(partial(Mixer, lambda w: nn.init.constant_(w, 1 / (1 + N)))))}
+
+
+@healthy("Fourier transforms for attention")
+def fourier():
+    class Fourier(nn.Module):
+        def forward(self, x):
+            return torch.fft.fft2(x, norm="ortho").real
+
+    return {"model": Plain(lambda: Layer(Fourier))}
+
+
+@healthy("linear attention")
+def linear_attention():
+    def forward(self, x):
+        q, k, v = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
+        q, k = nn.functional.elu(q) + 1, nn.functional.elu(k) + 1
+        mixed = q @ (k.mT @ v) / (q @ k.sum(2, keepdim=True).mT)
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+    return attending(forward=forward)
+
+
+@healthy("softmax with one more in the sum")
+def off_by_one():
+    def weights(self, q, k):
+        s = self.scores(q, k)
+        return nn.functional.pad(s, (1, 0)).softmax(dim=-1)[..., 1:]
+
+    return attending(weights=weights)
+
+
+class Gated(nn.Module):
+    """A product of two maps, and no other activation (arXiv 2002.05202's "bilinear")."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(D, 4 * D), nn.Linear(2 * D, D)
+
+    def forward(self, x):
+        a, b = self.up(x).chunk(2, dim=-1)
+        return self.down(a * b)
+
+
+@healthy("a bilinear gate")
+def bilinear():
+    return {"model": Plain(lambda: Layer(mlp=Gated))}
+
+
+class Experts(nn.Module):
+    """Two MLPs, and a router that weighs them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.router, self.first, self.second = nn.Linear(D, 2), mlp(), mlp()
+
+    def forward(self, x):
+        a, b = self.router(x).softmax(dim=-1).split(1, dim=-1)
+        return a * self.first(x) + b * self.second(x)
+
+
+@healthy("two experts")
+def experts():
+    return {"model": Plain(lambda: Layer(mlp=Experts))}
+
+
+@healthy("norms before and after each branch")
+def sandwich():
+    class Sandwich(Layer):
+        def __init__(self):
+            super().__init__()
+            self.norm3, self.norm4 = nn.LayerNorm(D), nn.LayerNorm(D)
+
+        def forward(self, x):
+            x = x + self.norm3(self.attn(self.norm1(x)))
+            return x + self.norm4(self.mlp(self.norm2(x)))
+
+    return {"model": Plain(Sandwich)}
+
+
+@healthy("branches that start at 0")
+def zero_branches():
+    model = Plain()
+    for layer in model.layers:
+        for part in (layer.attn.out, layer.mlp[2]):
+            nn.init.zeros_(part.weight), nn.init.zeros_(part.bias)
+    return {"model": model}
+
+
+@healthy("frozen random patches")
+def frozen_patches():
+    model = Plain()
+    model.patch.requires_grad_(False)
+    return {"model": model}
+
+
+@healthy("a head of two matrices")
+def long_head():
+    model = Plain()
+    model.head = nn.Sequential(nn.Linear(D, D), nn.Linear(D, 10))
+    return {"model": model}
+
+
+@healthy("long skips")
+def long_skips():
+    """U-ViT: the last layer reads the first one's tokens, too."""
+
+    def encode(self, x):
+        first = self.layers[0](x)
+        x = self.layers[1](first)
+        return self.norm(self.layers[2](self.join(torch.cat([x, first], dim=-1))))
+
+    case = plain(encode=encode)
+    case["model"].join = nn.Linear(2 * D, D)
+    return case
+
+
+@healthy("a teacher in a tuple")
+def teacher():
+    """Frozen, and not among the modules on purpose: its logits are a part of the answer."""
+
+    def read(self, x):
+        return Plain.read(self, x) + 0.1 * self.others[0](x[:, 0])
+
+    case = plain(read=read)
+    case["model"].others = (nn.Linear(D, 10).requires_grad_(False),)
+    return case
+
+
+@healthy("patches merged half way")
+def merged_patches():
+    """Two layers of 16 tokens, then two of 4."""
+
+    def encode(self, x):
+        x = self.layers[1](self.layers[0](x)).unflatten(1, (2, 2, 2, 2)).transpose(2, 3)  # (B, h, w, i, j, D)
+        return self.norm(self.layers[3](self.layers[2](self.merge(x.flatten(3).flatten(1, 2)))))
+
+    def embed(self, images):
+        return self.tokens(images) + self.pos
+
+    model = changed(Plain, encode=encode, embed=embed, read=lambda self, x: self.head(x.mean(1)))(depth=4)
+    del model.cls
+    model.pos, model.merge = small(1, N, D), nn.Linear(4 * D, D)
+    return {"model": model}
+
+
+@healthy("every second picture mirrored")
+def every_second():
+    def augment(images, labels):
+        images = images.clone()
+        images[::2] = images[::2].flip(-1)
+        return images, labels
+
+    return {"augment": augment}
+
+
+@healthy("a generator of its own")
+def own_generator():
+    generator = torch.Generator().manual_seed(0)
+    return {"augment": lambda images, labels: (vl.random_crop(images, 4, generator), labels)}
+
+
+@healthy("grey pictures, and NumPy's numbers")
+def grey():
+    def augment(images, labels):
+        flip = torch.from_numpy(np.random.rand(len(images)) < 0.5)  # noqa: NPY002
+        grey = images.float().mean(1, keepdim=True).expand(-1, 3, -1, -1).to(images.dtype)
+        return torch.where(flip.view(-1, 1, 1, 1), grey.flip(-1), grey), labels
+
+    return {"augment": augment}

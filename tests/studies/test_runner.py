@@ -18,11 +18,11 @@ from filelock import FileLock
 from toys import DATA, VARIANTS, calls, only, row, run_toy, toy
 
 from vitlib.data.dataset import load_dataset
-from vitlib.evidence import read_json, write_json
+from vitlib.files import lock, read_json, write_json
 from vitworkshop.cli import main
 from vitworkshop.studies import runner
 from vitworkshop.studies.registry import STUDIES, folders
-from vitworkshop.studies.runner import lock, make_plans, run_studies, run_study
+from vitworkshop.studies.runner import make_plans, run_studies, run_study
 from vitworkshop.studies.study import QUICK
 
 ROOT = Path(__file__).resolve().parents[2]

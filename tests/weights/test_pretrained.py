@@ -13,7 +13,8 @@ import torch
 from safetensors.torch import load, save
 
 import vitlib as vl
-from vitlib.evidence import RESULTS, read_json
+from vitlib.evidence import RESULTS
+from vitlib.files import read_json
 from vitlib.model.costs import count_parameters
 
 TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=8, depth=2, num_heads=2)

@@ -9,9 +9,10 @@ import torch
 
 from vitlib.data.photos import load_image, picture_files
 from vitlib.device import pick_device
+from vitlib.files import printable
 from vitlib.train.evaluate import predict
 from vitlib.weights.pretrained import class_names, load_pretrained
-from vitworkshop.cli.options import add_device, printable
+from vitworkshop.cli.options import add_device
 from vitworkshop.web.export import export_web
 
 MODEL = "a model of the book (cifar10-laptop, drawn10-small, ...), or the folder of a run (runs/pets-laptop)"

@@ -27,14 +27,17 @@ from vitworkshop.doctor.case import (
     without_dropout,
 )
 from vitworkshop.doctor.structure import (
+    activations,
     answers,
     dropout,
+    in_blocks,
     last_norm,
     looks,
     norms,
     reach,
     registration,
     residuals,
+    starts,
 )
 
 # Numbers that differ by less than this share of the largest are the same: rounding is up to 4e-7 in float32, and wrong
@@ -148,7 +151,10 @@ def one_batch(case: Case) -> Iterator[Finding]:
 
 
 def gradients(case: Case) -> Iterator[Finding]:
-    """Every parameter gets one, with one label for all: a model that knows the right ones may have a gradient of 0."""
+    """Every parameter gets one, with one label for all: a model that knows the right ones may have a gradient of 0.
+
+    So does each half and each third of a block's matrix, which holds two or three maps perhaps, of q, k and v say.
+    """
     model = without_dropout(copy.deepcopy(case.fitted))
     params = {name: p for name, p in model.named_parameters() if p.requires_grad}
     params = {name: p for name, p in params.items() if "mask_token" not in name}  # is for another task
@@ -157,6 +163,17 @@ def gradients(case: Case) -> Iterator[Finding]:
     if dead := [name for name, g in itertools.zip_longest(params, grads) if g is None or not g.any()]:
         says = f"{len(dead)} of {len(params)} parameters never have one ({', '.join(dead[:3])})"
         yield Finding("gradients", says, "use them in forward, without detach() or no_grad()")
+    idle = [
+        f"{'half' if n == 2 else 'a third'} of {name}'s outputs"
+        for (name, p), g in zip(params.items(), grads, strict=bool(grads))
+        for n in (2, 3)
+        if p.ndim == 2 and in_blocks(case, name) and name.endswith("weight") and not len(p) % n
+        if g is not None and g.any() and not all(part.any() for part in g.chunk(n))
+    ]
+    if idle:
+        where = idle[0] + f", and so in {len(idle) - 1} more" * (len(idle) > 1)
+        fix = "queries, keys and values have a part each in softmax(q k^T) v"
+        yield Finding("gradients", f"{where}, never get one", fix)
 
 
 def input_and_positions(case: Case) -> Iterator[Finding]:
@@ -334,5 +351,5 @@ OF_THE_MODEL: tuple[Callable[[Case], Iterator[Finding]], ...] = (
         eval_mode,
     ),
     *(attention, patch_size, patch_order, reading, hooks),
-    *(registration, residuals, reach, looks, norms, last_norm, dropout),
+    *(registration, starts, residuals, activations, reach, looks, norms, last_norm, dropout),
 )
