@@ -120,6 +120,28 @@ def test_modules_begin_by_saying_what_they_hold(module):
     assert "from __future__ import annotations" in text
 
 
+def test_files_and_modules_that_are_named_exist():
+    """In the packages, the chapters and CONTRIBUTING; a path may begin at the project, a package or the book."""
+    inside = [
+        path for package in ("vitlib", "vitworkshop", *AROUND, "book") for path in (ROOT / package).rglob("*")
+    ]
+    kinds, below = (
+        (".py", ".md", ".js", ".css", ".ipynb"),
+        ("", "vitlib", "vitworkshop", "book", "book/_static"),
+    )
+    places = "|".join(("vitlib", "vitworkshop", *ARROWS, "tests", "book", "results"))
+    gone = []
+    for path in [ROOT / "CONTRIBUTING.md", *(path for path in inside if path.suffix in kinds)]:
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(rf"(?<![\w/.{{-])((?:{places})/[\w/.-]+\.(?:py|js|css|json|toml|yaml|md))\b", text)
+        modules = re.findall(r"python -m ((?:tools|page|classroom)(?:\.\w+)+)", text)
+        named += [f"{name.replace('.', '/')}.py" for name in modules]
+        gone += [
+            f"{path.name}: {name}" for name in named if not any((ROOT / top / name).exists() for top in below)
+        ]
+    assert not gone
+
+
 def test_the_model_is_read_in_an_afternoon():
     lines = {
         m: len(FILES[m].read_text(encoding="utf-8").splitlines())

@@ -99,7 +99,7 @@ def test_a_failed_save_leaves_the_old_model(tmp_path, monkeypatch, error):
     def half_way(file):
         raise error("stop")
 
-    monkeypatch.setattr("vitlib.evidence.os.fsync", half_way)
+    monkeypatch.setattr("vitlib.files.os.fsync", half_way)
     with pytest.raises(error):
         saved(tmp_path, seed=1)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
