@@ -1,7 +1,7 @@
-"""Twenty bugs that a reader tried on an earlier doctor, which found none, and nine models or runs that are right.
+"""Bugs that readers tried on an earlier doctor, which missed them, and unusual models or runs that are right.
 
-As in `unseen`, but the present checks were written by somebody who knew this list. The reader alarmed that doctor with
-the first four healthy ones; the other five stand for "eight unusual healthy models" of theirs, which are not on record.
+As in `unseen`, but the present checks were written by somebody who knew this list. The first twenty bugs are one
+reader's, who alarmed that doctor with the first four healthy ones; the last six another's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
 
 import vitlib as vl
 from tests.doctor.unseen import (
@@ -25,11 +26,9 @@ from tests.doctor.unseen import (
     N,
     Plain,
     attending,
-    changed,
     enter,
     mlp,
     plain,
-    small,
 )
 
 BUGS: list[Case] = []
@@ -273,37 +272,50 @@ def pixels():
 
 @bug("positions in a plain tensor")
 def plain_positions(wrong=True):
+    return {"model": placed(0.02 * torch.randn(1, 1 + N, D)) if wrong else Plain()}
+
+
+def placed(positions) -> Plain:
+    """A model that has these positions, which are no parameter."""
     model = Plain()
-    if wrong:
-        del model.pos
-        model.pos = 0.02 * torch.randn(1, 1 + N, D)
-    return {"model": model}
+    del model.pos
+    model.pos = positions
+    return model
 
 
 @bug("an MLP without its activation")
 def no_activation(wrong=True):
-    model = vit()
-    for block in model.blocks if wrong else ():
-        block.mlp.act = nn.Identity()
-    return {"model": model}
+    return layered(
+        mlp=lambda: nn.Sequential(*(part for part in mlp() if not wrong or hasattr(part, "weight")))
+    )
+
+
+def layered(*parts, **named) -> dict:
+    """A model whose layers have these parts."""
+    return {"model": Plain(lambda: Layer(*parts, **named))}
 
 
 @bug("constant initial weights")
 def constant_start(wrong=True):
     model = Plain()
-    for layer in model.layers.modules() if wrong else ():
-        if isinstance(layer, nn.Linear):
-            nn.init.constant_(layer.weight, 0.02)
+    for layer in filter(lambda part: wrong and isinstance(part, nn.Linear), model.layers.modules()):
+        nn.init.constant_(layer.weight, 0.02)
     return {"model": model}
+
+
+def mixing(mix) -> dict:
+    """A model whose attention mixes by `mix(attention, q, k, v)`, (B, h, T, d) each."""
+
+    def forward(self, x):
+        q, k, v = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
+        return self.out(mix(self, q, k, v).transpose(1, 2).flatten(2))
+
+    return attending(forward=forward)
 
 
 @bug("the keys taken for values")
 def keys_for_values(wrong=True):
-    def forward(self, x):
-        q, k, v = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
-        return self.out((self.weights(q, k) @ (k if wrong else v)).transpose(1, 2).flatten(2))
-
-    return attending(forward=forward)
+    return mixing(lambda self, q, k, v: self.weights(q, k) @ (k if wrong else v))
 
 
 @bug("an augmentation that seeds itself anew")
@@ -311,9 +323,13 @@ def seeds_anew(wrong=True):
     def augment(images, labels):
         if wrong:
             torch.manual_seed(0)
-        return vl.random_crop(images, 4, torch.Generator().manual_seed(int(torch.randint(99, ())))), labels
+        return shift(images, torch.Generator().manual_seed(int(torch.randint(99, ())))), labels
 
     return {"augment": augment}
+
+
+def shift(images, generator):
+    return vl.random_crop(images, 4, generator)
 
 
 @bug("crops of another size")
@@ -324,135 +340,47 @@ def another_size(wrong=True):
 # ------------------------------------------------ and more that is right, written beside the checks for these
 
 
-@healthy("LoRA")
-def lora():
-    """Narrow pairs of matrices without anything between them, the second 0 at first."""
+class Adapted(nn.Linear):
+    """LoRA: beside a matrix a narrow pair with nothing between, the second 0 at first."""
 
-    class Adapted(nn.Linear):
-        def __init__(self, *sizes):
-            super().__init__(*sizes)
-            self.down, self.up = nn.Linear(sizes[0], 4, bias=False), nn.Linear(4, sizes[1], bias=False)
-            nn.init.zeros_(self.up.weight)
+    def __init__(self, *sizes) -> None:
+        super().__init__(*sizes)
+        self.down, self.up = nn.Linear(sizes[0], 4, bias=False), nn.Linear(4, sizes[1], bias=False)
+        nn.init.zeros_(self.up.weight)
 
-        def forward(self, x):
-            return super().forward(x) + self.up(self.down(x))
-
-    model = Plain()
-    for layer in model.layers:
-        layer.attn.qkv, layer.attn.out = Adapted(D, 3 * D), Adapted(D, D)
-    return {"model": model}
+    def forward(self, x):
+        return super().forward(x) + self.up(self.down(x))
 
 
-@healthy("one head of keys and values")
-def multi_query():
-    class MultiQuery(Heads):
-        def __init__(self):
-            super().__init__()
-            self.qkv = nn.Linear(D, D + 2 * D // HEADS)
+class Uneven(Heads):
+    """Queries of all heads; of keys and values what `widths` says, the same for all heads if they are narrow."""
 
-        def forward(self, x):
-            q, k, v = self.qkv(x).split([D, D // HEADS, D // HEADS], dim=-1)
-            mixed = self.weights(self.split(q), k[:, None]) @ v[:, None]
-            return self.out(mixed.transpose(1, 2).flatten(2))
+    widths = (D // HEADS, D // HEADS)
 
-    return {"model": Plain(lambda: Layer(MultiQuery))}
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(D, D + sum(self.widths))
 
-
-@healthy("keys that are values, from one matrix")
-def tied():
-    class Tied(Heads):
-        def __init__(self):
-            super().__init__()
-            self.qkv = nn.Linear(D, 2 * D)
-
-        def forward(self, x):
-            q, k = (self.split(part) for part in self.qkv(x).chunk(2, dim=-1))
-            return self.out((self.weights(q, k) @ k).transpose(1, 2).flatten(2))
-
-    return {"model": Plain(lambda: Layer(Tied))}
-
-
-def sines() -> torch.Tensor:
-    place, speed = torch.arange(1.0 + N)[:, None], 100.0 ** -torch.linspace(0, 1, D // 2)
-    return torch.cat([(place * speed).sin(), (place * speed).cos()], dim=1)[None]  # (1, 1+N, D)
-
-
-@healthy("sines in a plain tensor")
-def plain_sines():
-    model = Plain()
-    del model.pos
-    model.pos = sines()
-    return {"model": model}
-
-
-@healthy("distances in a plain tensor")
-def distances():
-    """ALiBi in two dimensions: scores fall with the distance, and nothing is added to tokens."""
-    at = torch.cat([torch.zeros(1, 2), torch.cartesian_prod(torch.arange(4.0), torch.arange(4.0))])
-    slopes = 2.0 ** -torch.arange(HEADS)[:, None, None]
-
-    def scores(self, q, k):
-        return Heads.scores(self, q, k) - self.slopes * self.far
-
-    case = attending(scores=scores)
-    model = case["model"]
-    del model.pos
-    model.pos = 0.0
-    for layer in model.layers:
-        layer.attn.far, layer.attn.slopes = torch.cdist(at, at + torch.tensor([0.1, 0.3])), slopes
-    return case
+    def forward(self, x):
+        q, *kv = (
+            part.unflatten(-1, (-1, D // HEADS)) for part in self.qkv(x).split([D, *self.widths], dim=-1)
+        )
+        q, k, v = (
+            part.transpose(1, 2) for part in (q, kv[0], kv[-1])
+        )  # the values are the keys if there is one
+        return self.out((self.weights(q, k) @ v).transpose(1, 2).flatten(2))
 
 
 class Mixer(nn.Module):
     """A matrix over tokens."""
 
-    def __init__(self, start=None) -> None:
+    def __init__(self, start=lambda weight: None) -> None:
         super().__init__()
         self.over = nn.Linear(1 + N, 1 + N)
-        if start:
-            start(self.over.weight)
+        start(self.over.weight)
 
     def forward(self, x):
         return self.over(x.mT).mT
-
-
-@healthy("tokens mixed by a matrix")
-def mixer():
-    return {"model": Plain(lambda: Layer(Mixer))}
-
-
-@healthy("tokens mixed by their mean at first")
-def mean_mixer():
-    return {"model": Plain(lambda: Layer(partial(Mixer, lambda w: nn.init.constant_(w, 1 / (1 + N)))))}
-
-
-@healthy("Fourier transforms for attention")
-def fourier():
-    class Fourier(nn.Module):
-        def forward(self, x):
-            return torch.fft.fft2(x, norm="ortho").real
-
-    return {"model": Plain(lambda: Layer(Fourier))}
-
-
-@healthy("linear attention")
-def linear_attention():
-    def forward(self, x):
-        q, k, v = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
-        q, k = nn.functional.elu(q) + 1, nn.functional.elu(k) + 1
-        mixed = q @ (k.mT @ v) / (q @ k.sum(2, keepdim=True).mT)
-        return self.out(mixed.transpose(1, 2).flatten(2))
-
-    return attending(forward=forward)
-
-
-@healthy("softmax with one more in the sum")
-def off_by_one():
-    def weights(self, q, k):
-        s = self.scores(q, k)
-        return nn.functional.pad(s, (1, 0)).softmax(dim=-1)[..., 1:]
-
-    return attending(weights=weights)
 
 
 class Gated(nn.Module):
@@ -467,66 +395,77 @@ class Gated(nn.Module):
         return self.down(a * b)
 
 
-@healthy("a bilinear gate")
-def bilinear():
-    return {"model": Plain(lambda: Layer(mlp=Gated))}
-
-
 class Experts(nn.Module):
     """Two MLPs, and a router that weighs them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.router, self.first, self.second = nn.Linear(D, 2), mlp(), mlp()
+        self.router, self.experts = nn.Linear(D, 2), nn.ModuleList([mlp(), mlp()])
 
     def forward(self, x):
-        a, b = self.router(x).softmax(dim=-1).split(1, dim=-1)
-        return a * self.first(x) + b * self.second(x)
+        parts = zip(self.router(x).softmax(dim=-1).split(1, dim=-1), self.experts, strict=True)
+        return sum(weight * expert(x) for weight, expert in parts)
 
 
-@healthy("two experts")
-def experts():
-    return {"model": Plain(lambda: Layer(mlp=Experts))}
+class Sandwich(Layer):
+    """Norms before and after each branch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm3, self.norm4 = nn.LayerNorm(D), nn.LayerNorm(D)
+
+    def forward(self, x):
+        x = x + self.norm3(self.attn(self.norm1(x)))
+        return x + self.norm4(self.mlp(self.norm2(x)))
 
 
-@healthy("norms before and after each branch")
-def sandwich():
-    class Sandwich(Layer):
-        def __init__(self):
-            super().__init__()
-            self.norm3, self.norm4 = nn.LayerNorm(D), nn.LayerNorm(D)
-
-        def forward(self, x):
-            x = x + self.norm3(self.attn(self.norm1(x)))
-            return x + self.norm4(self.mlp(self.norm2(x)))
-
-    return {"model": Plain(Sandwich)}
-
-
-@healthy("branches that start at 0")
-def zero_branches():
+def lora():
     model = Plain()
     for layer in model.layers:
-        for part in (layer.attn.out, layer.mlp[2]):
-            nn.init.zeros_(part.weight), nn.init.zeros_(part.bias)
+        layer.attn.qkv, layer.attn.out = Adapted(D, 3 * D), Adapted(D, D)
     return {"model": model}
 
 
-@healthy("frozen random patches")
-def frozen_patches():
+def sines():
+    place, speed = torch.arange(1.0 + N)[:, None], 100.0 ** -torch.linspace(0, 1, D // 2)
+    return {
+        "model": placed(torch.cat([(place * speed).sin(), (place * speed).cos()], dim=1)[None])
+    }  # (1, 1+N, D)
+
+
+def distances():
+    """Scores fall with the distance, each head's by its slope, and nothing is added to tokens."""
+    at = torch.cat([torch.zeros(1, 2), torch.cartesian_prod(torch.arange(4.0), torch.arange(4.0))])
+    case = attending(scores=lambda self, q, k: Heads.scores(self, q, k) - self.slopes * self.far)
+    del case["model"].pos
+    case["model"].pos = 0.0
+    for layer in case["model"].layers:
+        layer.attn.far = torch.cdist(at, at + torch.tensor([0.1, 0.3]))
+        layer.attn.slopes = 2.0 ** -torch.arange(HEADS)[:, None, None]
+    return case
+
+
+def linear(self, q, k, v):
+    q, k = nn.functional.elu(q) + 1, nn.functional.elu(k) + 1
+    return q @ (k.mT @ v) / (q @ k.sum(2, keepdim=True).mT)
+
+
+def one_more(self, q, k, v):
+    return nn.functional.pad(self.scores(q, k), (1, 0)).softmax(dim=-1)[..., 1:] @ v
+
+
+def changed_by(change) -> dict:
+    """A model after `change(model)`."""
     model = Plain()
-    model.patch.requires_grad_(False)
+    change(model)
     return {"model": model}
 
 
-@healthy("a head of two matrices")
-def long_head():
-    model = Plain()
-    model.head = nn.Sequential(nn.Linear(D, D), nn.Linear(D, 10))
-    return {"model": model}
+def zero_branches(model):
+    for part in (part for layer in model.layers for part in (layer.attn.out, layer.mlp[2])):
+        nn.init.zeros_(part.weight), nn.init.zeros_(part.bias)
 
 
-@healthy("long skips")
 def long_skips():
     """U-ViT: the last layer reads the first one's tokens, too."""
 
@@ -540,56 +479,58 @@ def long_skips():
     return case
 
 
-@healthy("a teacher in a tuple")
 def teacher():
-    """Frozen, and not among the modules on purpose: its logits are a part of the answer."""
-
-    def read(self, x):
-        return Plain.read(self, x) + 0.1 * self.others[0](x[:, 0])
-
-    case = plain(read=read)
+    """Frozen, and not among the modules on purpose."""
+    case = plain(read=lambda self, x: Plain.read(self, x) + 0.1 * self.others[0](x[:, 0]))
     case["model"].others = (nn.Linear(D, 10).requires_grad_(False),)
     return case
 
 
-@healthy("patches merged half way")
-def merged_patches():
-    """Two layers of 16 tokens, then two of 4."""
-
-    def encode(self, x):
-        x = self.layers[1](self.layers[0](x)).unflatten(1, (2, 2, 2, 2)).transpose(2, 3)  # (B, h, w, i, j, D)
-        return self.norm(self.layers[3](self.layers[2](self.merge(x.flatten(3).flatten(1, 2)))))
-
-    def embed(self, images):
-        return self.tokens(images) + self.pos
-
-    model = changed(Plain, encode=encode, embed=embed, read=lambda self, x: self.head(x.mean(1)))(depth=4)
-    del model.cls
-    model.pos, model.merge = small(1, N, D), nn.Linear(4 * D, D)
-    return {"model": model}
+def every_second(images, labels):
+    return torch.cat([images[::2].flip(-1), images[1::2]]), torch.cat([labels[::2], labels[1::2]])
 
 
-@healthy("every second picture mirrored")
-def every_second():
-    def augment(images, labels):
-        images = images.clone()
-        images[::2] = images[::2].flip(-1)
-        return images, labels
-
-    return {"augment": augment}
+def grey(images, labels):
+    flip = torch.from_numpy(np.random.rand(len(images)) < 0.5).view(-1, 1, 1, 1)  # noqa: NPY002
+    images = images.float().mean(1, keepdim=True).expand(-1, 3, -1, -1).to(images.dtype)
+    return torch.where(flip, images.flip(-1), images), labels
 
 
-@healthy("a generator of its own")
 def own_generator():
     generator = torch.Generator().manual_seed(0)
-    return {"augment": lambda images, labels: (vl.random_crop(images, 4, generator), labels)}
+    return {"augment": lambda images, labels: (shift(images, generator), labels)}
 
 
-@healthy("grey pictures, and NumPy's numbers")
-def grey():
-    def augment(images, labels):
-        flip = torch.from_numpy(np.random.rand(len(images)) < 0.5)  # noqa: NPY002
-        grey = images.float().mean(1, keepdim=True).expand(-1, 3, -1, -1).to(images.dtype)
-        return torch.where(flip.view(-1, 1, 1, 1), grey.flip(-1), grey), labels
-
-    return {"augment": augment}
+for name, make in {
+    "LoRA": lora,
+    "one head of keys and values": lambda: layered(Uneven),
+    "keys that are values, from one matrix": lambda: layered(type("Tied", (Uneven,), {"widths": (D,)})),
+    "sines in a plain tensor": sines,
+    "distances in a plain tensor": distances,
+    "tokens mixed by a matrix": lambda: layered(Mixer),
+    "tokens mixed by their mean at first": lambda: layered(
+        partial(Mixer, lambda weight: nn.init.constant_(weight, 1 / (1 + N)))
+    ),
+    "Fourier transforms for attention": lambda: layered(
+        type("Fourier", (nn.Module,), {"forward": lambda self, x: torch.fft.fft2(x, norm="ortho").real})
+    ),
+    "linear attention": lambda: mixing(linear),
+    "softmax with one more in the sum": lambda: mixing(one_more),
+    "a bilinear gate": lambda: layered(mlp=Gated),
+    "two experts": lambda: layered(mlp=Experts),
+    "norms before and after each branch": lambda: {"model": Plain(Sandwich)},
+    "branches that start at 0": lambda: changed_by(zero_branches),
+    "frozen random patches": lambda: changed_by(lambda model: model.patch.requires_grad_(False)),
+    "a head of two matrices": lambda: changed_by(
+        lambda model: setattr(model, "head", nn.Sequential(nn.Linear(D, D), nn.Linear(D, 10)))
+    ),
+    "a matrix by its norm": lambda: changed_by(
+        lambda model: [weight_norm(one.mlp[0]) for one in model.layers]
+    ),
+    "long skips": long_skips,
+    "a teacher in a tuple": teacher,
+    "every second picture mirrored": lambda: {"augment": every_second},
+    "a generator of its own": own_generator,
+    "grey pictures, and NumPy's numbers": lambda: {"augment": grey},
+}.items():
+    healthy(name)(make)

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
+from vitworkshop.doctor import structure
 from vitworkshop.doctor.case import (
     NUM_FIT,
     Case,
@@ -25,19 +26,6 @@ from vitworkshop.doctor.case import (
     record_calls,
     relative_change,
     without_dropout,
-)
-from vitworkshop.doctor.structure import (
-    activations,
-    answers,
-    dropout,
-    in_blocks,
-    last_norm,
-    looks,
-    norms,
-    reach,
-    registration,
-    residuals,
-    starts,
 )
 
 # Numbers that differ by less than this share of the largest are the same: rounding is up to 4e-7 in float32, and wrong
@@ -167,7 +155,8 @@ def gradients(case: Case) -> Iterator[Finding]:
         f"{'half' if n == 2 else 'a third'} of {name}'s outputs"
         for (name, p), g in zip(params.items(), grads, strict=bool(grads))
         for n in (2, 3)
-        if p.ndim == 2 and in_blocks(case, name) and name.endswith("weight") and not len(p) % n
+        if p.ndim == 2 and structure.in_blocks(case, name) and name.endswith("weight") and not len(p) % n
+        if not isinstance(model.get_submodule(name.rpartition(".")[0]), nn.Embedding)  # has places in store
         if g is not None and g.any() and not all(part.any() for part in g.chunk(n))
     ]
     if idle:
@@ -339,17 +328,8 @@ def hooks(case: Case) -> Iterator[Finding]:
 
 
 OF_THE_MODEL: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    *(
-        first_loss,
-        standardised,
-        labels,
-        answers,
-        one_batch,
-        gradients,
-        input_and_positions,
-        independence,
-        eval_mode,
-    ),
-    *(attention, patch_size, patch_order, reading, hooks),
-    *(registration, starts, residuals, activations, reach, looks, norms, last_norm, dropout),
+    *(first_loss, standardised, labels, structure.answers, one_batch, gradients, input_and_positions),
+    *(independence, eval_mode, attention, patch_size, patch_order, reading, hooks),
+    *(structure.registration, structure.starts, structure.residuals, structure.activations, structure.reach),
+    *(structure.looks, structure.norms, structure.last_norm, structure.dropout),
 )

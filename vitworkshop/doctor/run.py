@@ -122,16 +122,15 @@ def augmentation(case: Case, augment: Callable) -> Iterator[Finding]:
     Then sixteen pictures: on average they are upright, and have their colours.
     """
     image = case.images[:1] - case.images[:1].min()
-    image, places = (image / image.max()).expand(8, -1, -1, -1), []
-    outs = []
+    image, outs, places = (image / image.max()).expand(8, -1, -1, -1), [], []
     for _ in range(32):
         torch.rand(1), np.random.random(), random.random()  # noqa: NPY002 - elsewhere than the time before
         outs.append(_given("augment", augment(image.clone()), 8))
-        legacy = np.random.get_state()  # noqa: NPY002
-        places.append((torch.get_rng_state().numpy().tobytes(), str(legacy[1:3]), str(random.getstate())))
+        others = str(np.random.get_state()), random.getstate()  # noqa: NPY002
+        places.append((torch.get_rng_state().numpy().tobytes(), *others))
     batches = torch.stack(
         [x for x in outs if x.shape == outs[0].shape]
-    )  # (32, 8, C, H, W), or those of one size
+    )  # (32, 8, C, H, W), those of one size
     again, alike = not (batches != batches[0]).any(), (batches == batches[:, :1]).all()
     if min(len(set(place)) for place in zip(*places, strict=True)) == 1 or (
         again and len(batches[0].flatten(1).unique(dim=0)) > 4  # flips of every second image are two ways
@@ -145,16 +144,14 @@ def augmentation(case: Case, augment: Callable) -> Iterator[Finding]:
         try:
             output_of(case.model, F.interpolate(case.images[:2], size))
         except Exception as error:  # whatever the model raises
-            says = (
-                f"it gives {size[0]} x {size[1]} pixels, and the model fails ({str(error).splitlines()[0]})"
-            )
+            reason = str(error).splitlines()[0]
+            says = f"it gives {size[0]} x {size[1]} pixels, and the model fails ({reason})"
             yield Finding("augmentation", says, "crop to the model's size, or resize what was cropped")
             return
     pictures = _smooth(case)
     outs = [_fit(_given("augment", augment(pictures.clone()), 16), pictures) for _ in range(32)]
-    means, stds = (
-        (torch.stack([_statistics(x) for x in outs]) - _statistics(pictures)).mean((0, 2)).abs()
-    )  # (C,)
+    changes = torch.stack([_statistics(x) for x in outs]) - _statistics(pictures)  # (32, 2, 16, C)
+    means, stds = changes.mean((0, 2)).abs()
     case.brighter = bool((means > 0.5 * pictures.std()).any() or (stds > 0.3).any())
     if how := _turned(torch.stack(outs).mean(0), pictures):
         says = f"most pictures come out with {how} exchanged"

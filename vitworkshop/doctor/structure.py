@@ -12,13 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitworkshop.doctor.case import (
-    Case,
-    Finding,
-    drops,
-    output_of,
-    record_calls,
-)
+from vitworkshop.doctor.case import Case, Finding, drops, output_of, record_calls
 
 USUAL = frozenset(vars(nn.Module()))  # what every module has
 
@@ -81,11 +75,11 @@ def _to_learn(tensor: Tensor) -> bool:
 
 def starts(case: Case) -> Iterator[Finding]:
     """A matrix of equal rows computes one thing; but 0 is a start, too, and so are equal rows over tokens."""
-    K, (T, D) = case.traced[""][1].shape[1], _tokens(case)
-    flat = []
+    K, flat = case.traced[""][1].shape[1], []
+    turned = case.traced[case.blocks[0]][1].mT.shape[1:] if case.blocks else None  # (D, T)
     for name, module in case.model.named_modules():
-        turned = name in case.traced and case.traced[name][0][0].shape[1:] == (D, T)
-        dense = isinstance(module, (nn.Linear, nn.Conv2d, nn.MultiheadAttention)) and not turned
+        over = name in case.traced and case.traced[name][0][0].shape[1:] == turned
+        dense = isinstance(module, (nn.Linear, nn.Conv2d, nn.MultiheadAttention)) and not over
         for p in module.parameters(recurse=False) if dense and getattr(module, "groups", 1) == 1 else ():
             if (
                 p.ndim > 1
@@ -118,11 +112,6 @@ def activations(case: Case) -> Iterator[Finding]:
 def in_blocks(case: Case, name: str) -> bool:
     """Whether a block has a part of this name."""
     return any(name.startswith(f"{block}.") for block in case.blocks)
-
-
-def _tokens(case: Case) -> tuple[int, int]:
-    """How many tokens there are and how wide they are, (T, D); (0, 0) without blocks."""
-    return tuple(case.traced[case.blocks[0]][1].shape[1:]) if case.blocks else (0, 0)
 
 
 def residuals(case: Case) -> Iterator[Finding]:
