@@ -69,14 +69,14 @@ refresh: book  ## store in the notebooks what they printed, for git (images are 
 	@$(BIN)/python -m tools.refresh
 
 bench: $(STAMP)  ## compare with other libraries' speed: make bench ARGS="--threads 1 --clock cpu"
-	@$(BIN)/python -m tools.bench $(ARGS)
+	@$(BIN)/python -m tools.measure.bench $(ARGS)
 
 campaign: $(STAMP)  ## thousands of examples, kills and damaged files: up to half an hour
 	@$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m campaign tests/test_campaign.py
 
 mutants: $(STAMP)  ## do the tests notice small changes of the packages? make mutants ARGS="vitlib/train -n 9"
 	@$(BIN)/python -m pip install --quiet cosmic-ray==8.7.0
-	@$(BIN)/python -m tools.mutants $(ARGS)
+	@$(BIN)/python -m tools.measure.mutants $(ARGS)
 
 lock:  ## write requirements.txt anew: the newest versions that pyproject.toml allows
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)

@@ -11,8 +11,8 @@ from classroom import capstone, report
 from classroom.grade import grade
 from classroom.homework import NUMBERS, homework
 from classroom.homework.notebook import write_homework
-from vitlib.evidence import write_atomic
-from vitworkshop.cli.options import Parser, check_out, printable
+from vitlib.files import printable, write_atomic
+from vitworkshop.cli.options import Parser, check_out
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from classroom import editions
 from classroom.start import COMPUTER, WANTED
+from page.browser import HTML
 from tools import colab
-from tools.build import HTML
 
 ROOT = editions.ROOT
 NAME = "bundle-{platform}-python{python}".format(**COMPUTER)

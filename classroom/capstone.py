@@ -14,7 +14,7 @@ import torch
 from classroom.submissions import read_plain
 from vitlib import ViTConfig, build_model, count_macs, count_parameters, evaluate, load_cifar10, load_drawn10
 from vitlib.data.cifar10 import find_cifar10
-from vitlib.evidence import write_atomic
+from vitlib.files import write_atomic
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
 PARAMETERS, MACS, BYTES, CARD = 400_000, 40_000_000, 1_000_000, 1_000_000

@@ -19,8 +19,7 @@ from classroom.homework import Homework, Task, homework
 from classroom.sandbox import Ran, Sandbox
 from classroom.submissions import Submission, find
 from vitlib.checks import check_between, check_value
-from vitlib.evidence import write_json
-from vitworkshop.cli.options import printable
+from vitlib.files import printable, write_json
 from vitworkshop.exercises.answers import Outcome, plain
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 

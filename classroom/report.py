@@ -12,7 +12,7 @@ from typing import Any
 
 from classroom.grade import Result
 from classroom.homework import Homework
-from vitlib.evidence import write_atomic
+from vitlib.files import write_atomic
 
 STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}

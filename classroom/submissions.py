@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from classroom.homework.notebook import ANSWER
-from vitworkshop.cli.options import printable
+from vitlib.files import printable
 
 MOST = 20_000_000  # bytes of a notebook
 Cell = tuple[str, str]  # its kind, its text

@@ -41,7 +41,7 @@ FACE = """
 }}
 """
 
-# What equations may hold; page/mathml.py refuses the rest.
+# What equations may hold; page/typography.py refuses the rest.
 RANGES = """0020-007e 00a0 00a8 00ac 00af 00b0 00b1 00b4 00b7 00d7 00f7 0131 0237 02c6 02c7 02d8 02d9 02dc 0300-0308
     030c 0332 0338 0391-03a1 03a3-03a9 03b1-03c9 03d1 03d5 03d6 03f0 03f1 03f5 2002-200b 2013 2014 2016 2018-201d
     2020 2021 2026 2032-2034 203e 2061-2064 20d7 210f 2111 2113 211c 2190-2199 21a6 21d0-21d4 2200-220b 220f-2213

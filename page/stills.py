@@ -15,9 +15,8 @@ import json
 
 from PIL import Image
 
+from page.browser import HTML, chromium, launched
 from page.explorers import ROOMS, STILLS
-from tools.browser import chromium, launched
-from tools.build import HTML
 
 PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
     "lab-brief": ("intro", "vit-lab"),

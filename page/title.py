@@ -21,8 +21,8 @@ from einops import rearrange
 from torch import Tensor
 
 import vitlib as vl
+from page.browser import chromium, launched
 from page.explorers import MODEL, PICTURE
-from tools.browser import chromium, launched
 
 STATIC = Path(__file__).resolve().parents[1] / "book" / "_static"
 ROWS = 10  # of a token's numbers are drawn

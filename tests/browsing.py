@@ -11,8 +11,8 @@ import re
 
 import pytest
 
-from tools.browser import chromium, launched, served
-from tools.build import HTML, toc_pages
+from page.browser import HTML, chromium, launched, served
+from tools.build import toc_pages
 
 CHROMIUM = chromium()
 ELSEWHERE = re.compile(r"^(?!https?://127\.0\.0\.1[:/]|(?:about|blob|data|file):)")

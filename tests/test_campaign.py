@@ -34,7 +34,7 @@ from test_posembed import test_resampling_keeps_prefix_dtype_and_constants  # no
 
 import vitlib as vl
 from vitlib.data import cifar10
-from vitlib.evidence import write_json
+from vitlib.files import write_json
 from vitworkshop.studies.plan import read_rows
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]

@@ -38,7 +38,7 @@ CALLS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("intervene", "logit_lens", "occlusion", "predict"), ON),
     **dict.fromkeys(("ResNetConfig", "Recipe", "ViTConfig"), {}),
     **dict.fromkeys(("sample_image", "find_cifar10", "list_pretrained"), {}),
-    **dict.fromkeys(("rand_augment", "random_erasing", "random_flip"), dict(images=IMAGES, generator=DRAW)),
+    **dict.fromkeys(("rand_augment", "random_flip"), dict(images=IMAGES, generator=DRAW)),
     **dict.fromkeys(("VisionTransformer", "build_model", "count_macs"), dict(cfg=CFG)),
     **dict.fromkeys(("attention_entropy", "attention_rollout"), dict(maps=MAPS)),
     **dict.fromkeys(("show_patches", "show_tokens"), dict(image=IMAGES[0], patch_size=4)),

@@ -1,122 +1,18 @@
-"""Files that are whole or absent, and the committed results."""
+"""The committed results, and what paired runs say."""
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
-
 import pytest
-from killed import killed_at
 
 import vitlib as vl
 from vitlib import evidence
-
-
-def test_write_atomic_makes_folders_and_replaces(tmp_path):
-    path = tmp_path / "a" / "b.bin"
-    assert evidence.write_atomic(path, b"one") == path
-    evidence.write_atomic(str(path), lambda partial: partial.write_bytes(b"two"))
-    assert path.read_bytes() == b"two" and os.listdir(path.parent) == ["b.bin"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-def test_write_atomic_honours_the_umask(tmp_path):
-    old = os.umask(0o027)
-    try:
-        mode = evidence.write_atomic(tmp_path / "file", b"").stat().st_mode
-    finally:
-        os.umask(old)
-    assert stat.S_IMODE(mode) == 0o640
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, MemoryError, SystemExit])
-@pytest.mark.parametrize("when", ["before", "during", "after"])
-def test_write_atomic_keeps_the_old_file_on_any_failure(tmp_path, monkeypatch, error, when):
-    path = evidence.write_atomic(tmp_path / "file", b"old")
-
-    def fail(_):
-        raise error("stop")
-
-    def writer(partial):
-        if when != "before":
-            partial.write_bytes(b"ne")
-        if when != "after":
-            fail(partial)
-
-    if when == "after":  # as where the disk is full
-        monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(error):
-        evidence.write_atomic(path, writer)
-    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
-
-
-def test_write_atomic_where_nothing_can_be_written(tmp_path):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(OSError):
-        evidence.write_atomic(tmp_path / "file" / "below", b"new")  # its folder is a file
-    if os.name != "nt" and os.geteuid() != 0:
-        tmp_path.chmod(0o500)
-        try:
-            with pytest.raises(PermissionError):
-                evidence.write_atomic(tmp_path / "new", b"new")
-        finally:
-            tmp_path.chmod(0o700)
-    assert os.listdir(tmp_path) == ["file"]
-
-
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-@pytest.mark.parametrize("content", [b"new", lambda part: part.write_bytes(b"new")])
-def test_write_atomic_killed_at_the_last_moment_leaves_the_old_file(tmp_path, call, content):
-    path = evidence.write_atomic(tmp_path / "file", b"old")
-    killed_at(call, 1, lambda: evidence.write_atomic(path, content))
-    assert path.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["file", "file.part"]
-    assert (tmp_path / "file.part").read_bytes() == b"new", "beside it, on the same disk"
-    evidence.write_atomic(path, content)
-    assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file"]
-
-
-def test_write_json_refuses_half_way_and_keeps_the_old(tmp_path):
-    path = evidence.write_json(tmp_path / "a.json", {"one": [1, 2.5, None, "ü"]})
-    with pytest.raises(ValueError, match="what JSON can hold"):
-        evidence.write_json(path, {"bad": object()})
-    assert path.read_text(encoding="utf-8").endswith("\n")
-    assert os.listdir(tmp_path) == ["a.json"]
+from vitlib.files import write_json
 
 
 def test_load_results(tmp_path, monkeypatch):
     monkeypatch.setattr(evidence, "RESULTS", tmp_path)
-    evidence.write_json(tmp_path / "run.json", {"final": 1})
+    write_json(tmp_path / "run.json", {"final": 1})
     assert vl.load_results("run") == {"final": 1}
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    ("old", "new"), [("0.25", "0.35"), ('"a"', '"b"'), ('"final"', '"finall"'), ("[", "[0.5, ")]
-)
-def test_a_number_typed_by_hand_is_refused(tmp_path, old, new):
-    path = evidence.write_json(tmp_path / "run.json", {"name": "a", "final": [0.25, None], 3: (1,)})
-    assert evidence.read_json(path, "") == {"name": "a", "final": [0.25, None], "3": [1]}
-    path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(
-        ValueError, match="run.json is damaged, or was changed by hand: its checksum .*; do it"
-    ):
-        evidence.read_json(path, "do it")
-
-
-def test_what_a_person_writes_has_no_checksum_and_is_read(tmp_path):
-    (tmp_path / "x.json").write_text('{"a": 1}')
-    assert evidence.read_json(tmp_path / "x.json", "") == {"a": 1}
-    evidence.write_json(tmp_path / "x.json", {"checksum": "of something older", "a": 1})
-    assert evidence.read_json(tmp_path / "x.json", "") == {"a": 1}
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"", b"3", b"null", b'{"a": '])
-def test_what_is_no_dictionary_is_damaged(tmp_path, content):
-    (tmp_path / "x.json").write_bytes(content)
-    with pytest.raises(ValueError, match="x.json is damaged .*; do it"):
-        evidence.read_json(tmp_path / "x.json", "do it")
 
 
 @pytest.mark.errors
@@ -124,11 +20,11 @@ def test_load_results_lists_what_there_is(tmp_path, monkeypatch):
     monkeypatch.setattr(evidence, "RESULTS", tmp_path)
     with pytest.raises(ValueError, match="no results called 'x'; there are: none yet"):
         vl.load_results("x")
-    evidence.write_json(tmp_path / "run.json", {})
+    write_json(tmp_path / "run.json", {})
     (tmp_path / "list.json").write_text("[1]")
     with pytest.raises(ValueError, match="list.json is damaged .*not a mapping"):
         vl.load_results("list")
-    evidence.write_json(tmp_path.parent / "outside.json", {})
+    write_json(tmp_path.parent / "outside.json", {})
     for name in ("../outside", "x"):
         with pytest.raises(ValueError, match=f"no results called '{name}'; there are: list, run"):
             vl.load_results(name)
@@ -149,18 +45,3 @@ def test_a_summary_says_how_many_there_were():
     assert evidence.summarize([0.5]) == {"mean": 0.5, "sd": None, "n": 1}
     found = evidence.summarize([0.4, 0.6])
     assert found == {"mean": 0.5, "sd": pytest.approx(0.02**0.5), "n": 2}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_write_atomic_survives_a_real_ctrl_c(tmp_path):
-    import signal
-
-    path = evidence.write_atomic(tmp_path / "file", b"old")
-
-    def writer(partial):
-        partial.write_bytes(b"half")
-        signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        evidence.write_atomic(path, writer)
-    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 from vitworkshop.cli import main
 
 pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]

@@ -17,14 +17,16 @@ import pytest
 import vitlib as vl
 
 ROOT = Path(vl.__file__).parent.parent
-BASE = ("tensors", "checks", "config", "device", "evidence")
+BASE = ("tensors", "checks", "config", "device", "files", "evidence")
+MODEL = (*BASE, "data", "model", "weights", "explain", "train")
 # what each room may import, besides itself: arrows run down only
 ARROWS = {
     "tensors": (),
     "checks": ("tensors",),
     "config": ("checks",),
     "device": ("checks", "config"),
-    "evidence": ("checks", "device"),
+    "files": (),
+    "evidence": ("checks", "device", "files"),
     "data": BASE,
     "model": BASE,
     "weights": (*BASE, "data", "model"),
@@ -32,20 +34,27 @@ ARROWS = {
     "train": (*BASE, "data", "model"),
     "viz": (*BASE, "data", "model", "explain"),
     # the workshop
-    "studies": (*BASE, "data", "model", "weights", "explain", "train"),
+    "studies": MODEL,
     "doctor": (*BASE, "data", "model", "train"),
-    "exercises": (*BASE, "data", "model", "weights", "explain", "train"),
+    "exercises": MODEL,
     "web": (*BASE, "data", "model", "weights", "explain"),
     "cli": (*BASE, "data", "model", "weights", "train", "viz", "studies", "web"),
     "__main__": ("cli",),  # of vitlib: `python -m vitlib`
+    # and what stands around them, a room each
+    "page": (*MODEL, "viz", "studies", "exercises", "web"),
+    "tools": (*MODEL, "viz", "studies", "exercises", "web", "cli", "page"),
+    "classroom": (*MODEL, "viz", "exercises", "cli", "page", "tools"),
 }
 WORKSHOP = ("studies", "doctor", "exercises", "web", "cli")
-FILES = {
+AROUND = ("page", "tools", "classroom")
+ALL = {
     path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__").replace("/", "."): path
-    for package in ("vitlib", "vitworkshop")
+    for package in ("vitlib", "vitworkshop", *AROUND)
     for path in sorted((ROOT / package).rglob("*.py"))
     if path.parent != ROOT / package or path.stem != "__init__"
 }  # "vitlib.config", "vitlib.model", "vitlib.model.vit"
+OURS = ("vitlib.", "vitworkshop.", *(f"{package}." for package in AROUND))
+FILES = {name: path for name, path in ALL.items() if name.startswith("vit")}
 MODULES = list(FILES)
 LATE = ("vitworkshop", "matplotlib", "cv2", "skimage", "scipy", "sklearn", "timm", "torchvision")
 # modules that hold ideas from papers: everything public in them says which
@@ -53,29 +62,27 @@ PAPER = tuple(f"vitlib.{name}" for name in ("model", "explain", "train.augment",
 
 
 def room_of(module: str) -> str:
-    """The room that a module of either package stands in."""
-    return module.split(".")[1]
+    """The room that a module stands in; what stands around the two packages is one each."""
+    package, _, rest = module.partition(".")
+    return package if package in AROUND else rest.split(".")[0]
 
 
 def imports(module: str) -> list[tuple[str, int]]:
     """The modules of the packages that `module` imports, anywhere, with the line."""
     found = []
-    for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in (
-            "vitlib",
-            "vitworkshop",
-        ):
-            whole = "." in node.module
-            found += [
-                (node.module if whole else f"{node.module}.{each.name}", node.lineno) for each in node.names
-            ]
-        elif isinstance(node, ast.Import):
-            names = [each.name for each in node.names if each.name.startswith(("vitlib.", "vitworkshop."))]
-            found += [(name, node.lineno) for name in names]
-    return [(name, line) for name, line in found if name != "vitlib.__version__"]
+    for node in ast.walk(ast.parse(ALL[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            whole = "." in (node.module or "")
+            names = [node.module if whole else f"{node.module}.{each.name}" for each in node.names]
+        else:
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        found += [(name, node.lineno) for name in names if name.startswith(OURS)]
+    # what stands around may go in by the front door
+    public = {f"vitlib.{name}" for name in vl.__all__ if name == "__version__" or room_of(module) in AROUND}
+    return [(name, line) for name, line in found if name not in public - {"vitlib.viz"}]
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", ALL)
 def test_arrows_run_down(module):
     room = room_of(module)
     assert room in ARROWS, f"{module} has no room; add it to ARROWS and to CONTRIBUTING"
@@ -95,13 +102,13 @@ def test_the_arrows_have_no_circle():
 
 
 def test_no_two_files_import_each_other():
-    graph = {module: {name for name, _ in imports(module)} for module in MODULES}
+    graph = {module: {name for name, _ in imports(module)} for module in ALL}
     assert not [(a, b) for a in graph for b in graph[a] if a != b and a in graph.get(b, ())]
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", ALL)
 def test_a_file_holds_one_concept(module):
-    lines = len(FILES[module].read_text(encoding="utf-8").splitlines())
+    lines = len(ALL[module].read_text(encoding="utf-8").splitlines())
     assert lines <= 400, f"{module} has {lines} lines: does it hold two concepts?"
 
 
@@ -111,6 +118,28 @@ def test_modules_begin_by_saying_what_they_hold(module):
     first = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
     assert first.endswith(".") and len(first) > 20
     assert "from __future__ import annotations" in text
+
+
+def test_files_and_modules_that_are_named_exist():
+    """In the packages, the chapters and CONTRIBUTING; a path may begin at the project, a package or the book."""
+    inside = [
+        path for package in ("vitlib", "vitworkshop", *AROUND, "book") for path in (ROOT / package).rglob("*")
+    ]
+    kinds, below = (
+        (".py", ".md", ".js", ".css", ".ipynb"),
+        ("", "vitlib", "vitworkshop", "book", "book/_static"),
+    )
+    places = "|".join(("vitlib", "vitworkshop", *ARROWS, "tests", "book", "results"))
+    gone = []
+    for path in [ROOT / "CONTRIBUTING.md", *(path for path in inside if path.suffix in kinds)]:
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(rf"(?<![\w/.{{-])((?:{places})/[\w/.-]+\.(?:py|js|css|json|toml|yaml|md))\b", text)
+        modules = re.findall(r"python -m ((?:tools|page|classroom)(?:\.\w+)+)", text)
+        named += [f"{name.replace('.', '/')}.py" for name in modules]
+        gone += [
+            f"{path.name}: {name}" for name in named if not any((ROOT / top / name).exists() for top in below)
+        ]
+    assert not gone
 
 
 def test_the_model_is_read_in_an_afternoon():

@@ -31,6 +31,7 @@ def smallest(result: dict) -> dict:
 
 def as_it_was(base: dict) -> Recipe:
     """A recipe from a file; what it has no word for is as it is by default."""
+    assert base.pop("erasing", 0.0) == 0.0  # a field that is gone
     known = {field.name for field in fields(Recipe)}
     assert base.keys() <= known, "the file has fields that a recipe has no more"
     return Recipe(**{**base, "model": ViTConfig(**base["model"])})
@@ -43,6 +44,7 @@ def small_study(name: str, result: dict, run: dict):
     if name == "resolution" and "run" not in run:  # an older file
         variant = variant.split(":")[0]
     known = result.get("variants", {variant: run.get("changes", {})})
+    assert known[variant].pop("erasing", 0.0) == 0.0  # as in `as_it_was`
     base = as_it_was(result["base"]) if "base" in result else None
     n_train = result["n_train"] + result["n_val"] if result["n_train"] else study.n_train
     return replace(study, variants={variant: known[variant]}, claims=(), base=base, n_train=n_train)

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 import vitlib as vl
 from vitlib import tensors
-from vitlib.evidence import RESULTS, read_json, write_atomic
+from vitlib.evidence import RESULTS
+from vitlib.files import lock, read_json, write_atomic
 from vitlib.model.patches import PATCH_EMBEDS
 from vitworkshop.cli import _one_line, main
-from vitworkshop.studies.plan import lock
 
 CFG = vl.ViTConfig(img_size=8, patch_size=4, num_classes=4, embed_dim=12, depth=2, num_heads=2)
 MODEL, OTHER = vl.VisionTransformer(CFG).eval(), vl.VisionTransformer(replace(CFG, depth=1))

@@ -22,14 +22,14 @@ from pathlib import Path
 
 import yaml
 
+from page.address import ROOT
+from page.browser import HTML
 from tools.depends import PACKAGES, depends_on
 
-ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "_build"
+BUILD = HTML.parent
 CACHE = BUILD / ".jupyter_cache"
 STATE = BUILD / "state.json"
 KEYS = BUILD / "keys.json"  # of every notebook in the cache, what it depended on when it ran
-HTML = BUILD / "html"
 TIMEOUT = 300  # seconds a cell may take
 
 

@@ -17,7 +17,8 @@ import time
 from collections import Counter
 from xml.etree import ElementTree
 
-from tools.build import BUILD, ROOT, kernel_environment
+from page.address import ROOT
+from tools.build import BUILD, kernel_environment
 
 REPORTS = BUILD / "checks"
 CORES = max(1, min(8, os.cpu_count() or 1))

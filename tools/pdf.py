@@ -17,9 +17,9 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 
 import vitlib
+from page.browser import HTML, chromium, launched
 from page.explorers import is_state
-from tools.browser import chromium, launched
-from tools.build import BUILD, HTML, missing_pages, toc_pages
+from tools.build import BUILD, missing_pages, toc_pages
 
 PDF = BUILD / "patch-by-patch.pdf"
 LEAVE_OUT = ".headerlink, nav.vit-map-place.strip svg.tall, .only-dark, script, noscript, button"

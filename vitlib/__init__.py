@@ -46,7 +46,6 @@ from vitlib.train.augment import (
     mixup,
     rand_augment,
     random_crop,
-    random_erasing,
     random_flip,
 )
 from vitlib.train.evaluate import evaluate, predict

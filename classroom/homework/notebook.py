@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from classroom.homework import NUMBERS, Homework, Task, homework
-from vitlib.evidence import write_atomic
+from vitlib.files import write_atomic
 
 TAG = "# task "  # how a cell that is graded begins
 ANSWER = "### Answer "  # and one that a person reads

@@ -14,8 +14,9 @@ import pytest
 from pages import AROUND, CHAPTERS, PAGES, ROOT, cells, prose, read, source, tags
 
 from page.address import colab_cell, read_url
+from page.browser import HTML
 from page.map import PARTS
-from tools.build import HTML, toc_pages
+from tools.build import toc_pages
 
 NUMBERS = {path.stem[:2] for path in CHAPTERS}
 HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input"}

@@ -8,7 +8,7 @@ import re
 import pytest
 from browsing import CONTRAST, built, check_letters, check_map, needs_browser, opened, show, unscripted
 
-from tools.build import HTML
+from page.browser import HTML
 
 pytestmark = needs_browser
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from browsing import PAGES, built, needs_browser, opened, show, unscripted
 
-from tools.build import HTML
+from page.browser import HTML
 
 pytestmark = needs_browser
 

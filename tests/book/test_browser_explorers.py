@@ -12,7 +12,9 @@ import torch
 from browsing import built, needs_browser, opened, show, unscripted
 from test_browser_access import axe  # noqa: F401  (a fixture)
 
-from tools.build import HTML, ROOT, toc_pages
+from page.address import ROOT
+from page.browser import HTML
+from tools.build import toc_pages
 
 pytestmark = needs_browser
 LAB = "book/lab"

@@ -11,7 +11,7 @@ from browsing import CONTRAST, PAGES, built, needs_browser, opened, show, unscri
 from fontTools.ttLib import TTFont
 from pages import CHAPTERS
 
-from tools.build import HTML
+from page.browser import HTML
 
 pytestmark = needs_browser
 

@@ -8,7 +8,7 @@ import pytest
 from browsing import built, needs_browser, opened, show, unscripted
 from pages import CHAPTERS
 
-from tools.build import HTML
+from page.browser import HTML
 
 pytestmark = needs_browser
 CHAPTER = "book/05-attention"

@@ -11,8 +11,7 @@ import pytest
 from browsing import CHROMIUM, built, check_letters, check_map, needs_browser, opened, show
 from pages import CHAPTERS
 
-from tools.browser import launch
-from tools.build import HTML
+from page.browser import HTML, launch
 
 pytestmark = [
     *needs_browser,

@@ -317,7 +317,7 @@ def test_questions_have_folded_answers_with_evidence():
 
 
 def test_contributing_has_the_figure_of_the_last_mutation_run():
-    figures = json.loads((ROOT / "tools/mutants.json").read_text(encoding="utf-8"))
+    figures = json.loads((ROOT / "tools/measure/mutants.json").read_text(encoding="utf-8"))
     killed, tried = (sum(counts) for counts in zip(*figures["modules"].values(), strict=True))
     wanted = (
         f"{tried} changes in {len(figures['modules'])} modules, {killed} noticed ({killed / tried:.1%}), "

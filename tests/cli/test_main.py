@@ -14,7 +14,8 @@ import torch
 
 import vitlib as vl
 from vitlib.data import dataset
-from vitlib.evidence import RESULTS, load_results, read_json
+from vitlib.evidence import RESULTS, load_results
+from vitlib.files import read_json
 from vitworkshop.cli import main, train
 from vitworkshop.cli.options import settings
 from vitworkshop.studies.registry import STUDIES

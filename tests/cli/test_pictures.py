@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import vitlib as vl
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 from vitworkshop.cli import main, train
 from vitworkshop.cli.pictures import load_split, split_folder
 

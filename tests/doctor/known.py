@@ -1,7 +1,7 @@
-"""Twenty bugs that a reader tried on an earlier doctor, which found none, and nine models or runs that are right.
+"""Bugs that readers tried on an earlier doctor, which missed them, and unusual models or runs that are right.
 
-As in `unseen`, but the present checks were written by somebody who knew this list. The reader alarmed that doctor with
-the first four healthy ones; the other five stand for "eight unusual healthy models" of theirs, which are not on record.
+As in `unseen`, but the present checks were written by somebody who knew this list. The first twenty bugs are one
+reader's, who alarmed that doctor with the first four healthy ones; the last six another's.
 """
 
 from __future__ import annotations
@@ -9,11 +9,27 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
 
 import vitlib as vl
-from tests.doctor.unseen import CONFIG, RECIPE, Case, D, N, enter
+from tests.doctor.unseen import (
+    CONFIG,
+    HEADS,
+    RECIPE,
+    Case,
+    D,
+    Heads,
+    Layer,
+    N,
+    Plain,
+    attending,
+    enter,
+    mlp,
+    plain,
+)
 
 BUGS: list[Case] = []
 HEALTHY: list[Case] = []
@@ -249,3 +265,272 @@ def axial():
 @healthy("an MLP of the pixels")
 def pixels():
     return {"model": nn.Sequential(nn.Flatten(), nn.Linear(3072, D), nn.ReLU(), nn.Linear(D, 10))}
+
+
+# ------------------------------------------------ six bugs that a reader tried on the doctor later; it missed them all
+
+
+@bug("positions in a plain tensor")
+def plain_positions(wrong=True):
+    return {"model": placed(0.02 * torch.randn(1, 1 + N, D)) if wrong else Plain()}
+
+
+def placed(positions) -> Plain:
+    """A model that has these positions, which are no parameter."""
+    model = Plain()
+    del model.pos
+    model.pos = positions
+    return model
+
+
+@bug("an MLP without its activation")
+def no_activation(wrong=True):
+    return layered(
+        mlp=lambda: nn.Sequential(*(part for part in mlp() if not wrong or hasattr(part, "weight")))
+    )
+
+
+def layered(*parts, **named) -> dict:
+    """A model whose layers have these parts."""
+    return {"model": Plain(lambda: Layer(*parts, **named))}
+
+
+@bug("constant initial weights")
+def constant_start(wrong=True):
+    model = Plain()
+    for layer in filter(lambda part: wrong and isinstance(part, nn.Linear), model.layers.modules()):
+        nn.init.constant_(layer.weight, 0.02)
+    return {"model": model}
+
+
+def mixing(mix) -> dict:
+    """A model whose attention mixes by `mix(attention, q, k, v)`, (B, h, T, d) each."""
+
+    def forward(self, x):
+        q, k, v = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
+        return self.out(mix(self, q, k, v).transpose(1, 2).flatten(2))
+
+    return attending(forward=forward)
+
+
+@bug("the keys taken for values")
+def keys_for_values(wrong=True):
+    return mixing(lambda self, q, k, v: self.weights(q, k) @ (k if wrong else v))
+
+
+@bug("an augmentation that seeds itself anew")
+def seeds_anew(wrong=True):
+    def augment(images, labels):
+        if wrong:
+            torch.manual_seed(0)
+        return shift(images, torch.Generator().manual_seed(int(torch.randint(99, ())))), labels
+
+    return {"augment": augment}
+
+
+def shift(images, generator):
+    return vl.random_crop(images, 4, generator)
+
+
+@bug("crops of another size")
+def another_size(wrong=True):
+    return {"augment": lambda images, labels: (images[..., 2:30, 2:30] if wrong else images, labels)}
+
+
+# ------------------------------------------------ and more that is right, written beside the checks for these
+
+
+class Adapted(nn.Linear):
+    """LoRA: beside a matrix a narrow pair with nothing between, the second 0 at first."""
+
+    def __init__(self, *sizes) -> None:
+        super().__init__(*sizes)
+        self.down, self.up = nn.Linear(sizes[0], 4, bias=False), nn.Linear(4, sizes[1], bias=False)
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, x):
+        return super().forward(x) + self.up(self.down(x))
+
+
+class Uneven(Heads):
+    """Queries of all heads; of keys and values what `widths` says, the same for all heads if they are narrow."""
+
+    widths = (D // HEADS, D // HEADS)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(D, D + sum(self.widths))
+
+    def forward(self, x):
+        q, *kv = (
+            part.unflatten(-1, (-1, D // HEADS)) for part in self.qkv(x).split([D, *self.widths], dim=-1)
+        )
+        q, k, v = (
+            part.transpose(1, 2) for part in (q, kv[0], kv[-1])
+        )  # the values are the keys if there is one
+        return self.out((self.weights(q, k) @ v).transpose(1, 2).flatten(2))
+
+
+class Mixer(nn.Module):
+    """A matrix over tokens."""
+
+    def __init__(self, start=lambda weight: None) -> None:
+        super().__init__()
+        self.over = nn.Linear(1 + N, 1 + N)
+        start(self.over.weight)
+
+    def forward(self, x):
+        return self.over(x.mT).mT
+
+
+class Gated(nn.Module):
+    """A product of two maps, and no other activation (arXiv 2002.05202's "bilinear")."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(D, 4 * D), nn.Linear(2 * D, D)
+
+    def forward(self, x):
+        a, b = self.up(x).chunk(2, dim=-1)
+        return self.down(a * b)
+
+
+class Experts(nn.Module):
+    """Two MLPs, and a router that weighs them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.router, self.experts = nn.Linear(D, 2), nn.ModuleList([mlp(), mlp()])
+
+    def forward(self, x):
+        parts = zip(self.router(x).softmax(dim=-1).split(1, dim=-1), self.experts, strict=True)
+        return sum(weight * expert(x) for weight, expert in parts)
+
+
+class Sandwich(Layer):
+    """Norms before and after each branch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm3, self.norm4 = nn.LayerNorm(D), nn.LayerNorm(D)
+
+    def forward(self, x):
+        x = x + self.norm3(self.attn(self.norm1(x)))
+        return x + self.norm4(self.mlp(self.norm2(x)))
+
+
+def lora():
+    model = Plain()
+    for layer in model.layers:
+        layer.attn.qkv, layer.attn.out = Adapted(D, 3 * D), Adapted(D, D)
+    return {"model": model}
+
+
+def sines():
+    place, speed = torch.arange(1.0 + N)[:, None], 100.0 ** -torch.linspace(0, 1, D // 2)
+    return {
+        "model": placed(torch.cat([(place * speed).sin(), (place * speed).cos()], dim=1)[None])
+    }  # (1, 1+N, D)
+
+
+def distances():
+    """Scores fall with the distance, each head's by its slope, and nothing is added to tokens."""
+    at = torch.cat([torch.zeros(1, 2), torch.cartesian_prod(torch.arange(4.0), torch.arange(4.0))])
+    case = attending(scores=lambda self, q, k: Heads.scores(self, q, k) - self.slopes * self.far)
+    del case["model"].pos
+    case["model"].pos = 0.0
+    for layer in case["model"].layers:
+        layer.attn.far = torch.cdist(at, at + torch.tensor([0.1, 0.3]))
+        layer.attn.slopes = 2.0 ** -torch.arange(HEADS)[:, None, None]
+    return case
+
+
+def linear(self, q, k, v):
+    q, k = nn.functional.elu(q) + 1, nn.functional.elu(k) + 1
+    return q @ (k.mT @ v) / (q @ k.sum(2, keepdim=True).mT)
+
+
+def one_more(self, q, k, v):
+    return nn.functional.pad(self.scores(q, k), (1, 0)).softmax(dim=-1)[..., 1:] @ v
+
+
+def changed_by(change) -> dict:
+    """A model after `change(model)`."""
+    model = Plain()
+    change(model)
+    return {"model": model}
+
+
+def zero_branches(model):
+    for part in (part for layer in model.layers for part in (layer.attn.out, layer.mlp[2])):
+        nn.init.zeros_(part.weight), nn.init.zeros_(part.bias)
+
+
+def long_skips():
+    """U-ViT: the last layer reads the first one's tokens, too."""
+
+    def encode(self, x):
+        first = self.layers[0](x)
+        x = self.layers[1](first)
+        return self.norm(self.layers[2](self.join(torch.cat([x, first], dim=-1))))
+
+    case = plain(encode=encode)
+    case["model"].join = nn.Linear(2 * D, D)
+    return case
+
+
+def teacher():
+    """Frozen, and not among the modules on purpose."""
+    case = plain(read=lambda self, x: Plain.read(self, x) + 0.1 * self.others[0](x[:, 0]))
+    case["model"].others = (nn.Linear(D, 10).requires_grad_(False),)
+    return case
+
+
+def every_second(images, labels):
+    return torch.cat([images[::2].flip(-1), images[1::2]]), torch.cat([labels[::2], labels[1::2]])
+
+
+def grey(images, labels):
+    flip = torch.from_numpy(np.random.rand(len(images)) < 0.5).view(-1, 1, 1, 1)  # noqa: NPY002
+    images = images.float().mean(1, keepdim=True).expand(-1, 3, -1, -1).to(images.dtype)
+    return torch.where(flip, images.flip(-1), images), labels
+
+
+def own_generator():
+    generator = torch.Generator().manual_seed(0)
+    return {"augment": lambda images, labels: (shift(images, generator), labels)}
+
+
+for name, make in {
+    "LoRA": lora,
+    "one head of keys and values": lambda: layered(Uneven),
+    "keys that are values, from one matrix": lambda: layered(type("Tied", (Uneven,), {"widths": (D,)})),
+    "sines in a plain tensor": sines,
+    "distances in a plain tensor": distances,
+    "tokens mixed by a matrix": lambda: layered(Mixer),
+    "tokens mixed by their mean at first": lambda: layered(
+        partial(Mixer, lambda weight: nn.init.constant_(weight, 1 / (1 + N)))
+    ),
+    "Fourier transforms for attention": lambda: layered(
+        type("Fourier", (nn.Module,), {"forward": lambda self, x: torch.fft.fft2(x, norm="ortho").real})
+    ),
+    "linear attention": lambda: mixing(linear),
+    "softmax with one more in the sum": lambda: mixing(one_more),
+    "a bilinear gate": lambda: layered(mlp=Gated),
+    "two experts": lambda: layered(mlp=Experts),
+    "norms before and after each branch": lambda: {"model": Plain(Sandwich)},
+    "branches that start at 0": lambda: changed_by(zero_branches),
+    "frozen random patches": lambda: changed_by(lambda model: model.patch.requires_grad_(False)),
+    "a head of two matrices": lambda: changed_by(
+        lambda model: setattr(model, "head", nn.Sequential(nn.Linear(D, D), nn.Linear(D, 10)))
+    ),
+    "a matrix by its norm": lambda: changed_by(
+        lambda model: [weight_norm(one.mlp[0]) for one in model.layers]
+    ),
+    "long skips": long_skips,
+    "a teacher in a tuple": teacher,
+    "every second picture mirrored": lambda: {"augment": every_second},
+    "a generator of its own": own_generator,
+    "grey pictures, and NumPy's numbers": lambda: {"augment": grey},
+}.items():
+    healthy(name)(make)

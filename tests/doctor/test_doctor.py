@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,7 +14,8 @@ from einops import rearrange
 from torch import nn
 
 import vitlib as vl
-from tests.doctor import known, measure, unseen
+from tests.doctor import known, unseen
+from tools.measure import doctor as measure
 from vitlib.data.cifar10 import find_cifar10
 from vitworkshop.doctor.case import Case
 from vitworkshop.doctor.run import evaluation
@@ -255,21 +258,15 @@ def flip_all_or_none(images):
     return images.flip(-1) if torch.rand(()) < 0.5 else images
 
 
-def along_one_line(pos_embed, new_grid):
-    patches = F.interpolate(pos_embed[:, 1:].mT, size=new_grid[0] * new_grid[1], mode="linear").mT
-    return torch.cat([pos_embed[:, :1], patches], dim=1)
+def seeded_by(seed, draw):
+    """Flips by random numbers that begin anew each time."""
 
+    def augment(images):
+        seed(0)
+        flip = torch.as_tensor(draw(len(images))) < 0.5
+        return torch.where(flip.view(-1, 1, 1, 1), images.flip(-1), images)
 
-def with_cls_among_the_patches(pos_embed, new_grid):
-    return F.interpolate(pos_embed.mT, size=1 + new_grid[0] * new_grid[1], mode="linear").mT
-
-
-def exchanged_sides(pos_embed, new_grid):
-    return vl.resample_pos_embed(pos_embed, (new_grid[1], new_grid[0]))
-
-
-def as_it_is(pos_embed, new_grid):
-    return pos_embed
+    return augment
 
 
 def evaluate_with(**normalisation):
@@ -283,21 +280,25 @@ OF_A_RUN = {
     "another mean": ({"evaluate": evaluate_with(mean=0.0)}, {"test normalisation"}),
     "another std": ({"evaluate": evaluate_with(std=0.25)}, {"test normalisation"}),
     "augmentation drawn once a batch": ({"augment": flip_all_or_none}, {"augmentation"}),
-    "1-D interpolation": ({"resample": along_one_line}, {"resampling"}),
-    "1-D interpolation, CLS too": ({"resample": with_cls_among_the_patches}, {"resampling"}),
-    "height and width exchanged": ({"resample": exchanged_sides}, {"resampling"}),
-    "not resampled": ({"resample": as_it_is}, {"resampling"}),
     "far too low a rate": ({"recipe": vl.Recipe(lr=1e-6)}, {"learning rate"}),
     "decay 5": ({"recipe": vl.Recipe(weight_decay=5.0)}, {"weight decay"}),
     "a tiny clip": ({"recipe": vl.Recipe(clip_norm=1e-4)}, {"clip"}),
     "nothing left of the target": ({"recipe": vl.Recipe(label_smoothing=0.9)}, {"smoothing"}),
     "always upside down": ({"augment": lambda images: images.flip(2)}, {"augmentation"}),
-    "random crop at test": ({"preprocess": (vl.normalize, known.at_test(known.shifted))}, {"test pictures"}),
-    "BGR at test": ({"preprocess": (vl.normalize, known.at_test(lambda x: x.flip(1)))}, {"test pictures"}),
-    "a half at test": (
-        {"preprocess": (vl.normalize, lambda x: 0.5 * vl.normalize(x))},
-        {"test normalisation"},
+    "an augmentation that seeds torch": (
+        {"augment": seeded_by(torch.manual_seed, torch.rand)},
+        {"augmentation"},
     ),
+    "one that seeds NumPy": ({"augment": seeded_by(np.random.seed, np.random.rand)}, {"augmentation"}),
+    "one that seeds Python": (
+        {"augment": seeded_by(random.seed, lambda n: [random.random()] * n)},
+        {"augmentation"},
+    ),
+    "one with a new generator": (
+        {"augment": lambda images: vl.random_crop(images, 2, torch.Generator().manual_seed(0))},
+        {"augmentation"},
+    ),
+    "crops of another size": ({"augment": lambda images: images[..., 1:7, 1:7]}, {"augmentation"}),
 }
 
 
@@ -378,7 +379,6 @@ HEALTHY_RUN = {
     "recipe": vl.Recipe(),
     "evaluate": lambda model: vl.evaluate(model, pictures(1), LABELS),
     "augment": each_its_own,
-    "resample": vl.resample_pos_embed,
 }
 
 
@@ -506,7 +506,7 @@ SOME = [
         "DropPath unscaled",
         "ReLU behind the head",
     ),
-    *("heads merged without transpose", "a cosine head at 1 / 0.07", "random crop at test", "causal mask"),
+    *("heads merged without transpose", "a cosine head at 1 / 0.07", "BGR at test", "causal mask"),
 ]
 
 
@@ -558,9 +558,9 @@ def test_it_works_where_gradients_are_off():
 
 
 def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsys):
-    findings = vl.doctor(vit(pos_embed="none"), IMAGES, LABELS, resample=along_one_line)
+    findings = vl.doctor(vit(pos_embed="none"), IMAGES, LABELS)
     lines = capsys.readouterr().out.splitlines()
-    assert lines == [*map(str, findings), "findings: 2 (not given: recipe, evaluate, augment)"]
+    assert lines == [*map(str, findings), "findings: 1 (not given: recipe, evaluate, augment)"]
     assert lines[0] == (
         "positions: the logits do not change when the patches change places; add position embeddings to the tokens"
     )
@@ -593,9 +593,7 @@ def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsy
         ({"model": giving(lambda logits: {"loss": None})}, "expected logits from the model, got dict"),
         ({"model": giving(lambda logits: (0.0,))}, "got tuple; return them, or a dict"),
         ({"augment": lambda images: None}, "from augment, got NoneType; return all"),
-        ({"augment": lambda images: images[1:]}, r"expected 4 images \(B, C, H, W\) from augment, got \(3,"),
-        ({"preprocess": (vl.normalize, lambda images: images[0])}, "from preprocess, got"),
-        ({"resample": lambda table, grid: None}, "from resample, got NoneType"),
+        ({"augment": lambda images: images[1:]}, r"expected 8 images \(B, C, H, W\) from augment, got \(7,"),
     ],
     ids=lambda value: value if isinstance(value, str) else ", ".join(value),
 )

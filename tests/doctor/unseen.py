@@ -9,7 +9,7 @@
     preprocess, test_preprocess   images, augmented or not -> the model's input; `vl.normalize` where they are missing
 
 Bugs also have `build(seed, wrong=False)`, the same without the bug and, where it has the same parameters, with the same
-weights. `python -m tests.doctor.unseen` trains all sixty, and the twins, for 100 steps (three core-minutes).
+weights.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from torch.nn import functional as F
 
 import vitlib as vl
 
-STEPS = 100
 D, HEADS, DEPTH, P, N = 64, 4, 3, 8, 16  # width, heads, layers, patch side, patches
 CONFIG = vl.ViTConfig(patch_size=P, embed_dim=D, depth=DEPTH, num_heads=HEADS, mlp_ratio=2.0, init_std=0.1)
 RECIPE = vl.recipe("drawn10", lr=2e-3, model=CONFIG)
@@ -39,15 +38,14 @@ HEALTHY: list[Case] = []
 @dataclass(frozen=True)
 class Case:
     name: str
-    why: str
     build: Callable[..., dict[str, Any]]
 
 
 def enter(cases: list[Case], name: str) -> Callable:
-    """Enters a function, which gives what a case has besides the usual; its docstring says why."""
+    """Enters a function, which gives what a case has besides the usual."""
 
     def decorate(make: Callable[..., dict[str, Any]]) -> Callable:
-        cases.append(Case(name, make.__doc__ or "", partial(usual, make)))
+        cases.append(Case(name, partial(usual, make)))
         return make
 
     return decorate
@@ -803,47 +801,3 @@ def mixup_by_hand():
         return mixed, torch.lerp(targets.flip(0), targets, lam)
 
     return {"augment": augment}
-
-
-# ------------------------------------------------------------------------------------------------------ short runs
-
-
-def train(case: dict[str, Any], steps: int = STEPS, batch_size: int = 64) -> tuple[float, float, float]:
-    """Loss of the last ten steps on 500 pictures; loss and accuracy on 500 others."""
-    model, images, labels = case["model"], case["images"], case["labels"]
-    recipe, augment = case.get("recipe", RECIPE), case.get("augment", lambda images, labels: (images, labels))
-    preprocess = case.get("preprocess", vl.normalize)
-    torch.manual_seed(0)
-    optimizer = vl.build_optimizer(model, recipe)
-    losses = []
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = vl.lr_at(step, steps, recipe.lr, round(recipe.warmup * steps), recipe.schedule)
-        index = torch.randperm(500)[:batch_size]
-        inputs, targets = augment(images[index], labels[index])
-        loss = F.cross_entropy(model.train()(preprocess(inputs)), targets)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), recipe.clip_norm)
-        optimizer.step()
-        losses.append(loss.item())
-    with torch.no_grad():
-        logits = model.eval()(case.get("test_preprocess", preprocess)(images[500:1000]))
-    right = labels[500:1000]
-    accuracy = (logits.argmax(1) == right).float().mean().item()
-    return sum(losses[-10:]) / 10, F.cross_entropy(logits, right).item(), accuracy
-
-
-def main() -> None:
-    torch.set_num_threads(1)  # such small models are faster so
-    print(f"{'':40}{'train':>6}{'test':>7}{'right':>7}   {'the twin without the bug':>20}")
-    for cases in (BUGS, HEALTHY):
-        for case in cases:
-            found = [train(case.build(0))] + ([train(case.build(0, wrong=False))] if cases is BUGS else [])
-            columns = "   ".join(f"{fit:6.2f} {loss:6.2f} {accuracy:6.1%}" for fit, loss, accuracy in found)
-            print(f"{case.name:40}{columns}", flush=True)
-        print()
-
-
-if __name__ == "__main__":
-    main()

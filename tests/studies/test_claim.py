@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t
 from toys import DATA, only, row, toy
 
-from vitlib.evidence import read_json, write_json
+from vitlib.files import read_json, write_json
 from vitworkshop.studies import board as boards
 from vitworkshop.studies.admission import why_not
 from vitworkshop.studies.choosing import at_edge, to_try, trials

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import pytest
 from toys import DATA, row, toy
 
-from vitlib.evidence import read_json, write_json
+from vitlib.files import read_json, write_json
 from vitworkshop.studies import plan as plans
 from vitworkshop.studies.plan import Plan, make_plans
 from vitworkshop.studies.registry import STUDIES
@@ -47,11 +47,12 @@ def test_a_run_from_before_a_field_existed_counts_if_the_field_has_its_default(t
     path = tmp_path / "a-s0" / "rows.json"
     old = read_json(path, "")
     base = old["about"]["base"]
-    del old["about"]["study"], base["erasing"], base["model"]["mask_token"], base["model"]["act"]
+    del old["about"]["study"], base["mixup"], base["model"]["mask_token"], base["model"]["act"]
+    base["erasing"] = 0.0  # and a field that is gone
     path.write_text(json.dumps(old))
     assert make(tmp_path, RECIPED).finished == 1
-    with pytest.raises(ValueError, match=r"base.erasing was 0.0, now 0.5"):
-        make(tmp_path, RECIPED, changes={"erasing": 0.5})
+    with pytest.raises(ValueError, match=r"base.mixup was 0.0, now 0.5"):
+        make(tmp_path, RECIPED, changes={"mixup": 0.5})
 
 
 def test_a_variant_that_names_what_its_base_has_is_as_it_was(tmp_path):
@@ -203,7 +204,7 @@ def test_committed_runs_that_were_made_otherwise_do_not_count(tmp_path, book):
     plan = make(tmp_path / "there", changed)
     assert "2 of 4 runs" in plan.import_results("results") and {variant for variant, _ in plan.done} == {"a"}
     older = read_json(book, "")
-    del older["variants"], older["data_checksum"], older["base"]["erasing"]
+    del older["variants"], older["data_checksum"], older["base"]["mixup"]
     book.write_text(json.dumps(older))  # each row says what it changed; label and size tell the data
     plan = make(tmp_path / "older", changed)
     assert "2 of 4 runs" in plan.import_results("results") and {variant for variant, _ in plan.done} == {"a"}

@@ -7,7 +7,8 @@ import json
 import pytest
 from toys import DATA, only, toy
 
-from vitlib.evidence import RESULTS, load_results, read_json
+from vitlib.evidence import RESULTS, load_results
+from vitlib.files import read_json
 from vitworkshop.studies import report as reports
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.registry import STUDIES, by_worth, find, folders
@@ -102,9 +103,9 @@ def test_a_study_that_changed_since_is_marked(tmp_path, stems, monkeypatch):
 def test_a_field_that_a_result_lacks_was_at_its_default(monkeypatch):
     result = load_results("recipes")
     now = reports.base_changes(result)
-    assert "erasing" not in now and "mask_token" not in now
+    assert "erasing" not in now and "cutmix" not in now and "mask_token" not in now
     for place in (result["base"], result["base"]["model"]):
-        place.pop("erasing", None), place.pop("mask_token", None)
+        place.pop("cutmix", None), place.pop("mask_token", None)
     assert reports.base_changes(result) == now
     result["base"]["crop"] += 1
     assert "crop was 1, now 0" in reports.base_changes(result)

@@ -18,11 +18,11 @@ from filelock import FileLock
 from toys import DATA, VARIANTS, calls, only, row, run_toy, toy
 
 from vitlib.data.dataset import load_dataset
-from vitlib.evidence import read_json, write_json
+from vitlib.files import lock, read_json, write_json
 from vitworkshop.cli import main
 from vitworkshop.studies import plan as plans
 from vitworkshop.studies import runner
-from vitworkshop.studies.plan import lock, make_plans
+from vitworkshop.studies.plan import make_plans
 from vitworkshop.studies.registry import STUDIES, folders
 from vitworkshop.studies.runner import run_studies, run_study
 from vitworkshop.studies.study import QUICK

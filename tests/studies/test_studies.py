@@ -12,7 +12,8 @@ import torch
 
 import vitlib as vl
 from vitlib.data.dataset import Dataset, load_dataset
-from vitlib.evidence import RESULTS, load_results, read_json
+from vitlib.evidence import RESULTS, load_results
+from vitlib.files import read_json
 from vitlib.train.objective import OBJECTIVES
 from vitworkshop.studies import clinic, families, mirroring, norm_order, position_start, residuals, stems
 from vitworkshop.studies import study as studies

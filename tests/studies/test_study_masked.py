@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 from vitlib.train import loop
 from vitworkshop.studies import masked, study
 from vitworkshop.studies.registry import STUDIES

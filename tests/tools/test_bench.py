@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import vitlib as vl
-from tools import bench, libraries
-from vitlib.evidence import read_json
+from tools import libraries
+from tools.measure import bench
+from vitlib.files import read_json
 from vitworkshop.studies.registry import STUDIES
 
 SIZE = "--img-size 8 --embed-dim 12 --depth 1 --batch-size 2 --rounds 2 --device cpu"
@@ -187,7 +188,7 @@ def test_every_path_of_training_is_measured(capsys, monkeypatch, timm):
 
 def test_behind_the_loader_a_picture_is_only_moved_and_mirrored():
     data = bench.random_images(4)
-    pictures, (image, label) = bench.Pictures(data), bench.Pictures(data)[2]
+    pictures, (image, label) = libraries.Pictures(data), libraries.Pictures(data)[2]
     assert len(pictures) == len(data) and label == data.labels[2]
     padded = vl.normalize(torch.nn.functional.pad(data.images[2:3], (4, 4, 4, 4)))[0]
     ways = [padded[:, i : i + 32, j : j + 32] for i in range(9) for j in range(9)]

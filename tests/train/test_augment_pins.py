@@ -183,7 +183,7 @@ def test_rand_augment_is_what_its_draws_say(shape, num_ops, magnitude):
 
 @pytest.mark.parametrize(
     ("part", "default"),
-    [(vl.rand_augment, (2, 9.0)), (vl.random_flip, (0.5,)), (vl.random_erasing, (0.25,))],
+    [(vl.rand_augment, (2, 9.0)), (vl.random_flip, (0.5,))],
 )
 def test_defaults(part, default):
     images = smooth_pictures(200)
@@ -273,31 +273,10 @@ def test_shifts_are_even_in_both_directions():
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_as_many_are_flipped_and_erased_as_asked(p):
+def test_as_many_are_flipped_as_asked(p):
     images = smooth_pictures(3000, (1, 24, 24))
     flipped = (vl.random_flip(images, seeded(), p) != images).flatten(1).any(1).sum().item()
-    erased = (vl.random_erasing(images, seeded(), p) == 0.5).flatten(1).any(1).sum().item()
     assert stats.binomtest(flipped, 3000, p).pvalue > UNLIKELY
-    assert stats.binomtest(erased, 3000, p).pvalue > UNLIKELY
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_erasing_is_what_its_draws_say(shape):
-    images = smooth_pictures(200, shape)
-    _, H, W = shape
-    g = seeded(5)
-    area = (0.02 + (1 / 3 - 0.02) * torch.rand(200, generator=g)).tolist()
-    ratio = (2 * math.log(3) * torch.rand(200, generator=g) - math.log(3)).exp().tolist()
-    cy, cx = torch.rand(2, 200, generator=g).tolist()
-    coin = torch.rand(200, generator=g).tolist()
-    out, wrong = vl.random_erasing(images, seeded(5), 0.6), 0
-    for i in range(200):
-        height, width = math.sqrt(area[i] * H * W * ratio[i]), math.sqrt(area[i] * H * W / ratio[i])
-        rows = abs(np.arange(H) + 0.5 - cy[i] * H) < height / 2
-        cols = abs(np.arange(W) + 0.5 - cx[i] * W) < width / 2
-        expected = np.where(rows[:, None] & cols & (coin[i] < 0.6), 0.5, images[i].numpy() / 255)
-        wrong += not np.allclose(out[i].numpy(), expected, atol=1e-6)
-    assert wrong <= 1  # an edge may fall on a pixel's centre, and round either way
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.8, 1.0, 4.0])
@@ -381,16 +360,6 @@ def test_cutmix_boxes_are_as_large_as_their_shares(alpha, H, W):
     assert_alike(ours, theirs)
 
 
-@SIZES
-def test_erasing_boxes_have_2_to_33_percent_and_sides_up_to_1_to_3(H, W):
-    n = 4000
-    ours = (vl.random_erasing(torch.zeros(n, 1, H, W), seeded(6), 1.0) == 0.5)[:, 0].numpy()
-    dice = np.random.default_rng(0)
-    area = dice.uniform(0.02, 1 / 3, n) * H * W
-    ratio = np.exp(dice.uniform(-math.log(3), math.log(3), n))
-    assert_alike(ours, boxes(dice, np.sqrt(area * ratio), np.sqrt(area / ratio), H, W))
-
-
 def test_either_mixing_method_is_as_likely_and_each_batch_has_one():
     images, labels = smooth_pictures(8, (1, 6, 6)), torch.arange(8)
     recipe = vl.Recipe(crop=0, flip=False, mixup=0.8, cutmix=1.0)
@@ -404,9 +373,7 @@ def test_either_mixing_method_is_as_likely_and_each_batch_has_one():
 
 # ------------------------------------------------------------------------------------------------- one after the other
 
-FULL = dict(
-    crop=3, flip=True, randaugment=3, magnitude=4.0, erasing=0.6, mixup=0.4, cutmix=2.0, label_smoothing=0.2
-)
+FULL = dict(crop=3, flip=True, randaugment=3, magnitude=4.0, mixup=0.4, cutmix=2.0, label_smoothing=0.2)
 OFF = dict.fromkeys(FULL, 0) | {"magnitude": 4.0}
 
 
@@ -421,7 +388,7 @@ OFF = dict.fromkeys(FULL, 0) | {"magnitude": 4.0}
     ],
     ids=lambda recipe: " ".join(name for name, value in recipe.items() if value),
 )
-def test_a_batch_is_cropped_flipped_changed_erased_and_mixed_in_this_order(recipe, mix):
+def test_a_batch_is_cropped_flipped_changed_and_mixed_in_this_order(recipe, mix):
     r, labels, images = SimpleNamespace(**recipe), torch.arange(12) % 5, smooth_pictures(12, (3, 10, 14))
     for seed in range(4):  # Mixup and CutMix are drawn
         g, x = seeded(seed), images
@@ -432,8 +399,6 @@ def test_a_batch_is_cropped_flipped_changed_erased_and_mixed_in_this_order(recip
         x = x / 255
         if r.randaugment:
             x = vl.rand_augment(x, g, 3, 4.0)
-        if r.erasing:
-            x = vl.random_erasing(x, g, 0.6)
         y = torch.full((12, 5), r.label_smoothing / 5)
         y[torch.arange(12), labels] += 1 - r.label_smoothing
         ways = [(vl.mixup, 0.4)] * bool(r.mixup) + [(vl.cutmix, 2.0)] * bool(r.cutmix)
@@ -453,7 +418,6 @@ def test_a_batch_is_cropped_flipped_changed_erased_and_mixed_in_this_order(recip
         lambda x, g: vl.random_crop(x, 3, g),
         vl.random_flip,
         vl.rand_augment,
-        vl.random_erasing,
         lambda x, g: vl.mixup(x, torch.eye(40), 0.8, g)[0],
         lambda x, g: vl.cutmix(x, torch.eye(40), 1.0, g)[0],
     ],
@@ -476,7 +440,6 @@ def test_floats_are_taken_as_they_are_and_left_alone(part):
     flip=st.booleans(),
     ops=st.integers(0, 3),
     magnitude=st.floats(0, 10),
-    erasing=st.floats(0, 1),
     mixup=st.sampled_from([0.0, 0.1, 0.8, 4.0]),
     cutmix=st.sampled_from([0.0, 0.1, 1.0, 4.0]),
     smoothing=st.floats(0, 0.9),

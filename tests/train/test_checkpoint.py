@@ -14,7 +14,7 @@ from killed import killed_at
 
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 from vitlib.train.checkpoint import differences, load_checkpoint, save_checkpoint
 from vitlib.train.loop import train_model
 from vitlib.train.recipe import RECIPES, Recipe, default_fields, recipe
@@ -67,7 +67,8 @@ def test_a_checkpoint_from_before_a_field_existed_is_continued(tmp_path):
     path = tmp_path / "checkpoint.pt"
     state = torch.load(path, weights_only=True)
     assert state["step"] == 1
-    del state["identity"]["recipe"]["erasing"], state["identity"]["recipe"]["model"]["mask_token"]
+    del state["identity"]["recipe"]["mixup"], state["identity"]["recipe"]["model"]["mask_token"]
+    state["identity"]["recipe"]["erasing"] = 0.0  # a field that is gone
     torch.save(state, path)
     whole = train_model(SMALL, DATA, progress=False)
     went_on = train_model(SMALL, DATA, out=tmp_path, progress=False)
@@ -77,10 +78,10 @@ def test_a_checkpoint_from_before_a_field_existed_is_continued(tmp_path):
 
 @pytest.mark.errors
 def test_a_field_that_came_later_and_has_another_value_is_refused(tmp_path):
-    identity = {"recipe": dataclasses.asdict(recipe(SMALL, erasing=0.5))}
-    old = {"recipe": {key: value for key, value in identity["recipe"].items() if key != "erasing"}}
+    identity = {"recipe": dataclasses.asdict(recipe(SMALL, mixup=0.5))}
+    old = {"recipe": {key: value for key, value in identity["recipe"].items() if key != "mixup"}}
     torch.save({"identity": old}, tmp_path / "checkpoint.pt")
-    with pytest.raises(ValueError, match=r"another run \(recipe.erasing was 0.0, now 0.5\); .*delete it"):
+    with pytest.raises(ValueError, match=r"another run \(recipe.mixup was 0.0, now 0.5\); .*delete it"):
         load_checkpoint(
             tmp_path / "checkpoint.pt", identity, torch.device("cpu"), {"recipe": default_fields(SMALL)}
         )

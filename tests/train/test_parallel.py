@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 import vitlib as vl
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 from vitlib.train.loop import Trainer
 from vitlib.train.objective import Classification
 from vitlib.train.parallel import Ranks

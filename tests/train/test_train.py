@@ -16,14 +16,14 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 from vitlib.train import loop, objective, precision
 from vitlib.train.checkpoint import Stopped, polite_interrupt
 from vitlib.train.evaluate import beside
 from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import RECIPES, recipe
 
-# everything random is on: dropout, DropPath, PatchDrop, crops, flips, RandAugment, Mixup, CutMix, erasing
+# everything random is on: dropout, DropPath, PatchDrop, crops, flips, RandAugment, Mixup, CutMix
 SHAPE = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 2, "num_heads": 2, "mlp_ratio": 2.0}
 DROPS = {"drop_rate": 0.1, "drop_path_rate": 0.2, "patch_drop_rate": 0.5}
 TINY = vl.ViTConfig(**SHAPE, **DROPS, global_pool="avg")
@@ -36,7 +36,7 @@ STEPS = {
     "precision": "fp32",
 }
 MIXED = {"mixup": 0.8, "cutmix": 1.0, "mix_off": 0.3, "label_smoothing": 0.1, "patch_drop_off": 0.3}
-RANDOM = vl.Recipe("random", TINY, **STEPS, **MIXED, crop=2, randaugment=1, erasing=0.3)
+RANDOM = vl.Recipe("random", TINY, **STEPS, **MIXED, crop=2, randaugment=1)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

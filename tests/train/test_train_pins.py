@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 
 import vitlib as vl
-from vitlib.evidence import COMMAND, read_json
+from vitlib.evidence import COMMAND
+from vitlib.files import read_json
 from vitlib.train import loop
 
 TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
@@ -104,8 +105,6 @@ def augmented(r, images, labels, generator, mix: bool):
     images = images.float() / 255
     if r.randaugment:
         images = vl.rand_augment(images, generator, r.randaugment, r.magnitude)
-    if r.erasing:
-        images = vl.random_erasing(images, generator, r.erasing)
     targets = torch.full((len(labels), r.model.num_classes), r.label_smoothing / r.model.num_classes)
     for target, label in zip(targets, labels.tolist(), strict=True):
         target[label] += 1 - r.label_smoothing
@@ -287,10 +286,9 @@ def assert_same_run(result: dict, model, rows) -> None:
         dict(flip=True),
         dict(crop=3),
         dict(crop=2, flip=True),
-        dict(erasing=0.6),
         dict(randaugment=1),
         dict(randaugment=2, magnitude=4.0),
-        dict(crop=2, flip=True, randaugment=2, erasing=0.6),
+        dict(crop=2, flip=True, randaugment=2),
         dict(label_smoothing=0.2),
         dict(mixup=0.8, **SGD),
         dict(cutmix=1.0, **SGD),
@@ -299,14 +297,13 @@ def assert_same_run(result: dict, model, rows) -> None:
         dict(MIXED, mix_off=0.5),
         dict(MIXED, mix_off=1.0),
         dict(MIXED, label_smoothing=0.1),
-        dict(MIXED, label_smoothing=0.3, erasing=0.6),
+        dict(MIXED, label_smoothing=0.3),
         dict(
             MIXED,
             **DROPS,
             crop=2,
             flip=True,
             randaugment=1,
-            erasing=0.3,
             mix_off=0.3,
             label_smoothing=0.1,
             ema_decay=0.9,

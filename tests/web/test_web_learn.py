@@ -11,7 +11,7 @@ from browsing import needs_browser, opened
 from web_pages import explorer, page, run
 
 import vitlib as vl
-from tools.measure_learns import BEGIN, ENGINE, OFF, in_page
+from tools.measure.learns import BEGIN, ENGINE, OFF, in_page
 
 pytestmark = needs_browser
 CELLS = vl.load_results("learns")["cells"]

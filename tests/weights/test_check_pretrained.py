@@ -16,7 +16,7 @@ from torch import nn
 import vitlib as vl
 from vitlib import config
 from vitlib.data.photos import load_image
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 from vitworkshop.cli import main, pretrained
 
 cv2 = pytest.importorskip("cv2")

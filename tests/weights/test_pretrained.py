@@ -13,7 +13,8 @@ import torch
 from safetensors.torch import load, save
 
 import vitlib as vl
-from vitlib.evidence import RESULTS, read_json
+from vitlib.evidence import RESULTS
+from vitlib.files import read_json
 from vitlib.model.costs import count_parameters
 
 TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=8, depth=2, num_heads=2)
@@ -98,7 +99,7 @@ def test_a_failed_save_leaves_the_old_model(tmp_path, monkeypatch, error):
     def half_way(file):
         raise error("stop")
 
-    monkeypatch.setattr("vitlib.evidence.os.fsync", half_way)
+    monkeypatch.setattr("vitlib.files.os.fsync", half_way)
     with pytest.raises(error):
         saved(tmp_path, seed=1)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before

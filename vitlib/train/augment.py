@@ -37,7 +37,6 @@ __all__ = [
     "mixup",
     "rand_augment",
     "random_crop",
-    "random_erasing",
     "random_flip",
     "soft_targets",
 ]
@@ -56,13 +55,13 @@ def augment_batch(
     generator: Generator,
     mix: bool = True,
 ) -> tuple[Floats, Targets]:
-    """Apply a recipe's augmentation to a batch: crop, flip, RandAugment, erasing, then Mixup or CutMix.
+    """Apply a recipe's augmentation to a batch: crop, flip, RandAugment, then Mixup or CutMix.
 
     Args:
         images: (B, 3, H, W).
         labels: (B,) integers in [0, num_classes).
-        recipe: Anything with `crop` (pixels), `flip`, `randaugment` (operations per image), `magnitude`, `erasing`
-            (probability), `mixup` and `cutmix` (alphas; 0 is off) and `label_smoothing`.
+        recipe: Anything with `crop` (pixels), `flip`, `randaugment` (operations per image), `magnitude`,
+            `mixup` and `cutmix` (alphas; 0 is off) and `label_smoothing`.
         num_classes: K.
         generator: A CPU generator.
         mix: False leaves Mixup and CutMix out, as recipes do towards their end.
@@ -82,7 +81,7 @@ def augment_batch(
 
 
 def augment_images(images: Images, recipe, generator: Generator) -> Floats:
-    """The part of `augment_batch` that needs no labels: crop, flip, RandAugment, erasing.
+    """The part of `augment_batch` that needs no labels: crop, flip, RandAugment.
 
     Source: each part names its own; the order is timm's.
     """
@@ -93,8 +92,6 @@ def augment_images(images: Images, recipe, generator: Generator) -> Floats:
     images = to_float(images)
     if recipe.randaugment:
         images = rand_augment(images, generator, recipe.randaugment, recipe.magnitude)
-    if recipe.erasing:
-        images = random_erasing(images, generator, recipe.erasing)
     return images
 
 
@@ -201,24 +198,6 @@ def cutmix(
     other = torch.randperm(B, generator=generator).to(images.device)
     box, lam = box.unsqueeze(1).to(images.device), lam.unsqueeze(1).to(images.device)
     return torch.where(box, images[other], images), torch.lerp(targets[other], targets, lam.to(targets))
-
-
-@checked
-def random_erasing(images: Images, generator: Generator, p: Share = 0.25) -> Floats:
-    """Paint a grey box over each of the `images` with probability `p`: 2 to 33 % of its area, sides up to 1:3.
-
-    All is drawn from a CPU `generator`; the images returned are floats.
-
-    Source: Zhong et al. (2020); chapter 10.
-    """
-    images = to_float(images)
-    B, _, H, W = images.shape
-    area = torch.empty(B).uniform_(0.02, 1 / 3, generator=generator)
-    ratio = torch.empty(B).uniform_(-math.log(3), math.log(3), generator=generator).exp()
-    side = math.sqrt(H * W)  # so that the box's sides have this ratio on oblong images, too
-    box = _boxes((area * ratio).sqrt() * side, (area / ratio).sqrt() * side, H, W, generator)
-    box &= (torch.rand(B, generator=generator) < p).view(B, 1, 1)
-    return images.masked_fill(box.unsqueeze(1).to(images.device), 0.5)
 
 
 def _beta(alpha: float, n: int, generator: Generator) -> Tensor:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from vitlib.data.dataset import Dataset
-from vitlib.evidence import write_atomic, write_json
+from vitlib.files import write_atomic, write_json
 
 _PARTS = {"step": int, "log": dict, "model": dict, "optimizer": dict, "ema": (dict, NoneType), "sums": Tensor}
 

@@ -56,7 +56,6 @@ class Recipe:
         magnitude: RandAugment's strength, 0 to 10.
         mixup: Mixup's alpha; 0 is off.
         cutmix: CutMix's alpha; 0 is off. With both, a coin decides for each batch.
-        erasing: Probability of random erasing.
         mix_off: Share of the run, at its end, without Mixup and CutMix.
         patch_drop_off: Share of the run, at its end, without the model's `PatchDrop`.
         ema_decay: Decay of the averaged weights; 0 is off.
@@ -90,7 +89,6 @@ class Recipe:
     magnitude: Magnitude = 9.0
     mixup: Annotated[NonNegative, Usual(0.8)] = 0.0
     cutmix: Annotated[NonNegative, Usual(1)] = 0.0
-    erasing: Share = 0.0
     mix_off: Share = 0.0
     patch_drop_off: Share = 0.0
     ema_decay: EmaDecay = 0.0
@@ -245,9 +243,10 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
 def default_fields(config: Any) -> dict[str, Any]:
     """The defaults of the fields of a recipe (or another dataclass `config`) and of its model, as JSON has them.
 
-    A file from before a field existed was written by code that did what the field's default does.
+    A file from before a field existed was written by code that did what the field's default does; a field that is gone
+    was 0 wherever it stands.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"erasing": 0.0} if isinstance(config, Recipe) else {}
     for f in dataclasses.fields(config):
         value = getattr(config, f.name)
         if dataclasses.is_dataclass(value):

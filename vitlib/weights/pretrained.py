@@ -17,7 +17,8 @@ from vitlib.checks import check_name, check_value, checked
 from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
-from vitlib.evidence import RESULTS, as_json, read_json, write_atomic
+from vitlib.evidence import RESULTS
+from vitlib.files import as_json, read_json, write_atomic
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import MODELS, VisionTransformer, build_model
 from vitlib.tensors import check_finite

@@ -11,9 +11,10 @@ import warnings
 
 from vitlib import __version__
 from vitlib.evidence import COMMAND
+from vitlib.files import printable
 from vitlib.train.parallel import launcher
 from vitworkshop.cli import data, predict, pretrained, study, train
-from vitworkshop.cli.options import Parser, printable
+from vitworkshop.cli.options import Parser
 
 __all__ = ["main"]
 

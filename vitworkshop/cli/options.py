@@ -71,11 +71,6 @@ def check_out(out: Path | None) -> None:
         raise ValueError(f"--out must be a folder, got the file {out}")
 
 
-def printable(text: str) -> str:
-    """A name that somebody else gave, with "?" for what would move a terminal's cursor or change its colours."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
 def settings(words: list[str], options: Collection[str], others: Collection[str] = ()) -> dict[str, Any]:
     """The FIELD=VALUE words of --set; refuses fields that are `options` of the command, or among the `others`."""
     changes: dict[str, Any] = {}

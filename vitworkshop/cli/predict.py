@@ -8,9 +8,10 @@ from pathlib import Path
 import torch
 
 from vitlib.device import pick_device
+from vitlib.files import printable
 from vitlib.train.evaluate import predict
 from vitlib.weights.pretrained import class_names, load_pretrained
-from vitworkshop.cli.options import add_device, printable
+from vitworkshop.cli.options import add_device
 from vitworkshop.cli.pictures import named_pictures
 from vitworkshop.web.export import export_web
 

@@ -16,10 +16,11 @@ from torch import Tensor
 from vitlib.config import PRESETS, ViTConfig
 from vitlib.data.dataset import normalize
 from vitlib.data.photos import load_image, sample_image
-from vitlib.evidence import provenance, write_atomic, write_json
+from vitlib.evidence import provenance
+from vitlib.files import printable, write_atomic, write_json
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.foreign import convert_state_dict, load_weights, read_weights
-from vitworkshop.cli.options import check_out, printable
+from vitworkshop.cli.options import check_out
 
 _TOP = 5
 _MEAN_STD = {"half": (0.5, 0.5), "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))}

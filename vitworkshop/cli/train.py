@@ -17,6 +17,7 @@ from vitlib.checks import check_choice, check_name
 from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
+from vitlib.files import lock, printable
 from vitlib.train.evaluate import beside, evaluate
 from vitlib.train.loop import train_model
 from vitlib.train.objective import OBJECTIVES
@@ -24,10 +25,9 @@ from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
-from vitworkshop.cli.options import SETS, add_runs, prepare, printable, settings
+from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.cli.pictures import load_split
 from vitworkshop.cli.predict import MODEL
-from vitworkshop.studies.plan import lock
 
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _PASSES = 100  # at most for that, where a trained model goes on

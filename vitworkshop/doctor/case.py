@@ -48,7 +48,7 @@ class Case:
     labels: Tensor
     hooked: list[str]  # modules that have a reader's hook, in the model itself
     given: tuple[Tensor, Tensor]  # all images and labels, of which the batch has 64 at most
-    prepared: bool = False  # whether both preprocessings were compared
+    brighter: bool = False  # whether augmented pictures are so, or darker, or of another contrast
     fitted: nn.Module = field(init=False)  # another copy, which has learned the first eight images
     losses: list[float] = field(default_factory=list)  # while it did
     entropy: float = field(init=False)  # the loss of the best answer that is the same for all of the eight

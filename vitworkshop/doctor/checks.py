@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
+from vitworkshop.doctor import structure
 from vitworkshop.doctor.case import (
     NUM_FIT,
     Case,
@@ -25,16 +26,6 @@ from vitworkshop.doctor.case import (
     record_calls,
     relative_change,
     without_dropout,
-)
-from vitworkshop.doctor.structure import (
-    answers,
-    dropout,
-    last_norm,
-    looks,
-    norms,
-    reach,
-    registration,
-    residuals,
 )
 
 # Numbers that differ by less than this share of the largest are the same: rounding is up to 4e-7 in float32, and wrong
@@ -148,7 +139,10 @@ def one_batch(case: Case) -> Iterator[Finding]:
 
 
 def gradients(case: Case) -> Iterator[Finding]:
-    """Every parameter gets one, with one label for all: a model that knows the right ones may have a gradient of 0."""
+    """Every parameter gets one, with one label for all: a model that knows the right ones may have a gradient of 0.
+
+    So does each half and each third of a block's matrix, which holds two or three maps perhaps, of q, k and v say.
+    """
     model = without_dropout(copy.deepcopy(case.fitted))
     params = {name: p for name, p in model.named_parameters() if p.requires_grad}
     params = {name: p for name, p in params.items() if "mask_token" not in name}  # is for another task
@@ -157,6 +151,18 @@ def gradients(case: Case) -> Iterator[Finding]:
     if dead := [name for name, g in itertools.zip_longest(params, grads) if g is None or not g.any()]:
         says = f"{len(dead)} of {len(params)} parameters never have one ({', '.join(dead[:3])})"
         yield Finding("gradients", says, "use them in forward, without detach() or no_grad()")
+    idle = [
+        f"{'half' if n == 2 else 'a third'} of {name}'s outputs"
+        for (name, p), g in zip(params.items(), grads, strict=bool(grads))
+        for n in (2, 3)
+        if p.ndim == 2 and structure.in_blocks(case, name) and name.endswith("weight") and not len(p) % n
+        if not isinstance(model.get_submodule(name.rpartition(".")[0]), nn.Embedding)  # has places in store
+        if g is not None and g.any() and not all(part.any() for part in g.chunk(n))
+    ]
+    if idle:
+        where = idle[0] + f", and so in {len(idle) - 1} more" * (len(idle) > 1)
+        fix = "queries, keys and values have a part each in softmax(q k^T) v"
+        yield Finding("gradients", f"{where}, never get one", fix)
 
 
 def input_and_positions(case: Case) -> Iterator[Finding]:
@@ -322,17 +328,8 @@ def hooks(case: Case) -> Iterator[Finding]:
 
 
 OF_THE_MODEL: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    *(
-        first_loss,
-        standardised,
-        labels,
-        answers,
-        one_batch,
-        gradients,
-        input_and_positions,
-        independence,
-        eval_mode,
-    ),
-    *(attention, patch_size, patch_order, reading, hooks),
-    *(registration, residuals, reach, looks, norms, last_norm, dropout),
+    *(first_loss, standardised, labels, structure.answers, one_batch, gradients, input_and_positions),
+    *(independence, eval_mode, attention, patch_size, patch_order, reading, hooks),
+    *(structure.registration, structure.starts, structure.residuals, structure.activations, structure.reach),
+    *(structure.looks, structure.norms, structure.last_norm, structure.dropout),
 )

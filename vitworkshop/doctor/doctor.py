@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
@@ -30,12 +32,10 @@ def doctor(
     recipe: Any = None,
     evaluate: Callable[[nn.Module], Any] | None = None,
     augment: Callable[[Tensor], Any] | None = None,
-    resample: Callable[[Tensor, tuple[int, int]], Tensor] | None = None,
-    preprocess: tuple[Callable, Callable] | None = None,
 ) -> list[Finding]:
     """Look for the usual bugs of a Vision Transformer, or another classifier, and print a line for each.
 
-    All is tried on copies: the model, its mode, its gradients and torch's random numbers stay as they are. It checks
+    All is tried on copies: the model, its mode, its gradients and all random numbers stay as they are. It checks
     the first loss, the images and their labels, eight images learned by heart, gradients, positions, whether an image
     changes with its batch or its mode, attention's formula, patches, what the blocks pass on, which tokens read which
     and which give the answer, norms, dropout, and what stands behind the head. What does not apply is left out:
@@ -53,9 +53,8 @@ def doctor(
         evaluate: Scores the model it is given on held-out images, 64 or more. Shows a forgotten `model.eval()`, and
             images normalised otherwise than `images`.
         augment: Takes float images (B, C, H, W) in [0, 1], gives augmented ones, or a tuple with them first. Shows
-            parameters drawn once for a whole batch, and pictures that are always turned.
-        resample: Takes (pos_embed, new_grid), as `resample_pos_embed` does. Shows 1-D interpolation.
-        preprocess: What makes the model's images of uint8 ones, in training and in the test. Shows where they differ.
+            parameters drawn once for a whole batch, random numbers that are seeded anew each time, a size at which the
+            model fails, and pictures that are always turned.
 
     Returns:
         The findings; none for a healthy model.
@@ -80,10 +79,10 @@ def doctor(
     if isinstance(recipe, str):
         check_choice("recipe", recipe, RECIPES)
         recipe = RECIPES[recipe]
-    given = {"recipe": recipe, "evaluate": evaluate, "augment": augment, "resample": resample}
+    given = {"recipe": recipe, "evaluate": evaluate, "augment": augment}
     missing = [name for name, value in given.items() if value is None]
     with _as_found(device):
-        findings = list(_look(model, images, labels, {**given, "preprocess": preprocess}))
+        findings = list(_look(model, images, labels, given))
     not_given = f" (not given: {', '.join(missing)})" if missing else ""
     print(*findings, f"findings: {len(findings)}{not_given}", sep="\n")
     return findings
@@ -93,6 +92,7 @@ def doctor(
 def _as_found(device: torch.device) -> Iterator[None]:
     """Full precision on GPUs, too; afterwards that, and the random numbers, are as they were."""
     precision, devices = torch.get_float32_matmul_precision(), [device] if device.type == "cuda" else []
+    others = random.getstate(), np.random.get_state()  # noqa: NPY002 - an augmentation's, perhaps
     exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     with torch.random.fork_rng(devices), torch.enable_grad(), exact:
         torch.manual_seed(0)
@@ -101,6 +101,7 @@ def _as_found(device: torch.device) -> Iterator[None]:
             yield
         finally:
             torch.set_float32_matmul_precision(precision)
+            random.setstate(others[0]), np.random.set_state(others[1])  # noqa: NPY002
 
 
 def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any]) -> Iterator[Finding]:
@@ -109,7 +110,9 @@ def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any
     try:
         model = copy.deepcopy(model).float().eval()
     except RuntimeError as error:
-        raise ValueError(f"the model cannot be copied: {error}; keep no tensor of a forward pass") from error
+        raise ValueError(
+            f"the model cannot be copied: {error}; keep no tensor of a forward pass, scale before nn.Parameter"
+        ) from error
     for module in model.modules():
         module._forward_hooks.clear()
     model.register_forward_hook(lambda module, args, out: logits_of(out))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitlib.train.optim import build_optimizer, lr_at
-from vitworkshop.doctor.case import Case, Finding
+from vitworkshop.doctor.case import Case, Finding, output_of
 
 STEPS, WARMUP = 24, 8  # of a recipe on one batch, and of its warm-up
 # Nats that the loss of one batch may go up, summed over the steps. A ResNet's and eight ViTs' shapes, three seeds,
@@ -24,7 +26,6 @@ USUAL = 1e-4  # a rate from here on is blamed for a loss that goes up at a tenth
 # Share of the first loss that these steps take away at a rate that is not too low: 0.80 to 0.93 with the presets, 0.21
 # and more with a tenth of their rates, 0.16 and less with a hundredth (but for Muon, whose matrices have another rate).
 MIN_FALL = 0.18
-ONE_WAY = "prepare the pictures of training and test in one way"
 
 
 def recipe(case: Case, recipe: Any) -> Iterator[Finding]:
@@ -98,7 +99,7 @@ def evaluation(case: Case, evaluate: Callable) -> Iterator[Finding]:
     if any(modes):
         says = "evaluate calls the model in train mode: dropout is on, batch norms mix the images"
         yield Finding("test mode", says, "call model.eval() before, and model.train() after")
-    if case.prepared:  # then `preparation` knows more: augmented pictures may be brighter
+    if case.brighter:
         return
     then, now = _statistics(case.images), torch.cat(seen, dim=1)  # (2, n, C) each
     change, std = now.mean(1) - then.mean(1), then[1].mean().exp()  # (2, C)
@@ -114,55 +115,47 @@ def _statistics(images: Tensor) -> Tensor:
     return torch.stack([images.mean((2, 3)), images.std((2, 3)).clamp_min(1e-3).log()])
 
 
-def preparation(case: Case, preprocess: tuple[Callable, Callable]) -> Iterator[Finding]:
-    """The same pictures made ready for training and for the test: as one has them, so has the other.
-
-    Where training's is random, its mean is taken; a resolution of its own is usual for the test.
-    """
-    case.prepared, pictures = True, _smooth(case)
-    uint8 = (255 * pictures).round().to(torch.uint8)
-    train, test = ([_given("preprocess", way(uint8.clone()), 16) for _ in range(4)] for way in preprocess)
-    if any(x.shape != test[0].shape or not x.equal(test[0]) for x in test):
-        yield Finding(
-            "test pictures", "preprocessing for the test is random", "crop and flip in training only"
-        )
-        return
-    first, second = (torch.stack([_fit(x, pictures) for x in way]).mean(0) for way in (train, test))
-    if how := _turned(second, first):
-        yield Finding("test pictures", f"training has {how} exchanged, or the test", ONE_WAY)
-    means, stds = (
-        torch.stack([stat((0, 2, 3)) for stat in pair])
-        for pair in ((first.mean, second.mean), (first.std, second.std))
-    )
-    if (means.diff(dim=0).abs() > 0.3 * stds[0]).any() or (stds.log().diff(dim=0).abs() > 0.4).any():
-        says = " and ".join(
-            f"mean {m.mean():.2f}, std {s.mean():.2f}" for m, s in zip(means, stds, strict=True)
-        )
-        yield Finding(
-            "test normalisation", f"{says}, in training and in the test", "use one vl.normalize for both"
-        )
-
-
 def augmentation(case: Case, augment: Callable) -> Iterator[Finding]:
-    """Four copies of one image, 32 times. Drawn for each, a flip in two leaves all alike with a chance of 8^-32.
+    """Eight copies of one image, 32 times. Drawn for each, a flip in two leaves all alike with a chance of 128^-32.
 
+    A function that seeds itself leaves the random numbers at one place, wherever they were, or repeats its eight ways.
     Then sixteen pictures: on average they are upright, and have their colours.
     """
     image = case.images[:1] - case.images[:1].min()
-    image = (image / image.max()).expand(4, -1, -1, -1)
-    outs = [_given("augment", augment(image.clone()), 4) for _ in range(32)]
+    image, outs, places = (image / image.max()).expand(8, -1, -1, -1), [], []
+    for _ in range(32):
+        torch.rand(1), np.random.random(), random.random()  # noqa: NPY002 - elsewhere than the time before
+        outs.append(_given("augment", augment(image.clone()), 8))
+        others = str(np.random.get_state()), random.getstate()  # noqa: NPY002
+        places.append((torch.get_rng_state().numpy().tobytes(), *others))
     batches = torch.stack(
         [x for x in outs if x.shape == outs[0].shape]
-    )  # (32, 4, C, H, W), or those of one size
-    if (batches == batches[:, :1]).all() and (batches != batches[0]).any():
-        says = "four copies of an image always come out alike, and otherwise the next time"
+    )  # (32, 8, C, H, W), those of one size
+    again, alike = not (batches != batches[0]).any(), (batches == batches[:, :1]).all()
+    if min(len(set(place)) for place in zip(*places, strict=True)) == 1 or (
+        again and len(batches[0].flatten(1).unique(dim=0)) > 4  # flips of every second image are two ways
+    ):
+        says = "it seeds the random numbers anew: each batch is changed as the one before"
+        yield Finding("augmentation", says, "seed once, before training")
+    elif alike and not again:
+        says = "eight copies of an image always come out alike, and otherwise the next time"
         yield Finding("augmentation", says, "draw the parameters for each image, not once a batch")
+    for size in sorted({tuple(x.shape[-2:]) for x in outs} - {tuple(case.images.shape[-2:])}):
+        try:
+            output_of(case.model, F.interpolate(case.images[:2], size))
+        except Exception as error:  # whatever the model raises
+            reason = str(error).splitlines()[0]
+            says = f"it gives {size[0]} x {size[1]} pixels, and the model fails ({reason})"
+            yield Finding("augmentation", says, "crop to the model's size, or resize what was cropped")
+            return
     pictures = _smooth(case)
     outs = [_fit(_given("augment", augment(pictures.clone()), 16), pictures) for _ in range(32)]
+    changes = torch.stack([_statistics(x) for x in outs]) - _statistics(pictures)  # (32, 2, 16, C)
+    means, stds = changes.mean((0, 2)).abs()
+    case.brighter = bool((means > 0.5 * pictures.std()).any() or (stds > 0.3).any())
     if how := _turned(torch.stack(outs).mean(0), pictures):
-        yield Finding(
-            "augmentation", f"most pictures come out with {how} exchanged", "leave half as they are"
-        )
+        says = f"most pictures come out with {how} exchanged"
+        yield Finding("augmentation", says, "leave half as they are")
 
 
 def _smooth(case: Case) -> Tensor:
@@ -201,28 +194,8 @@ def _turned(a: Tensor, b: Tensor) -> str:
     return best if alike[best] > alike[""] + 0.2 else ""
 
 
-def resampling(case: Case, resample: Callable) -> Iterator[Finding]:
-    """Positions that count rows and columns do so on another grid, whatever the interpolation, if it is in 2-D."""
-    counts = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0)).repeat(1, 2)  # (64, 4)
-    table = F.pad(counts, (0, 0, 1, 0), value=100.0)[None]  # (1, 1+64, 4), CLS first
-    out = resample(table, (12, 10))  # (1, 1+120, 4)
-    if not isinstance(out, Tensor):
-        raise ValueError(
-            f"expected positions (1, 121, 4) from resample, got {type(out).__name__}; return the table"
-        )
-    kept = 0.0
-    if tuple(out.shape) == (1, 121, 4) and torch.allclose(out[0, 0], torch.tensor(100.0)):
-        rows, cols = out[0, 1:, :2].unflatten(0, (12, 10)).unbind(-1)  # (120, 2) -> two of (12, 10)
-        kept = min((rows.mean(1).var() / rows.var()).item(), (cols.mean(0).var() / cols.var()).item())
-    if not kept > 0.9:
-        says = f"{kept:.0%} of what tells rows from columns is left on 12 x 10 positions, from 8 x 8 and CLS"
-        yield Finding("resampling", says, "interpolate in 2-D, rows and columns apart: vl.resample_pos_embed")
-
-
 OF_THE_RUN: dict[str, Callable[[Case, Any], Iterator[Finding]]] = {
-    "preprocess": preparation,
     "recipe": recipe,
-    "evaluate": evaluation,
     "augment": augmentation,
-    "resample": resampling,
+    "evaluate": evaluation,
 }

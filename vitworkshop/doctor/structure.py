@@ -3,41 +3,115 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitworkshop.doctor.case import (
-    Case,
-    Finding,
-    drops,
-    output_of,
-    record_calls,
-)
+from vitworkshop.doctor.case import Case, Finding, drops, output_of, record_calls
+
+USUAL = frozenset(vars(nn.Module()))  # what every module has
 
 
 def registration(case: Case) -> Iterator[Finding]:
-    """`[block] * depth` is one block, depth times; what is in a plain list is not among the parameters."""
-    owned, hidden = set(case.model.modules()), []
+    """`[block] * depth` is one block, depth times; what is in a plain list is not among the parameters.
+
+    Nor is a plain tensor. One that was computed (sines, a mask) does no harm; one of random numbers, or of tokens that
+    are all one number, was to be learned.
+    """
+    owned = {*case.model.modules(), *case.model.parameters()}
+    modules, tensors = [], {}
     for name, module in case.model.named_modules():
         parts = [part for part in module._modules.values() if part and any(True for _ in part.parameters())]
         if isinstance(module, (nn.ModuleList, nn.Sequential)) and len(set(parts)) < len(parts):
             says = f"{name} has {len(parts)} members, of which {len(set(parts))} differ"
             yield Finding("shared blocks", says, "make each anew: ModuleList(Block() for _ in range(depth))")
-        lists = [value for value in vars(module).values() if isinstance(value, (list, tuple))]
-        hidden += [
-            part for value in lists for part in value if isinstance(part, nn.Module) and part not in owned
-        ]
-    extra = [p for module in hidden for p in module.parameters() if p.requires_grad]
-    # a teacher gets no gradient
-    if extra and (loss := case.model(case.images[:2]).square().sum()).requires_grad:
-        used = [g for g in torch.autograd.grad(loss, extra, allow_unused=True) if g is not None]
-        if used:
-            says = f"{len(used)} tensors are used that are not among the model's parameters"
-            yield Finding("unregistered", says, "keep modules in an nn.ModuleList, not in a list")
+        unsaved = {key: module._buffers[key] for key in module._non_persistent_buffers_set}
+        plain = {key: value for key, value in vars(module).items() if key not in USUAL}
+        for key, part in ((key, part) for key, value in (plain | unsaved).items() for part in _inside(value)):
+            if isinstance(part, nn.Module) and part not in owned:
+                modules.append(part)
+            elif isinstance(part, Tensor) and part not in owned and (part.requires_grad or _to_learn(part)):
+                tensors[part] = f"{name}.{key}".strip(".")
+    extra = [p for module in modules for p in module.parameters() if p.requires_grad]  # a teacher's do not
+    fixed = [tensor.requires_grad_() for tensor in tensors if not tensor.requires_grad]
+    loss = case.model(case.images[:2]).square().sum() if extra or tensors else torch.zeros(())
+    grads = [_gradient(loss, p) for p in (*extra, *tensors)]
+    for tensor in fixed:
+        tensor.requires_grad_(False)
+    if used := [p for p, g in zip((*extra, *tensors), grads, strict=True) if g.any()]:
+        where = "".join(f" ({name})" for name in [tensors[p] for p in used if p in tensors][:1])
+        says = f"{len(used)} tensors are used that are not among the model's parameters{where}"
+        fix = "modules belong in an nn.ModuleList, tensors in an nn.Parameter or in register_buffer"
+        yield Finding("unregistered", says, fix)
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """What a list, a tuple or a dict holds, however deep; or the value itself."""
+    if isinstance(value, (list, tuple, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _inside(part)
+    else:
+        yield value
+
+
+def _to_learn(tensor: Tensor) -> bool:
+    """Whether its numbers are noise, unlike their neighbours along either axis, or one number for tokens (1, n, D)."""
+    if not tensor.is_floating_point() or tensor.ndim < 2 or tensor.numel() < 32:
+        return False
+    x = tensor.detach().flatten(0, -2).double()  # (n, D)
+    if tensor.ndim == 3 and len(tensor) == 1 and (x == x[0, 0]).all():
+        return True
+    x = (x - x.mean()) / x.std().clamp_min(1e-12)
+    if len(x.abs().mul(1e5).round().unique()) < 0.5 * x.numel():
+        return False
+    likeness = [(x[n:, m:] * x[: len(x) - n, : x.shape[1] - m]).mean() for n, m in ((1, 0), (0, 1))]
+    return all(abs(r.nan_to_num().item()) < 4 / x.numel() ** 0.5 for r in likeness)
+
+
+def starts(case: Case) -> Iterator[Finding]:
+    """A matrix of equal rows computes one thing; but 0 is a start, too, and so are equal rows over tokens."""
+    K, flat = case.traced[""][1].shape[1], []
+    turned = case.traced[case.blocks[0]][1].mT.shape[1:] if case.blocks else None  # (D, T)
+    for name, module in case.model.named_modules():
+        over = name in case.traced and case.traced[name][0][0].shape[1:] == turned
+        dense = isinstance(module, (nn.Linear, nn.Conv2d, nn.MultiheadAttention)) and not over
+        for p in module.parameters(recurse=False) if dense and getattr(module, "groups", 1) == 1 else ():
+            if (
+                p.ndim > 1
+                and p.requires_grad
+                and len(p) not in (1, 2, 3, K)
+                and p.any()
+                and (p == p[:1]).all()
+            ):
+                flat.append(name)
+    if flat:
+        says = f"all rows are equal in {len(flat)} matrices ({', '.join(flat[:3])})"
+        yield Finding("start", says, "draw them: nn.init.trunc_normal_(weight, std=0.02)")
+
+
+def activations(case: Case) -> Iterator[Finding]:
+    """Two matrices with nothing between them are one; if they are narrow between, as LoRA's, they are meant so."""
+    maps = {name: case.fitted.get_submodule(name) for name in case.traced if in_blocks(case, name)}
+    maps = {name: m.weight for name, m in maps.items() if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d))}
+    found = []
+    for (first, a), (then, b) in itertools.pairwise(maps.items()):  # (h, in, ...), (out, h, ...)
+        alone = len(a) == b.shape[1] and a[0, 0].numel() == b[0, 0].numel() == 1  # each pixel, each token
+        wide = len(a) * (a.shape[1] + len(b)) > a.shape[1] * len(b)
+        if alone and wide and torch.equal(case.traced[first][1], case.traced[then][0][0]):
+            found.append(f"{first} and {then}")
+    if found:
+        says = f"nothing is between {found[0]}" + f", nor in {len(found) - 1} more" * (len(found) > 1)
+        yield Finding("activation", says, "an MLP is fc2(gelu(fc1(x))) (Section 3.1)")
+
+
+def in_blocks(case: Case, name: str) -> bool:
+    """Whether a block has a part of this name."""
+    return any(name.startswith(f"{block}.") for block in case.blocks)
 
 
 def residuals(case: Case) -> Iterator[Finding]:
@@ -55,6 +129,8 @@ def residuals(case: Case) -> Iterator[Finding]:
     found: dict[str, list[str]] = {}
     for name, (args, out) in record_calls(model, case.blocks, case.images[:3]).items():
         x, size = args[0], plain[name][1].std(-1)  # (B, T, D), (B, T)
+        if not out.isfinite().all():  # a weight is divided by its norm
+            continue
         ways = torch.stack([x.flatten(), F.layer_norm(x, x.shape[-1:]).flatten()], 1)  # (BTD, 2)
         a, b = torch.linalg.lstsq(ways.double(), out.flatten().double()[:, None]).solution[:, 0].tolist()
         if (out - out[:1, :1]).abs().max() < 1e-4 * x.abs().max():

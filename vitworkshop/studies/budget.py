@@ -31,7 +31,7 @@ class Price(NamedTuple):
 
 
 def prices() -> dict[str, Price]:
-    """The price of each study of the plan, by the pilot in vitlib/results/prices.json (tools/measure_prices.py)."""
+    """The price of each study of the plan, by the pilot in vitlib/results/prices.json (tools/measure/prices.py)."""
     return {name: price(name, load_results("prices")["core_seconds"][name]) for name in PLAN}
 
 

@@ -10,12 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from vitlib.checks import check_between
 from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device
-from vitlib.evidence import RESULTS, provenance, read_json, summarize, write_json
+from vitlib.evidence import RESULTS, provenance, summarize
+from vitlib.files import lock, read_json, write_json
 from vitlib.train.checkpoint import checksum, differences
 from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import default_fields, recipe
@@ -66,8 +67,8 @@ class Plan:
     def defaults(self) -> dict:
         """What a part of an identity was before it had a name: a field's default, in a variant the base's value."""
         base = self.header.get("base") or {}
-        flat = base | {f"model.{key}": value for key, value in base.get("model", {}).items()}
         fields = default_fields(self.study.base) if self.study.base else {}
+        flat = fields | base | {f"model.{key}": value for key, value in base.get("model", {}).items()}
         return as_json({"study": self.name, "base": fields, "variant": flat})
 
     def mismatch(self, result: dict) -> str:
@@ -185,15 +186,6 @@ def read_rows(path: Path, identity: dict, defaults: dict) -> list[dict]:
     if differs := "; ".join(differences(found["about"], identity, defaults)):
         raise ValueError(f"{path} is of another run ({differs}); take another folder with --out")
     return found["rows"]
-
-
-def lock(folder: Path, timeout: int = 0) -> contextlib.AbstractContextManager:
-    """Hold a folder until the block ends, or the process does, however it ends; Timeout if another one holds it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        return FileLock(folder / ".lock").acquire(timeout=timeout)
-    except NotImplementedError as error:
-        raise OSError(f"{folder} is on a disk without locks; take a folder on another with --out") from error
 
 
 def as_json(value: Any) -> Any:

@@ -71,7 +71,7 @@ def verdicts(name: str) -> list[tuple[str, ...]]:
 
 @cache
 def moved_runs() -> dict[str, list[dict]]:
-    """Study -> the book's runs that were run again with moved first weights; see tools/measure_rounding.py."""
+    """Study -> the book's runs that were run again with moved first weights; see tools/measure/rounding.py."""
     return load_results("rounding")["studies"]
 
 

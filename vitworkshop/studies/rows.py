@@ -7,7 +7,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from vitlib.evidence import RESULTS, read_json
+from vitlib.evidence import RESULTS
+from vitlib.files import read_json
 from vitworkshop.studies.registry import find
 from vitworkshop.studies.study import Study
 

@@ -16,8 +16,8 @@ from vitlib.checks import checked
 from vitlib.data.dataset import normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
-from vitlib.evidence import write_atomic
 from vitlib.explain.scores import GRADIENTS, patch_scores
+from vitlib.files import write_atomic
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import card_of, class_names
 

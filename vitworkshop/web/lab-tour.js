@@ -1,7 +1,7 @@
 /* The guided tour of the lab: eight steps. Each asks first, then shows what was guessed beside how often it happens on
    many pictures, and what happens on this one; it opens, scrolls to and rings the part of the lab that it speaks of.
 
-   The shares come from `window.vitLab`, which is vitlib/results/lab.json (python -m tools.measure_lab); what the texts
+   The shares come from `window.vitLab`, which is vitlib/results/lab.json (python -m tools.measure.lab); what the texts
    say of them holds for each of its models (tests/book/test_browser_explorers.py). */
 (() => {
   "use strict";

@@ -1,6 +1,6 @@
 """Makes one model of a run in stages: the last one's weights and test accuracy, with a card that tells every stage.
 
-    python -m tools.join_stages cifar10-photo stages/photo-1 stages/photo-2 stages/photo-3
+    python -m tools.measure.join_stages cifar10-photo stages/photo-1 stages/photo-2 stages/photo-3
 
 Stages are chosen on held-out images (`train --validate`); the test set is read here, once, with the weights on disk.
 """
@@ -20,7 +20,9 @@ TOLD = "name command hardware precision seed seconds final epochs".split()  # of
 
 def main() -> None:
     """Reads the cards, saves the weights under the new name, reads the test set."""
-    parser = argparse.ArgumentParser(prog="python -m tools.join_stages", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.measure.join_stages", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("name", help="of the model in vitlib/results")
     parser.add_argument("stages", nargs="+", help="stages/photo-1, in their order")
     args = parser.parse_args()

@@ -1,6 +1,6 @@
 """Measures which explanation is true of a model: deletion and insertion, over 1,000 test images a model.
 
-    python -m tools.measure_faithfulness            # some twenty minutes a model on one core; goes on where it was
+    python -m tools.measure.faithfulness            # some twenty minutes a model on one core; goes on where it was
 
 Writes vitlib/results/faithfulness.json: for each model and eraser, for each explanation and baseline and for two more,
 the area under the deletion and the insertion curve of the predicted class's probability (mean and standard deviation
@@ -15,10 +15,11 @@ from tqdm.auto import tqdm
 
 from vitlib.data.cifar10 import find_cifar10
 from vitlib.data.dataset import load_dataset, normalize
-from vitlib.evidence import RESULTS, load_results, provenance, summarize, write_json
+from vitlib.evidence import RESULTS, load_results, provenance, summarize
 from vitlib.explain.erasing import answer_with
 from vitlib.explain.gradients import grad_cam_patches
 from vitlib.explain.scores import EXPLANATIONS, Scores, curve_area, deletion_curve, insertion_curve
+from vitlib.files import write_json
 from vitlib.model.patches import patchify
 from vitlib.weights.pretrained import load_pretrained
 
@@ -93,7 +94,7 @@ def main() -> None:
             kinds[eraser] = {**found, "explanations": rows | found["explanations"]}
         labels = {found["dataset"] for kinds in models.values() for found in kinds.values()}
         header = provenance(" and ".join(sorted(labels)), torch.device("cpu"), "fp32")
-        record = {"name": "faithfulness", **header, "command": "python -m tools.measure_faithfulness"}
+        record = {"name": "faithfulness", **header, "command": "python -m tools.measure.faithfulness"}
         write_json(path, {**record, "models": models})
 
 

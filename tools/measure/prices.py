@@ -1,6 +1,6 @@
 """What one run of each way of the plan's studies costs on this machine, from some steps of each.
 
-    python -m tools.measure_prices
+    python -m tools.measure.prices
 
 Writes vitlib/results/prices.json: study -> {way: core-seconds of a run}, by the processor's clock, on one thread.
 """
@@ -17,7 +17,8 @@ from tqdm import tqdm
 
 from vitlib.data.dataset import load_dataset
 from vitlib.device import derive_seed
-from vitlib.evidence import RESULTS, provenance, write_json
+from vitlib.evidence import RESULTS, provenance
+from vitlib.files import write_json
 from vitlib.train.loop import Trainer
 from vitlib.train.objective import OBJECTIVES
 from vitworkshop.studies.choosing import ways
@@ -61,7 +62,7 @@ def main() -> None:
             every = tqdm(ways(plan.study).items(), desc=plan.name)
             found[plan.name] = {way: round(cost(plan.study, names[0], plan.job), 1) for way, names in every}
     header = provenance("as in each study", torch.device("cpu"), "fp32") | {
-        "command": "python -m tools.measure_prices"
+        "command": "python -m tools.measure.prices"
     }
     write_json(RESULTS / "prices.json", {"name": "prices", **header, "core_seconds": found})
 

@@ -1,6 +1,6 @@
 """Measures what the ViT that learns in a page can do without which of its parts, in the page's engine and in PyTorch.
 
-    python -m tools.measure_learns        # an hour of a quiet core; goes on where it was
+    python -m tools.measure.learns        # an hour of a quiet core; goes on where it was
 
 Writes vitlib/results/learns.json: for each task and each part switched off, of five seeds, the accuracy on 1,024 new
 pictures after at most 800 steps, and how many it took: a run ends when it has named 97 % of its last 640 pictures.
@@ -17,9 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from tools.browser import launched
+from page.browser import launched
 from vitlib.config import ViTConfig
-from vitlib.evidence import RESULTS, load_results, provenance, write_json
+from vitlib.evidence import RESULTS, load_results, provenance
+from vitlib.files import write_json
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.optim import build_optimizer
 from vitlib.train.recipe import Recipe
@@ -141,7 +142,7 @@ def main() -> None:
             header = provenance("drawn by the page", torch.device("cpu"), "fp32")
             write_json(
                 path,
-                {"name": "learns", **header, "command": "python -m tools.measure_learns", "cells": cells},
+                {"name": "learns", **header, "command": "python -m tools.measure.learns", "cells": cells},
             )
 
 

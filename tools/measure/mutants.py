@@ -1,13 +1,13 @@
 """Changes the packages in one small place at a time, and asks the module's own tests whether they notice.
 
-    python -m tools.mutants                     modules that differ from the last commit but one (or: make mutants)
-    python -m tools.mutants vitlib/train        some of them
-    python -m tools.mutants --all               every module, and the figure in tools/mutants.json
+    python -m tools.measure.mutants                     modules that differ from the last commit but one
+    python -m tools.measure.mutants vitlib/train        some of them
+    python -m tools.measure.mutants --all               every module, and the figure in tools/measure/mutants.json
 
 cosmic-ray makes the changes (another operator, another number, a condition turned round, a loop that does nothing),
 each in a copy of the tree. A place is drawn first, then one of the changes it allows: a sum of many terms is not tried
 more often than a comparison. Annotations are spared, which say nothing at run time. A change that no test notices is a
-survivor: it shows a gap in the tests, or it makes no difference, and then `tools/mutants.toml` says why. That table
+survivor: it shows a gap in the tests, or it makes no difference, and then `mutants.toml` says why. That table
 also says which tests are whose. Stopped, the same command goes on.
 """
 
@@ -35,12 +35,13 @@ from cosmic_ray.work_db import WorkDB
 from cosmic_ray.work_item import MutationSpec
 from tqdm import tqdm
 
-from tools.build import BUILD, ROOT
+from page.address import ROOT
+from tools.build import BUILD
 from tools.depends import PACKAGES
 
-TABLE = ROOT / "tools/mutants.toml"
+TABLE = ROOT / "tools/measure/mutants.toml"
 DONE = BUILD / "mutants.jsonl"
-FIGURES = ROOT / "tools/mutants.json"
+FIGURES = ROOT / "tools/measure/mutants.json"
 COMMAND = f"{sys.executable} -m pytest -x -q -p no:cacheprovider"
 NONSENSE = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")  # between numbers they only raise errors
 
@@ -192,7 +193,7 @@ def main(argv: list[str] | None = None) -> int:
     """Tries the changes and prints the survivors; 1 if there is one that the table does not accept."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("paths", nargs="*", help="modules, or folders of them (default: what has changed)")
-    p.add_argument("--all", action="store_true", help="every module; writes tools/mutants.json")
+    p.add_argument("--all", action="store_true", help="every module; writes tools/measure/mutants.json")
     p.add_argument("--since", default="HEAD~1", metavar="COMMIT", help="what `changed` is compared with")
     p.add_argument("-n", type=int, default=3, help="changes in a module (default: 3)")
     p.add_argument("--jobs", type=int, default=os.cpu_count(), help="at once (default: all cores)")

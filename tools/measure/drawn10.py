@@ -1,6 +1,6 @@
 """Measures how hard Drawn-10 is: what colours tell a small network, and what pixels tell a ridge classifier.
 
-    python -m tools.measure_drawn10        # about a minute on two cores
+    python -m tools.measure.drawn10        # about a minute on two cores
 
 Writes vitlib/results/drawn10-difficulty.json. Colours should tell little, and pixels alone should not be enough (ridge
 under 45 %), while a small ViT should pass 80 % in about two minutes; that number is in the card of drawn10-small.
@@ -15,7 +15,8 @@ from torch import nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from vitlib.data.dataset import load_dataset, normalize, split_validation
-from vitlib.evidence import RESULTS, provenance, summarize, write_json
+from vitlib.evidence import RESULTS, provenance, summarize
+from vitlib.files import write_json
 from vitlib.train.transfer import ridge_weights
 
 LAMBDAS = (10.0, 100.0, 1e3, 1e4, 1e5)
@@ -79,7 +80,7 @@ def main() -> None:
     record = {
         "name": "drawn10-difficulty",
         **provenance(train.label, torch.device("cpu"), "fp32"),
-        "command": "python -m tools.measure_drawn10",
+        "command": "python -m tools.measure.drawn10",
         "draw_core_seconds": round(drawn, 2),  # for the 12,000 images of both splits
         "mean_colour": colours(mean_colour, train, test),
         "grey_histogram": colours(grey_histogram, train, test),

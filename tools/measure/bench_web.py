@@ -1,6 +1,6 @@
 """How fast a ViT is in the reader's browser: a forward pass, an action in the lab until it is seen, a page.
 
-`python -m tools.bench web` calls it; needs the built book and Chrome or Chromium.
+`python -m tools.measure.bench web` calls it; needs the built book and Chrome or Chromium.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from functools import partial
 import torch
 from tqdm.auto import tqdm
 
-from tools.browser import chromium, launched, served
-from tools.build import HTML
+from page.browser import HTML, chromium, launched, served
 from vitlib import viz
 from vitlib.explain.erasing import intervene
 from vitlib.weights.pretrained import load_pretrained

@@ -1,6 +1,6 @@
 """What a ridge regression on the pixels has, on the pictures that each study trains on and is judged by.
 
-    python -m tools.measure_ridge
+    python -m tools.measure.ridge
 
 Writes vitlib/results/ridge.json: study -> {pattern of variants: accuracy}, the more special pattern first. By it a row
 is admitted to the board, or not (`vitworkshop.studies.admission`). A study whose seeds choose runs its own.
@@ -18,7 +18,8 @@ import torch
 from tqdm import tqdm
 
 from vitlib.data.dataset import Dataset, load_dataset, split_validation
-from vitlib.evidence import RESULTS, provenance, write_json
+from vitlib.evidence import RESULTS, provenance
+from vitlib.files import write_json
 from vitlib.train.evaluate import evaluate
 from vitworkshop.studies.clinic import KINDS
 from vitworkshop.studies.families import Pixels
@@ -96,7 +97,7 @@ def main() -> None:
                 mean = fmean(score["accuracy"] for score in scores)
                 found.setdefault(name, {})[pattern] = round(mean, 4)
     header = provenance("as in each study", torch.device("cpu"), "fp32") | {
-        "command": "python -m tools.measure_ridge"
+        "command": "python -m tools.measure.ridge"
     }
     write_json(RESULTS / "ridge.json", {"name": "ridge", **header, "accuracy": found})
 

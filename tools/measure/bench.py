@@ -1,10 +1,10 @@
 """Speed and memory, all in one process, taking turns.
 
-python -m tools.bench           vitlib beside other libraries (or: make bench ARGS="--threads 1 --clock cpu")
-python -m tools.bench study     what the runner of studies costs beside the bare loop
-python -m tools.bench paths     the training loop with a ViT, a ResNet, a hybrid, masked patches; timm beside them
-python -m tools.bench web       a forward pass, an action and a page in the reader's browser
-python -m tools.bench checks    what `vl.check` takes to judge an answer
+python -m tools.measure.bench           vitlib beside other libraries (or: make bench ARGS="--threads 1 --clock cpu")
+python -m tools.measure.bench study     what the runner of studies costs beside the bare loop
+python -m tools.measure.bench paths     the training loop with a ViT, ResNet, hybrid, masked patches; timm beside them
+python -m tools.measure.bench web       a forward pass, an action and a page in the reader's browser
+python -m tools.measure.bench checks    what `vl.check` takes to judge an answer
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from importlib import import_module
 from itertools import chain, count, repeat
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,26 +31,24 @@ from torch.utils.benchmark import Timer
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
-from tools import bench_web
-from tools.libraries import LIBRARIES, timm
+from tools.libraries import LIBRARIES, Pictures, timm
+from tools.measure import bench_checks, bench_web
 from vitlib import viz
 from vitlib.config import ViTConfig
-from vitlib.data.dataset import Dataset, normalize
+from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device
-from vitlib.evidence import provenance, write_json
+from vitlib.evidence import provenance
+from vitlib.files import write_json
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.loop import Trainer
 from vitlib.train.objective import OBJECTIVES
 from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import Recipe, recipe
-from vitworkshop.exercises import engine
-from vitworkshop.exercises.engine import judge
 from vitworkshop.studies.families import BASE, FAMILIES
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.runner import run_study
 
-EXERCISES = Path(engine.__file__).parent
 TURN = 0.2  # seconds that a turn takes at least
 Step = Callable[[], None]
 Clock = Callable[[], float]
@@ -266,23 +263,6 @@ PATHS: dict[str, dict[str, Any]] = {
 }
 
 
-class Pictures(torch.utils.data.Dataset):
-    """One picture at a time, cropped, mirrored and normalised, as most training scripts have it."""
-
-    def __init__(self, data: Dataset) -> None:
-        self.data = data
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        padded = F.pad(self.data.images[index], (4, 4, 4, 4))
-        top, left = torch.randint(9, (2,)).tolist()
-        image = padded[:, top : top + 32, left : left + 32]
-        image = image.flip(-1) if torch.rand(()) < 0.5 else image
-        return normalize(image[None])[0], self.data.labels[index]
-
-
 def our_step(changes: dict, data: Dataset, device: torch.device, base: Recipe) -> Step:
     """A step of the training loop itself, images on the device."""
     one = recipe(base, epochs=10**6, **changes)  # no end to come near
@@ -330,36 +310,6 @@ def speeds_table(result: dict) -> str:
     return f"{viz.table(['', 'train', 'ratio'], rows)}\n\n{last}"
 
 
-# Checks of exercises
-
-
-def bench_checks(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
-    """Seconds that judging each exercise's reference takes, and a wrong answer, in each round after the first."""
-    rooms = (f"vitworkshop.exercises.{file.stem}" for file in sorted(EXERCISES.glob("ch*.py")))
-    entries = {number: entry for room in rooms for number, entry in import_module(room).EXERCISES.items()}
-    seconds: dict[str, dict[str, list[float]]] = {}
-    for number, entry in tqdm(entries.items(), unit="exercise"):
-        right, wrong = (entry.reference, lambda *_: 12.345) if entry.inputs else (entry.reference(), None)
-        for name, answer in (("right", right), ("wrong", wrong)):
-            took = []
-            for _ in range(args.rounds + 1):
-                began = clock()
-                judge(entry, answer)
-                took.append(round(clock() - began, 3))
-            seconds.setdefault(number, {})[name] = took[1:]
-    return "fp32", {"seconds": seconds}
-
-
-def checks_table(result: dict) -> str:
-    """The ten slowest exercises."""
-    rows = [
-        [number, *(f"{statistics.median(found[name]):.2f}" for name in ("right", "wrong"))]
-        for number, found in result["seconds"].items()
-    ]
-    rows.sort(key=lambda row: -max(map(float, row[1:])))
-    return viz.table(["the ten slowest", "right (s)", "wrong (s)"], rows[:10])
-
-
 # The command line
 
 MODES = {
@@ -367,17 +317,17 @@ MODES = {
     "study": (bench_study, speeds_table),
     "paths": (bench_paths, speeds_table),
     "web": (bench_web.measure, bench_web.table),
-    "checks": (bench_checks, checks_table),
+    "checks": (bench_checks.measure, bench_checks.table),
 }
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """The options."""
-    parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.measure.bench", description=__doc__.splitlines()[0]
+    )
     add = parser.add_argument
-    text = "models: beside other libraries; study: the runner beside the bare loop; "
-    text += "paths: what is trained; web: in the reader's browser; checks: of exercises"
-    add("what", nargs="?", default="models", choices=MODES, help=text)
+    add("what", nargs="?", default="models", choices=MODES, help="models stand beside other libraries")
     for name, default, text in (
         ("embed-dim", 192, "width D"),
         ("depth", 6, "encoder blocks"),
@@ -423,7 +373,7 @@ def run(args: argparse.Namespace) -> dict:
         "name": "bench" if args.what == "models" else f"bench-{args.what}",
         **provenance("random images", device, precision),
         **found,
-        "command": shlex.join(["python", "-m", "tools.bench", *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", "tools.measure.bench", *sys.argv[1:]]),
     }
     print(table(result))
     if args.json:

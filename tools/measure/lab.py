@@ -1,6 +1,6 @@
 """Measures what the ViT lab's tour tells: how many answers change when something is done to all pictures alike.
 
-    python -m tools.measure_lab            # some minutes on two cores; CIFAR-10 where it is at hand
+    python -m tools.measure.lab            # some minutes on two cores; CIFAR-10 where it is at hand
 
 Writes vitlib/results/lab.json: for each model with a lab, over 1,000 pictures that it was not trained on, the share
 of answers that each intervention changes and the accuracy it leaves; where chance is in it, the mean of three draws.
@@ -17,9 +17,10 @@ from page.explorers import LABS
 from vitlib.data.cifar10 import find_cifar10
 from vitlib.data.dataset import Dataset, load_dataset, normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
-from vitlib.evidence import RESULTS, load_results, provenance, summarize, write_json
+from vitlib.evidence import RESULTS, load_results, provenance, summarize
 from vitlib.explain.erasing import intervene
 from vitlib.explain.lens import logit_lens
+from vitlib.files import write_json
 from vitlib.weights.pretrained import load_pretrained
 
 IMAGES = 1000
@@ -124,7 +125,7 @@ def main() -> None:
         models[name] = measure(name)
     datasets = " and ".join(dict.fromkeys(entry["dataset"] for entry in models.values()))
     header = provenance(datasets, torch.device("cpu"), "fp32")
-    record = {"name": "lab", **header, "command": "python -m tools.measure_lab"}
+    record = {"name": "lab", **header, "command": "python -m tools.measure.lab"}
     record["models"] = {name: models[name] for name in LABS if name in models}
     write_json(path, record)
 

@@ -10,8 +10,9 @@ import shutil
 import threading
 from collections.abc import Iterator
 
-from tools.build import HTML
+from page.address import ROOT
 
+HTML = ROOT / "_build" / "html"  # the built book
 NAMES = [
     *"chromium chromium-browser google-chrome google-chrome-stable chrome msedge".split(),
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",

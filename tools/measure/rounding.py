@@ -1,6 +1,6 @@
 """Asks which verdicts turn when the first weights of one seed's runs move by a rounding error.
 
-    python -m tools.measure_rounding            # a quarter of an hour on one core; goes on where it was
+    python -m tools.measure.rounding            # a quarter of an hour on one core; goes on where it was
 
 Writes vitlib/results/rounding.json: of each study whose runs with one seed take minutes, those runs again, with every
 weight multiplied by 1 + 1e-7 times a normal number. `vitworkshop.studies.report` judges each claim with them in place
@@ -14,7 +14,8 @@ from functools import partial
 import torch
 
 from vitlib.data.dataset import load_dataset
-from vitlib.evidence import RESULTS, load_results, provenance, write_json
+from vitlib.evidence import RESULTS, load_results, provenance
+from vitlib.files import write_json
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.repeat import NUDGE, nudged, repeat
 
@@ -43,7 +44,7 @@ def main() -> None:
             _, rows = repeat(name, partial(load_dataset, split="train"), list(dict.fromkeys(variants)), SEED)
         studies[name] = [{key: row[key] for key in ("variant", "seed", "final")} for row in rows]
         header = provenance("as in each study", torch.device("cpu"), "fp32")
-        record = {"name": "rounding", **header, "command": "python -m tools.measure_rounding", "size": NUDGE}
+        record = {"name": "rounding", **header, "command": "python -m tools.measure.rounding", "size": NUDGE}
         write_json(path, {**record, "studies": studies})
 
 

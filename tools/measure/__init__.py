@@ -1,0 +1,1 @@
+"""What only measures, apart from what `make book` and `make test` need."""
