@@ -287,8 +287,8 @@ class RotaryPosEmbed(NoPosEmbed):
     def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
         super().__init__(grid, embed_dim, num_heads)
         self.head_dim = embed_dim // num_heads
-        self.register_buffer("cos", None, persistent=False)
-        self.register_buffer("sin", None, persistent=False)
+        self.register_buffer("cos", torch.empty(0), persistent=False)
+        self.register_buffer("sin", torch.empty(0), persistent=False)
         self.resample(grid)
 
     def turn(self, x: Float[Tensor, "B h T d"]) -> Float[Tensor, "B h T d"]:
@@ -302,8 +302,7 @@ class RotaryPosEmbed(NoPosEmbed):
         frequencies = 100 ** -(torch.arange(quarter) / quarter)  # (d/4,)
         places = torch.cartesian_prod(*(torch.arange(size) for size in grid))  # (N, 2)
         angles = F.pad((places[:, :, None] * frequencies).flatten(1), (0, 0, 1, 0))  # (N, d/2) -> (1+N, d/2)
-        device = None if self.cos is None else self.cos.device
-        self.cos, self.sin = angles.cos().to(device), angles.sin().to(device)
+        self.cos, self.sin = angles.cos().to(self.cos.device), angles.sin().to(self.cos.device)
         super().resample(grid)
 
 
