@@ -49,7 +49,7 @@ def _check(args: argparse.Namespace) -> None:
     check_out(args.out)
     name = "vit-{}/{}".format(*found.groups()) if (found := _TIMM.search(args.name or "")) else args.name
     preset = ViTConfig.preset(name) if name else None
-    args.heads = args.heads or (preset and preset.num_heads)
+    args.heads = preset.num_heads if preset and args.heads is None else args.heads
     model, told = open_weights(args, args.file, needs_mean=False)
     cfg, name = model.cfg, name or args.file.name.partition(".")[0]
     for field in ("embed_dim", "depth", "patch_size") if preset else ():
