@@ -65,11 +65,8 @@ def transformers_names(model, version=4, prefix="vit."):
         names |= {r"attn\.v\.": "attention.attention.value.", r"attn\.proj": "attention.output.dense"}
         names |= {r"mlp\.fc1": "intermediate.dense", r"mlp\.fc2": "output.dense", "blocks": "encoder.layer"}
     else:
-        names |= {
-            r"attn\.([qkv])\.": r"attention.\1_proj.",
-            r"attn\.proj": "attention.o_proj",
-            "blocks": "layers",
-        }
+        names |= {r"attn\.([qkv])\.": r"attention.\1_proj.", r"attn\.proj": "attention.o_proj"}
+        names |= {"blocks": "layers"}
     state = renamed(model, names)
     return {key if key.startswith("classifier") else prefix + key: value for key, value in state.items()}
 
@@ -91,12 +88,8 @@ def googles(model, kind="paper"):
     names |= {"pos_embed": "Transformer/posembed_input/pos_embedding" if paper else "pos_embedding"}
     names |= {r"norm\.weight": "norm/scale", r"norm1\.weight": "norm1/scale", r"norm2\.weight": "norm2/scale"}
     names |= {"norm1": "LayerNorm_0", "norm2": "LayerNorm_2" if paper else "LayerNorm_1"}
-    names |= {
-        r"attn\.q": "attn.query",
-        r"attn\.k": "attn.key",
-        r"attn\.v": "attn.value",
-        r"attn\.proj": "attn.out",
-    }
+    names |= {r"attn\.q": "attn.query", r"attn\.k": "attn.key", r"attn\.v": "attn.value"}
+    names |= {r"attn\.proj": "attn.out"}
     names |= {"attn": f"MultiHeadDotProductAttention_{int(paper)}", r"mlp\.fc(\d)": r"mlp/Dense_\1"}
     names |= {"Dense_1": "Dense_0", "Dense_2": "Dense_1", "mlp": f"MlpBlock_{3 if paper else 0}"}
     names |= {r"blocks\.": "Transformer/encoderblock_", r"\.weight": "/kernel", r"\.": "/"}
@@ -126,29 +119,18 @@ def behind(prefix: str, head: str = ""):
 def lightnings(model):
     """A LightningModule around transformers' model, with what trains it."""
     state = {f"net.{key}": value for key, value in transformers_names(model).items()}
-    others = {
+    state |= {
         "loss.weight": torch.ones(5),
         "metric.total": torch.tensor(3.0),
         "teach.weight": torch.ones(2, 2),
     }
-    return {
-        "state_dict": state | others,
-        "hyper_parameters": {"lr": 0.1},
-        "optimizer_states": [{"state": {}}],
-    }
+    return {"state_dict": state, "hyper_parameters": {"lr": 0.1}, "optimizer_states": [{"state": {}}]}
 
 
 def trainers(model):
     """What timm's trainer saves, its average beside the last weights."""
     last = {key: value + 1 for key, value in model.state_dict().items()}
-    args = argparse.Namespace(model="vit_tiny_patch16_224")
-    return {
-        "epoch": 3,
-        "args": args,
-        "state_dict": last,
-        "state_dict_ema": model.state_dict(),
-        "metric": 71.0,
-    }
+    return {"epoch": 3, "state_dict": last, "state_dict_ema": model.state_dict(), "metric": 71.0}
 
 
 MAKERS = {
@@ -273,7 +255,7 @@ def test_real_transformers(kind, tmp_path):
     theirs.save_pretrained(tmp_path)
     x = torch.randn(2, 3, 16, 16)
     wanted = theirs(pixel_values=x).last_hidden_state
-    for source in (theirs.state_dict(), tmp_path):
+    for source in (theirs.state_dict(), tmp_path / "model.safetensors"):
         ours = lively(replace(FOREIGN, layer_scale=None if kind == "ViT" else 0.1))
         assert vl.load_weights(ours, source, load_head=False, norm_eps=cfg.layer_norm_eps) == "transformers"
         torch.testing.assert_close(ours.forward_features(x), wanted, rtol=1e-5, atol=1e-5)
@@ -289,19 +271,6 @@ def test_real_torchvision():
     ours, x = lively(), torch.randn(2, 3, 16, 16)
     assert vl.load_weights(ours, theirs.state_dict()) == "torchvision"
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("suffix", [".safetensors", ".npz", ".pt", ".pth", ".bin"])
-def test_files(tmp_path, suffix):
-    theirs, ours, path = lively(), lively(seed=1), tmp_path / f"weights{suffix}"
-    if suffix == ".npz":
-        np.savez(path, **googles(theirs))
-    elif suffix == ".safetensors":
-        save_file(transformers_names(theirs), path)
-    else:
-        torch.save({"model": theirs.state_dict(), "epoch": 7}, path)
-    vl.load_weights(ours, str(path))
-    assert all(torch.equal(value, theirs.state_dict()[key]) for key, value in ours.state_dict().items())
 
 
 @every_library
@@ -479,9 +448,9 @@ def test_another_number_of_heads_is_refused(tmp_path, told):
     (tmp_path / "config.json").write_text('{"num_attention_heads": 3, "hidden_size": 24}')
     model = vl.VisionTransformer(replace(FOREIGN, num_heads=6))
     with pytest.raises(ValueError, match="num_heads 3, the model has 6; make the model with the sizes"):
-        vl.load_weights(model, tmp_path / "weights.npz" if "axes" in told else tmp_path)
+        vl.load_weights(model, tmp_path / ("weights.npz" if "axes" in told else "model.safetensors"))
     (tmp_path / "config.json").write_text('{"num_attention_heads": 3, "hidden_size": 48}')  # of another model
-    vl.load_weights(model, tmp_path)
+    vl.load_weights(model, tmp_path / "model.safetensors")
 
 
 @pytest.mark.errors
@@ -530,21 +499,17 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
 
 
 @pytest.mark.errors
-def test_weights_that_are_no_numbers_change_nothing():
-    model, state = lively(), lively(seed=1).state_dict()
+@pytest.mark.parametrize(
+    ("dtype", "change", "words"),
+    [("float32", lambda x: x * float("nan"), "3.40282e+38, or NaN"), ("float16", lambda x: x + 1e6, "65504")],
+)
+def test_weights_that_are_no_numbers_change_nothing(dtype, change, words):
+    model, state = lively().to(getattr(torch, dtype)), lively(seed=1).state_dict()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    state["blocks.1.mlp.fc2.weight"] = state["blocks.1.mlp.fc2.weight"] * float("nan")
-    with pytest.raises(ValueError, match="1.mlp.fc2.weight holds numbers beyond float32's .*as floats"):
+    state["norm.bias"] = change(state["norm.bias"])
+    with pytest.raises(ValueError, match=re.escape(f"norm.bias holds numbers beyond {dtype}'s {words}")):
         vl.load_weights(model, state)
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
-
-
-@pytest.mark.errors
-def test_weights_that_the_models_dtype_cannot_hold():
-    model, state = lively().half(), lively().state_dict()
-    state["norm.bias"] = state["norm.bias"] + 1e6
-    with pytest.raises(ValueError, match="norm.bias holds numbers beyond float16's 65504"):
-        vl.load_weights(model, state)
 
 
 def test_the_epsilon_that_no_file_tells():

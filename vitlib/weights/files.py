@@ -22,16 +22,19 @@ OTHERS = {
 }
 
 
-def find_weights(path: str | Path) -> Path:
-    """The file at `path`, or the weights in a folder of Hugging Face's."""
-    path = Path(path).expanduser()
-    names = ("model.safetensors", "pytorch_model.bin")
-    return next((path / name for name in names if (path / name).is_file()), path)
+class Inert:
+    """In place of an object that a checkpoint holds beside its weights: made of anything, does nothing."""
+
+    def __new__(cls, *_args: object, **_more: object) -> Inert:
+        return super().__new__(cls)
+
+    def __setstate__(self, _state: object) -> None:
+        pass
 
 
 def read_weights(path: str | Path) -> Mapping:
     """What is in a file, under the names of the library that wrote it; objects in it become empty ones."""
-    path = find_weights(path)
+    path = Path(path).expanduser()
     if not path.is_file():
         raise ValueError(f"expected a file of weights, got {path}, which is not there")
     with open(path, "rb") as file:
@@ -42,10 +45,14 @@ def read_weights(path: str | Path) -> Mapping:
     try:
         if is_safe:
             return load_file(path)
-        names = zipfile.ZipFile(path).namelist() if start.startswith(b"PK") else []
-        if any(name.endswith(".npy") for name in names):
-            return dict(np.load(path, allow_pickle=False))
-        return _load_torch(path)
+        objects: list[Any] = []
+        if start.startswith(b"PK"):
+            if any(name.endswith(".npy") for name in zipfile.ZipFile(path).namelist()):
+                return dict(np.load(path, allow_pickle=False))
+            names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+            objects = [(type(name.rpartition(".")[2], (Inert,), {}), name) for name in names]
+        with torch.serialization.safe_globals(objects):
+            return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # bytes that are changed or missing make the readers raise anything
         raise ValueError(
             f"{path} cannot be read without running code that it holds, or is damaged "
@@ -57,25 +64,6 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     """Hugging Face's config.json and preprocessor_config.json beside a file; {} if of a model of another width."""
     told: dict[str, Any] = {}
     for name in ("preprocessor_config.json", "config.json"):
-        if (file := find_weights(path).with_name(name)).is_file():
+        if (file := Path(path).expanduser().with_name(name)).is_file():
             told |= read_json(file, "fetch it again, or move it away")
     return told if told.get("hidden_size", told.get("num_features", embed_dim)) == embed_dim else {}
-
-
-class Inert:
-    """In place of an object that a checkpoint holds beside its weights: made of anything, does nothing."""
-
-    def __new__(cls, *_args: object, **_more: object) -> Inert:
-        return super().__new__(cls)
-
-    def __setstate__(self, _state: object) -> None:
-        pass
-
-
-def _load_torch(path: Path) -> Mapping:
-    """A checkpoint of PyTorch, without pickle's freedom."""
-    is_zip = zipfile.is_zipfile(path)
-    names = torch.serialization.get_unsafe_globals_in_checkpoint(path) if is_zip else ()
-    objects: list[Any] = [(type(name.rpartition(".")[2], (Inert,), {}), name) for name in names]
-    with torch.serialization.safe_globals(objects):
-        return torch.load(path, map_location="cpu", weights_only=True)

@@ -32,6 +32,7 @@ LIBRARIES = {
 }
 # what they call the parts (torchvision; transformers 4 and 5, ViT and DINOv2; Google), and we: replaced in this order
 NAMES = {
+    r"(?<=\.)(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.": "",
     r"^(class_token|embeddings\.cls_token|cls)$": "cls_token",
     r"^(encoder\.|embeddings\.|Transformer\.|posembed_input\.)*(pos_embedding|position_embeddings)$": "pos_embed",
     r"^embeddings\.mask_token$": "mask_token",
@@ -70,22 +71,15 @@ ABSENT = {
     r"\b(layers|stages)\.\d+\.(blocks|downsample)\.": "stages of several widths (Swin, ConvNeXt)",
 }
 NO_SUCH = "a VisionTransformer here has none and would give other answers; take weights of a model without"
-# what training puts around a model or one of its parts
-WRAPPED = re.compile(r"\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.")
 # of several models in a file (a teacher and its student) this one is an average over training
 AVERAGED = re.compile(r"(?<![a-z])(teacher|ema|target)(?![a-z])")
 OURS = re.compile(r"^(cls_token|pos_embed|mask_token|patch_embed|blocks|norm|pre_logits)\b")
 HEAD = re.compile(r"^(heads?|classifier|fc|linear)\.")
 DINO_HEAD = re.compile(r"^head\.(mlp|last_layer)\.")  # for its training only
-
-# what sizes of weights are called in a `ViTConfig`: whose they are, and which axis
-SIZES = {
-    "embed_dim": ("cls_token", -1),
-    "patch_size": ("patch_embed.proj.weight", -1),
-    "in_chans": ("patch_embed.proj.weight", 1),
-    "hidden_dim": ("blocks.0.mlp.fc1.weight", 0),
-    "num_classes": ("head.weight", 0),
-}
+# fields of a `ViTConfig`, and whose size they are along which axis
+SIZES = {"embed_dim": ("cls_token", -1), "patch_size": ("patch_embed.proj.weight", -1)}
+SIZES |= {"in_chans": ("patch_embed.proj.weight", 1), "num_classes": ("head.weight", 0)}
+SIZES |= {"hidden_dim": ("blocks.0.mlp.fc1.weight", 0)}
 
 
 class Weights(NamedTuple):
@@ -120,11 +114,10 @@ def load_weights(
         source: A state dict, or the path of a safetensors, .npz or PyTorch file, of which nothing is run.
         load_head: Whether the head is loaded; False leaves the model's own as it is.
         old_grid: Rows and columns of the patches that the weights were made for, if not a square.
-        norm_eps: LayerNorm's epsilon, which the model then has, but not its config; 1e-12 in transformers' ViT. None
+        norm_eps: LayerNorm's epsilon, which the model then has, but not its config: 1e-12 in transformers' ViT. None
             leaves 1e-6, that of timm, torchvision and the paper's code.
-        mean: By what the weights' images were normalised, in [0, 1]: 0.5 for Google's and AugReg's; (0.485, 0.456,
-            0.406) for DeiT, DINO, MAE, torchvision. It goes into the patch embedding: the model still takes images
-            that `normalize` made with its defaults.
+        mean: Of the weights' images, in [0, 1]: 0.5 for Google's and AugReg's; (0.485, 0.456, 0.406) for DeiT, DINO,
+            MAE, torchvision. It goes into the patch embedding; the model still takes `normalize`'s default images.
         std: Likewise; (0.229, 0.224, 0.225) for those.
 
     Returns:
@@ -155,7 +148,12 @@ def load_weights(
         state |= _fold(state, model.cfg, mean, std)
     check_finite(state, next(model.parameters()).dtype, "fetch the weights again, as floats")
     if "pos_embed" in state and (old_grid or state["pos_embed"].shape != own["pos_embed"].shape):
-        state["pos_embed"] = _fit_pos_embed(state["pos_embed"], model.cfg.grid, old_grid)
+        count = state["pos_embed"].shape[1]
+        if count == (old_grid[0] * old_grid[1] if old_grid else round(count**0.5) ** 2):
+            state["pos_embed"] = F.pad(
+                state["pos_embed"], (0, 0, 1, 0)
+            )  # only patches have any: CLS gets zeros
+        state["pos_embed"] = resample_pos_embed(state["pos_embed"], model.cfg.grid, old_grid)
     model.load_state_dict(state)
     for part in model.modules():
         if norm_eps is not None and isinstance(part, nn.LayerNorm):
@@ -177,21 +175,11 @@ def _fold(state: dict[str, Tensor], cfg: ViTConfig, mean: Any, std: Any) -> dict
     return {weight: W * (white - grey)[:, None], bias: b}
 
 
-def _fit_pos_embed(pos_embed: Tensor, grid: tuple[int, int], old_grid: tuple[int, int] | None) -> Tensor:
-    """The table at another grid, with a place for CLS."""
-    count = pos_embed.shape[1]
-    if count == (old_grid[0] * old_grid[1] if old_grid else round(count**0.5) ** 2):
-        pos_embed = F.pad(pos_embed, (0, 0, 1, 0))  # positions of patches only: CLS gets zeros
-    return resample_pos_embed(pos_embed, grid, old_grid)
-
-
 def sizes_of(state: Mapping[str, Tensor]) -> dict[str, int]:
     """What weights tell of a model's sizes, by the names of `ViTConfig`."""
     depth = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
-    known = {
-        name: state[key].shape[i] for name, (key, i) in SIZES.items() if key in state and state[key].ndim > i
-    }
-    return {"depth": depth, **known}
+    known = {name: at for name, at in SIZES.items() if at[0] in state and state[at[0]].ndim > at[1]}
+    return {"depth": depth} | {name: state[key].shape[axis] for name, (key, axis) in known.items()}
 
 
 def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], num_heads: int, found: Weights) -> None:
@@ -212,12 +200,12 @@ def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], num_heads: int,
         for what, names in (("missing", missing), ("left over", left_over), ("of another shape", shapes)):
             problems += [f"{what}: {_some(names)}"] if names else []
     if problems:
-        fix = "make the model with the sizes of the weights"
-        if any(p.startswith("left over") for p in problems):
-            fix += ", rename what only has another name"
-        if any("head." in p or "num_classes" in p for p in problems):
-            fix += ", or pass load_head=False to keep the model's own head"
-        raise ValueError(f"the weights ({found.library}) do not fit the model: {'; '.join(problems)}; {fix}")
+        text, fix = "; ".join(problems), "make the model with the sizes of the weights"
+        fix += ", rename what only has another name" * ("left over" in text)
+        fix += ", or pass load_head=False to keep the model's own head" * bool(
+            re.search(r"head\.|num_cl", text)
+        )
+        raise ValueError(f"the weights ({found.library}) do not fit the model: {text}; {fix}")
 
 
 @checked
@@ -276,7 +264,7 @@ def find_vit(state: Mapping) -> Weights:
 def _arrays(state: Mapping, where: str = "") -> Iterator[tuple[str, str, Tensor]]:
     """Every array but of single numbers: the entries that hold it, its name with dots, its values."""
     for key, value in state.items():
-        key = WRAPPED.sub("", str(key).replace("/", "."))
+        key = str(key).replace("/", ".")
         if isinstance(value, Mapping) and where.count(".") < 3:
             yield from _arrays(value, f"{where}{key}.")
         is_array = isinstance(value, Tensor) or isinstance(value, np.ndarray) and value.dtype.kind in "fiu"

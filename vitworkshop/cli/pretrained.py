@@ -14,7 +14,7 @@ from vitlib.data.dataset import normalize
 from vitlib.data.photos import load_image, sample_image
 from vitlib.evidence import provenance, write_atomic, write_json
 from vitworkshop.cli.options import check_out, printable
-from vitworkshop.cli.weights import add_weights, described, open_weights
+from vitworkshop.cli.weights import add_weights, described, find_weights, open_weights
 
 _TOP = 5
 _TIMM = re.compile(r"(?:vit|deit)[-_](ti|s|b|l|h)(?:ny|mall|ase|arge|uge)[-_]patch(\d+)")
@@ -50,7 +50,7 @@ def _check(args: argparse.Namespace) -> None:
     name = "vit-{}/{}".format(*found.groups()) if (found := _TIMM.search(args.name or "")) else args.name
     preset = ViTConfig.preset(name) if name else None
     args.heads = preset.num_heads if preset and args.heads is None else args.heads
-    model, told = open_weights(args, args.file, needs_mean=False)
+    model, told = open_weights(args, find_weights(args.file), needs_mean=False)
     cfg, name = model.cfg, name or args.file.name.partition(".")[0]
     for field in ("embed_dim", "depth", "patch_size") if preset else ():
         if (theirs := getattr(cfg, field)) != (ours := getattr(preset, field)):

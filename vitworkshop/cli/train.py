@@ -26,11 +26,10 @@ from vitlib.train.objective import OBJECTIVES
 from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.transfer import replace_head
-from vitlib.weights.files import find_weights
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
 from vitworkshop.cli.options import SETS, add_runs, prepare, printable, settings
 from vitworkshop.cli.predict import MODEL
-from vitworkshop.cli.weights import add_weights, described, open_weights
+from vitworkshop.cli.weights import add_weights, described, find_weights, open_weights
 from vitworkshop.studies.runner import lock
 
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)

@@ -41,6 +41,13 @@ def add_weights(p: argparse.ArgumentParser) -> None:
     p.add_argument("--mean-std", choices=tuple(_MEAN_STD), help=text)
 
 
+def find_weights(path: str | Path) -> Path:
+    """The file at `path`, or the weights in a folder of Hugging Face's."""
+    path = Path(path).expanduser()
+    names = ("model.safetensors", "pytorch_model.bin")
+    return next((path / name for name in names if (path / name).is_file()), path)
+
+
 def open_weights(
     args: argparse.Namespace, path: Path, needs_mean: bool
 ) -> tuple[VisionTransformer, dict[str, Any]]:
