@@ -64,7 +64,9 @@ def prepared(mean, std) -> torch.Tensor:
     return ((image / 255 - mean) / std).permute(2, 0, 1)[None]
 
 
-@pytest.mark.parametrize(("name", "mean_std"), zip(FILES, ("imagenet", "half", "imagenet"), strict=True))
+@pytest.mark.parametrize(
+    ("name", "mean_std"), list(zip(FILES, ("imagenet", "half", "imagenet"), strict=True))
+)
 @torch.no_grad()
 def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeypatch):
     library, write, act, eps = FILES[name]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ class Inert:
         pass
 
 
-def read_weights(path: str | Path) -> Mapping:
+def read_weights(path: str | Path) -> Any:
     """What is in a file, under the names of the library that wrote it; objects in it become empty ones."""
     path = Path(path).expanduser()
     if not path.is_file():

@@ -227,7 +227,7 @@ def convert_state_dict(state: Mapping) -> tuple[dict[str, Tensor], str]:
     return find_vit(state)[:2]
 
 
-def find_vit(state: Mapping) -> Weights:
+def find_vit(state: Any) -> Weights:
     """The one ViT in a state dict or a checkpoint, wherever it lies there."""
     if not isinstance(state, Mapping):
         raise ValueError(f"expected names and tensors, got a {type(state).__name__}; take its state_dict()")
