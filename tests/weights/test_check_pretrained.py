@@ -1,7 +1,9 @@
-"""`check-pretrained`: files in the names of three libraries, answered as timm answers; what does not fit is refused."""
+"""Files of others on the command line: `check-pretrained` answers as timm does, `finetune` goes on; refusals."""
 
 from __future__ import annotations
 
+import json
+from argparse import Namespace
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,18 +12,18 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from test_weights import dinos, googles, lively, transformers_names
+from test_weights import MEAN, STD, dinos, googles, lively, torchvisions, transformers_names
 from torch import nn
 
 import vitlib as vl
-from vitlib import config
 from vitlib.data.photos import load_image
 from vitlib.files import read_json
 from vitworkshop.cli import main, pretrained
+from vitworkshop.cli.weights import open_weights
 
 cv2 = pytest.importorskip("cv2")
 TINY = vl.ViTConfig(img_size=20, patch_size=4, embed_dim=24, depth=2, num_heads=3, num_classes=7)
-IMAGENET = (torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225]))
+IMAGENET = (torch.tensor(MEAN), torch.tensor(STD))
 # its library, how a file is written, GELU and LayerNorm's epsilon there
 FILES = {
     "weights.safetensors": ("timm", lambda model, path: save_file(model.state_dict(), path), "gelu", 1e-6),
@@ -36,10 +38,7 @@ FILES = {
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch, tmp_path):
-    """A preset of two blocks, in a folder of its own."""
-    monkeypatch.setitem(config.SIZES, "xs", (2, 24, 3))
-    monkeypatch.setattr(config, "PRESETS", (*config.PRESETS, "vit-xs/4"))
+def folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
@@ -54,7 +53,7 @@ def quiet(cfg=TINY) -> vl.VisionTransformer:
 
 def run(*words) -> dict:
     """What is stored, once the command has run."""
-    assert main(["check-pretrained", *map(str, words), "--out", "out"]) == 0
+    assert main(["check-pretrained", *words, "--heads", "3", "--out", "out"]) == 0
     return read_json("out/answers.json", "")
 
 
@@ -65,8 +64,9 @@ def prepared(mean, std) -> torch.Tensor:
     return ((image / 255 - mean) / std).permute(2, 0, 1)[None]
 
 
-@pytest.mark.parametrize("mean_std", ["half", "imagenet"])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    ("name", "mean_std"), list(zip(FILES, ("imagenet", "half", "imagenet"), strict=True))
+)
 @torch.no_grad()
 def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeypatch):
     library, write, act, eps = FILES[name]
@@ -75,7 +75,7 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
     monkeypatch.setattr(
         vl.viz, "attention_overlay", lambda *args, **more: drawn.append(args) or draw(*args, **more)
     )
-    stored = run("vit-xs/4", name, "--mean-std", mean_std)
+    stored = run(name, "--mean-std", mean_std)
     theirs = timm.models.vision_transformer.VisionTransformer(
         **dict(img_size=20, patch_size=4, num_classes=7, embed_dim=24, depth=2, num_heads=3, act_layer=act),
         norm_layer=partial(nn.LayerNorm, eps=eps),
@@ -87,7 +87,11 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
     found = [answer["probability"] for answer in stored["answers"]]
     assert found == pytest.approx(best.values.tolist(), rel=2e-5)
     said = capsys.readouterr().out
-    assert f"{name}: a vit-xs/4 by the names of {library}, 20 x 20 pixels, 7 classes" in said
+    shape = "24 wide, 2 deep, 3 heads, patches of 4, 20 x 20 pixels, 7 classes"
+    assert (
+        f"{name}: by the names of {library}, {shape}\nrun with {act}, LayerNorm's epsilon {eps:g}, mean"
+        in said
+    )
     for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True):
         assert f"{p:8.2%}  class {i}\n" in said
 
@@ -117,10 +121,13 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     assert told == [(i, called(i)) for i in best.indices.tolist()]
     assert [a["probability"] for a in stored["answers"]] == pytest.approx(best.values.tolist(), rel=1e-4)
     header = {"model": "vit-ti/16", "library": "timm", "img_size": 224, "num_classes": 1000}
-    header |= {"act": "gelu", "norm_eps": 1e-6, "mean_std": "half", "dataset": "rocket.png"}
+    header |= {"act": "gelu", "norm_eps": 1e-6, "mean": None, "std": None, "dataset": "rocket.png"}
     assert stored.items() >= header.items() and stored["command"].startswith("python -m vitlib check-pretr")
     said = capsys.readouterr().out
-    assert "rocket.png:\n" in said and f"class {told[0][0]}  {told[0][1]}\n" in said
+    assert (
+        "mean and deviation 0.5, as nothing tells them (--mean-std)\nrocket.png:\n" in said
+        and f"class {told[0][0]}  {told[0][1]}\n" in said
+    )
     for written in ("attention.png", "answers.json"):
         assert str(Path("runs/check-vit-ti-16", written)) in said
 
@@ -129,10 +136,10 @@ def test_names_of_the_reader_and_no_names(monkeypatch, capsys):
     save_file(lively(TINY).state_dict(), "weights.safetensors")
     names = [f"kind of {i}" for i in range(7)]
     Path("names.txt").write_text("\n".join(names) + "\n")
-    for answer in run("vit-xs/4", "weights.safetensors", "--classes", "names.txt")["answers"]:
+    for answer in run("weights.safetensors", "--classes", "names.txt")["answers"]:
         assert answer["name"] == names[answer["class"]]
     assert "kind of" in capsys.readouterr().out
-    assert {answer["name"] for answer in run("vit-xs/4", "weights.safetensors")["answers"]} == {""}
+    assert {answer["name"] for answer in run("weights.safetensors")["answers"]} == {""}
     for spec in (None, pretrained.find_spec("vitlib")):  # without timm, and with one that has no such lists
         monkeypatch.setattr(pretrained, "find_spec", lambda name, spec=spec: spec)
         assert pretrained._class_names(None, 1000) == [""] * 1000
@@ -147,7 +154,7 @@ def test_a_file_without_a_head_gives_the_map_alone(kind, capsys):
         state = {k: v for k, v in transformers_names(model).items() if not k.startswith("classifier")}
         state |= {"pooler.dense.weight": torch.eye(24), "pooler.dense.bias": torch.zeros(24)}
     torch.save(state, "weights.pth")
-    stored = run("vit-xs/4", "weights.pth", "--mean-std", "imagenet")
+    stored = run("weights.pth", "--mean-std", "imagenet")
     assert stored["answers"] == [] and stored["num_classes"] == 0 and Path("out/attention.png").is_file()
     assert "no answers, the file has no head" in capsys.readouterr().out
 
@@ -159,47 +166,77 @@ def test_the_papers_hidden_layer_before_the_head():
     names = [key.replace("head.0", "pre_logits.fc").replace("head.2", "head") for key in state]
     save_file(dict(zip(names, state.values(), strict=True)), "weights.safetensors")
     best = model(prepared(0.5, 0.5)).softmax(1)[0].topk(5)
-    answers = run("vit-xs/4", "weights.safetensors")["answers"]
+    answers = run("weights.safetensors")["answers"]
     assert [answer["probability"] for answer in answers] == pytest.approx(best.values.tolist(), rel=1e-5)
 
 
 @torch.no_grad()
-def test_deit_3_has_layer_scale_and_no_position_for_cls(timm):
-    theirs = timm.models.vision_transformer.VisionTransformer(
-        **dict(img_size=20, patch_size=4, num_classes=7, embed_dim=24, depth=2, num_heads=3),
-        **dict(no_embed_class=True, init_values=0.5),
-    ).eval()
-    for p in theirs.parameters():
-        p.add_(torch.randn(p.shape, generator=torch.Generator().manual_seed(p.numel())), alpha=0.2)
-    save_file(theirs.state_dict(), "weights.safetensors")
-    best = theirs(prepared(*IMAGENET)).softmax(1)[0].topk(5)
-    answers = run("vit-xs/4", "weights.safetensors", "--mean-std", "imagenet")["answers"]
-    assert [answer["class"] for answer in answers] == best.indices.tolist()
-    assert [answer["probability"] for answer in answers] == pytest.approx(best.values.tolist(), rel=2e-5)
+def test_what_lies_beside_a_file_tells_the_rest():
+    model = quiet(replace(TINY, act="gelu_tanh"))
+    for part in (part for part in model.modules() if isinstance(part, nn.LayerNorm)):
+        part.eps = 1e-3
+    save_file(transformers_names(model), "model.safetensors")
+    config = {"num_attention_heads": 3, "layer_norm_eps": 1e-3, "hidden_act": "gelu_new", "hidden_size": 24}
+    Path("config.json").write_text(json.dumps(config))
+    Path("preprocessor_config.json").write_text(json.dumps({"image_mean": MEAN, "image_std": STD}))
+    assert main(["check-pretrained", ".", "--out", "out"]) == 0
+    best = model(prepared(*IMAGENET)).softmax(1)[0].topk(5)
+    found = [answer["probability"] for answer in read_json("out/answers.json", "")["answers"]]
+    assert found == pytest.approx(best.values.tolist(), rel=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("name", "preset"),
+    ("make", "beside", "mean"),
     [
-        ("vit_tiny_patch16_224", "vit-ti/16"),
-        ("google/vit-base-patch32-384", "vit-b/32"),
-        ("deit_small_patch16_224.fb_in1k", "vit-s/16"),
-        ("vit_large_patch16_224.augreg_in21k", "vit-l/16"),
-        ("vit_huge_patch14_224", "vit-h/14"),
+        (lambda m: m.state_dict(), {}, None),
+        (lambda m: m.state_dict(), {"pretrained_cfg": {"mean": [0, 0, 0], "std": [1, 1, 1]}}, [0, 0, 0]),
+        (lambda m: {"teacher": dinos(m)}, {}, MEAN),
+        (lambda m: m.state_dict() | {"mask_token": torch.zeros(1, 24)}, {}, MEAN),
+        (lambda m: transformers_names(m, prefix="dinov2."), {}, MEAN),
+        (lambda m: transformers_names(m), {}, None),
+        (torchvisions, {}, MEAN),
     ],
 )
-@pytest.mark.errors
-def test_timms_names(name, preset, monkeypatch, capsys):
-    asked = []
-    monkeypatch.setattr(vl.ViTConfig, "preset", lambda name: asked.append(name))
-    assert main(["check-pretrained", name, "nothing.npz"]) == 2  # before the file, which is not there
-    assert asked == [preset] and "nothing.npz, which is not there" in capsys.readouterr().err
+def test_what_is_known_of_their_pictures(make, beside, mean):
+    torch.save(make(lively(replace(TINY, layer_scale=1.0))), "x.pth")
+    Path("config.json").write_text(json.dumps(beside))
+    assert open_weights(Namespace(heads=3, mean_std=None), Path("x.pth"), False)[1]["mean"] == mean
+    assert open_weights(Namespace(heads=3, mean_std="half"), Path("x.pth"), True)[1]["mean"] == 0.5
 
 
-def refused(capsys, name="vit-xs/4", *words) -> str:
+def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
+    model = lively(replace(TINY, img_size=16, act="gelu_tanh"))
+    np.savez("ViT-B_16.npz", **googles(model))  # whose heads and pictures are known
+    torch.save({"state_dict": model.state_dict()}, "dino.pth.tar")
+    for name in ("cat", "dog"):
+        Path("pets", name).mkdir(parents=True)
+        for i in range(10):
+            cv2.imwrite(f"pets/{name}/{i}.png", np.full((20, 20, 3), 20 * i, np.uint8))
+    words = "--data pets --epochs 1 --lr 2e-6 --set ema_decay=0.0 --threads 1 --device cpu".split()
+    assert main(["finetune", "dino.pth.tar", *words]) == 2
+    error = capsys.readouterr().err
+    assert "beside it tells its heads (--heads 1 is usual at this width) and its pictures' norm" in error
+    assert main(["finetune", "cifar10-laptop", *words, "--heads", "3"]) == 2
+    assert "are for files of others' weights, cifar10-laptop is none" in capsys.readouterr().err
+    vl.save_pretrained(model, {"name": "mine"}, "runs/mine")
+    starts = {"ViT-B_16.npz": [], "dino.pth.tar": ["--heads", "3", "--mean-std", "imagenet"], "runs/mine": []}
+    for start, told in starts.items():
+        assert main(["finetune", start, *words, *told, "--out", "new", "--no-resume", "--name", "pets"]) == 0
+        new, card = vl.load_pretrained("new")
+        expected = vl.replace_head(model, 2)
+        if told:
+            vl.load_weights(expected, model.state_dict(), load_head=False, mean=MEAN, std=STD)
+        assert card["start"] == Path(start).name.rpartition(".")[0] or "mine"
+        assert new.cfg == expected.cfg or start == "dino.pth.tar" and new.cfg.act == "gelu"
+        for key, value in new.state_dict().items():
+            torch.testing.assert_close(value, expected.state_dict()[key], atol=2e-3, rtol=2e-3)
+    assert "dino.pth.tar: by the names of timm, 24 wide" in capsys.readouterr().out
+
+
+def refused(capsys, *words) -> str:
     """What is said of the file; nothing is written."""
     before = sorted(Path().iterdir())
-    assert main(["check-pretrained", name, "weights.safetensors", *words]) == 2
+    assert main(["check-pretrained", *words]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1 and sorted(Path().iterdir()) == before
     return error
@@ -207,61 +244,42 @@ def refused(capsys, name="vit-xs/4", *words) -> str:
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"depth": 3}, "weights (timm) do not fit the model: depth 3, the model has 2; make the model with"),
-        ({"mlp_ratio": 2.0}, "model: of another shape: blocks.0.mlp.fc1"),
-    ],
-)
-def test_a_file_of_another_size_is_refused(changes, message, capsys):
-    save_file(lively(replace(TINY, **changes)).state_dict(), "weights.safetensors")
-    assert message in refused(capsys)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        (
-            "reg_token",
-            torch.zeros(1, 4, 24),
-            "the head reads, got reg_token; take weights of a model without reg",
-        ),
-        ("register_tokens", torch.zeros(1, 4, 24), "got register_tokens; take"),
-        ("dist_token", torch.zeros(1, 1, 24), "got dist_token; take"),
-        ("distillation_token", torch.zeros(1, 1, 24), "got distillation_token; take"),
-        ("fc_norm.weight", torch.ones(24), "got fc_norm.weight; take"),
-        ("attn_pool.latent", torch.ones(24), "got attn_pool.latent; take"),
-        ("cls_token", None, "got none; take"),
-        ("pos_embed", None, "got no positions; take"),
-        ("pos_embed", torch.zeros(26, 24), "got no positions; take"),
-        ("pos_embed", torch.zeros(1, 30, 24), "29 patch positions are not a square grid"),
-        ("norm_pre.weight", torch.ones(24), "a norm before the first block (CLIP's): norm_pre.weight"),
-        ("norm.bias", torch.full((24,), float("nan")), "norm.bias holds numbers beyond"),
-        ("head.bias", None, "missing: head.bias"),
+        ("cls_token", None, "the weights (timm) have no cls_token; take those of a ViT with a CLS token"),
+        ("pos_embed", None, "the weights (timm) have no pos_embed; take"),
+        ("pos_embed", torch.zeros(26, 24), "of another shape: pos_embed (26, 24)"),
+        ("pos_embed", torch.zeros(1, 30, 24), "29 patch positions are not a square grid; resample"),
+        ("patch_embed.proj.weight", torch.zeros(24, 3, 8, 4), "of another shape: patch_embed.proj.weight"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
     state = lively(TINY).state_dict() | {key: value}
     save_file({name: weight for name, weight in state.items() if weight is not None}, "weights.safetensors")
-    assert message in refused(capsys)
+    assert message in refused(capsys, "weights.safetensors", "--heads", "3")
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["vit-xs/8"], "preset must be one of vit-ti/16, "),
-        (["vit-xs/8"], "got 'vit-xs/8'; did you mean 'vit-xs/4'?"),
-        (["swin_tiny_patch4"], "got 'swin_tiny_patch4'"),
-        (["vit-xs/4", "--image", "nothing.jpg"], "no file nothing.jpg"),
-        (["vit-xs/4", "--image", "names.txt"], "names.txt is damaged or no image"),
-        (["vit-xs/4", "--classes", "names.txt"], "expected 7 names in names.txt, got 2; write one a"),
-        (["vit-xs/4", "--classes", "nothing.txt"], "No such file or directory: nothing.txt"),
-        (["vit-xs/4", "--out", "names.txt"], "--out must be a folder, got the file names.txt"),
+        (
+            "weights",
+            "neither weights nor JSON beside it tells its heads (--heads 1 is usual at this width); say",
+        ),
+        ("weights --heads 0", "--heads must be a positive integer, got 0"),
+        ("weights --heads 5", "embed_dim 24 is not a multiple of num_heads 5"),
+        ("google/vit-base-patch32-384 weights", "vit-b/32 has embed_dim 768, weights 24; leave the name out"),
+        ("deit_tiny_patch16_224.fb_in1k weights", "vit-ti/16 has embed_dim 192, weights 24; leave"),
+        ("swin_tiny_patch4 weights", "got 'swin_tiny_patch4'"),
+        ("weights --heads 3 --image nothing.jpg", "no file nothing.jpg"),
+        ("weights --heads 3 --image names.txt", "names.txt is damaged or no image"),
+        ("weights --heads 3 --classes names.txt", "expected 7 names in names.txt, got 2; write one a"),
+        ("weights --heads 3 --classes nothing.txt", "No such file or directory: nothing.txt"),
+        ("weights --heads 3 --out names.txt", "--out must be a folder, got the file names.txt"),
     ],
 )
 def test_wrong_words_are_refused(words, message, capsys):
-    save_file(lively(TINY).state_dict(), "weights.safetensors")
+    save_file(lively(TINY).state_dict(), "weights")
     Path("names.txt").write_text("cat\ndog\n")
-    assert message in refused(capsys, *words)
+    assert message in refused(capsys, *words.split())

@@ -174,7 +174,7 @@ def test_weights_of_another_run_are_told_by_their_sum(tmp_path):
 
 
 BROKEN = [
-    *(None, "", '{"config": {', "[]", "{}"),
+    *("", '{"config": {', "[]", "{}"),
     *({"config": config} for config in ({"depth": 0}, {"colour": 1}, 3, {"img_size": "x"}, {"depth": 3})),
     *({"kind": kind} for kind in ("resnet", "cnn", 3)),
 ]
@@ -187,8 +187,11 @@ def test_damaged_cards(tmp_path, broken):
     path = tmp_path / "tiny.json"
     if isinstance(broken, dict):
         broken = json.dumps(read_json(path, "") | broken)
-    path.unlink() if broken is None else path.write_text(broken)
+    path.write_text(broken)
     with pytest.raises(ValueError, match=DAMAGED):
+        vl.load_pretrained("tiny", tmp_path)
+    path.unlink()
+    with pytest.raises(ValueError, match="has no card tiny.json beside it; for others' weights there are"):
         vl.load_pretrained("tiny", tmp_path)
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import re
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 import vitlib as vl
+from vitworkshop.cli.weights import open_weights
 
 FOREIGN = vl.ViTConfig(
     img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0, num_classes=5
@@ -46,16 +48,12 @@ def renamed(
     return state
 
 
-def torchvisions(model, mlp=("mlp.0", "mlp.3")):
-    names = {
-        "cls_token": "class_token",
-        "pos_embed": "encoder.pos_embedding",
-        "patch_embed.proj": "conv_proj",
-    }
+def torchvisions(model, mlp=("mlp.0", "mlp.3"), head="heads.head"):
+    names = {"cls_token": "class_token", "pos_embed": "encoder.pos_embedding"}
+    names |= {"patch_embed.proj": "conv_proj", "^norm": "encoder.ln", "^head": head}
     names |= {r"blocks\.(\d+)": r"encoder.layers.encoder_layer_\1", "norm1": "ln_1", "norm2": "ln_2"}
     names |= {r"attn\.qkv\.": "self_attention.in_proj_", r"attn\.proj": "self_attention.out_proj"}
-    names |= {r"mlp\.fc1": mlp[0], r"mlp\.fc2": mlp[1], "^norm": "encoder.ln", "^head": "heads.head"}
-    return renamed(model, names, split=False)
+    return renamed(model, names | {r"mlp\.fc1": mlp[0], r"mlp\.fc2": mlp[1]}, split=False)
 
 
 def transformers_names(model, version=4, prefix="vit."):
@@ -67,11 +65,8 @@ def transformers_names(model, version=4, prefix="vit."):
         names |= {r"attn\.v\.": "attention.attention.value.", r"attn\.proj": "attention.output.dense"}
         names |= {r"mlp\.fc1": "intermediate.dense", r"mlp\.fc2": "output.dense", "blocks": "encoder.layer"}
     else:
-        names |= {
-            r"attn\.([qkv])\.": r"attention.\1_proj.",
-            r"attn\.proj": "attention.o_proj",
-            "blocks": "layers",
-        }
+        names |= {r"attn\.([qkv])\.": r"attention.\1_proj.", r"attn\.proj": "attention.o_proj"}
+        names |= {"blocks": "layers"}
     state = renamed(model, names)
     return {key if key.startswith("classifier") else prefix + key: value for key, value in state.items()}
 
@@ -93,12 +88,8 @@ def googles(model, kind="paper"):
     names |= {"pos_embed": "Transformer/posembed_input/pos_embedding" if paper else "pos_embedding"}
     names |= {r"norm\.weight": "norm/scale", r"norm1\.weight": "norm1/scale", r"norm2\.weight": "norm2/scale"}
     names |= {"norm1": "LayerNorm_0", "norm2": "LayerNorm_2" if paper else "LayerNorm_1"}
-    names |= {
-        r"attn\.q": "attn.query",
-        r"attn\.k": "attn.key",
-        r"attn\.v": "attn.value",
-        r"attn\.proj": "attn.out",
-    }
+    names |= {r"attn\.q": "attn.query", r"attn\.k": "attn.key", r"attn\.v": "attn.value"}
+    names |= {r"attn\.proj": "attn.out"}
     names |= {"attn": f"MultiHeadDotProductAttention_{int(paper)}", r"mlp\.fc(\d)": r"mlp/Dense_\1"}
     names |= {"Dense_1": "Dense_0", "Dense_2": "Dense_1", "mlp": f"MlpBlock_{3 if paper else 0}"}
     names |= {r"blocks\.": "Transformer/encoderblock_", r"\.weight": "/kernel", r"\.": "/"}
@@ -117,27 +108,63 @@ def dinos(model):
     return body | {"head.mlp.0.weight": torch.zeros(4, 24), "head.last_layer.weight_g": torch.ones(9, 1)}
 
 
+def behind(prefix: str, head: str = ""):
+    """timm's names behind a prefix, or the head under another name without one."""
+    return lambda m: {
+        head + key[5:] if head and key.startswith("head.") else prefix + key: value
+        for key, value in m.state_dict().items()
+    }
+
+
+def lightnings(model):
+    """A LightningModule around transformers' model, with what trains it."""
+    state = {f"net.{key}": value for key, value in transformers_names(model).items()}
+    state |= {
+        "loss.weight": torch.ones(5),
+        "metric.total": torch.tensor(3.0),
+        "teach.weight": torch.ones(2, 2),
+    }
+    return {"state_dict": state, "hyper_parameters": {"lr": 0.1}, "optimizer_states": [{"state": {}}]}
+
+
+def trainers(model):
+    """What timm's trainer saves, its average beside the last weights."""
+    last = {key: value + 1 for key, value in model.state_dict().items()}
+    return {"epoch": 3, "state_dict": last, "state_dict_ema": model.state_dict(), "metric": 71.0}
+
+
 MAKERS = {
     "timm": ("timm", lambda m: m.state_dict()),
     "torchvision": ("torchvision", torchvisions),
     "torchvision, old": ("torchvision", lambda m: torchvisions(m, ("mlp.linear_1", "mlp.linear_2"))),
+    "torchvision, another head": ("torchvision", lambda m: torchvisions(m, head="heads")),
+    "torchvision, a head in a sequence": ("torchvision", lambda m: torchvisions(m, head="heads.1")),
     "transformers 4": ("transformers", transformers_names),
     "transformers 5": ("transformers", lambda m: transformers_names(m, 5)),
     "transformers, bare": ("transformers", lambda m: transformers_names(m, 5, prefix="")),
+    "transformers, DeiT": ("transformers", lambda m: transformers_names(m, prefix="deit.")),
     "Google": ("Google", googles),
     "big_vision": ("Google", lambda m: googles(m, "big_vision")),
     "big_vision, scanned": ("Google", lambda m: googles(m, "scanned")),
-    "compiled": ("timm", lambda m: {f"module._orig_mod.{k}": v for k, v in m.state_dict().items()}),
-    "a training checkpoint": ("timm", lambda m: {"epoch": 3, "state_dict": m.state_dict(), "optimizer": {}}),
+    "compiled": ("timm", behind("module._orig_mod.")),
+    "compiled blocks": (
+        "timm",
+        lambda m: {k.replace(".attn.", ".attn._orig_mod."): v for k, v in m.state_dict().items()},
+    ),
+    "PEFT": ("timm", behind("base_model.model.")),
+    "an encoder": ("timm", behind("encoder.", head="classifier.")),
+    "a sequence": ("timm", behind("1.")),
+    "two models": ("timm", lambda m: behind("student.")(lively(m.cfg, seed=5)) | behind("teacher.")(m)),
+    "a training checkpoint": ("timm", lambda m: {"epoch": 3, "weights": m.state_dict(), "optimizer": {}}),
+    "Lightning": ("transformers", lightnings),
+    "timm's trainer": ("timm", trainers),
 }
 every_library = pytest.mark.parametrize(("library", "make"), MAKERS.values(), ids=MAKERS)
 
 
 @every_library
-@pytest.mark.parametrize(
-    "cfg", [FOREIGN, replace(FOREIGN, img_size=(8, 24), in_chans=1, depth=11)], ids=["square", "rectangle"]
-)
-def test_every_librarys_names_load_and_give_the_same_model(library, make, cfg):
+def test_every_librarys_names_load_and_give_the_same_model(library, make):
+    cfg = replace(FOREIGN, img_size=(8, 24), in_chans=1, depth=11)
     theirs, ours = lively(cfg), lively(cfg, seed=1)
     assert vl.load_weights(ours, make(theirs)) == library
     assert all(torch.equal(value, theirs.state_dict()[key]) for key, value in ours.state_dict().items())
@@ -152,13 +179,60 @@ def shaken(model: torch.nn.Module, std: float = 0.1) -> torch.nn.Module:
     return model.eval()
 
 
-@pytest.mark.parametrize("more", [{}, {"no_embed_class": True}])  # as in DeiT III: CLS gets zeros
-def test_real_timm(timm, more):
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"no_embed_class": True, "init_values": 0.1},  # as in DeiT III: CLS gets zeros
+        {"qkv_bias": False, "num_classes": 0},
+        {"patch_size": 8, "depth": 11, "embed_dim": 88, "num_heads": 4, "mlp_ratio": 61.5 / 88},
+    ],
+)
+def test_real_timm_whose_sizes_are_read_from_the_file(timm, more, tmp_path):
     sizes = dict(img_size=16, patch_size=4, num_classes=5, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0)
-    theirs = shaken(timm.models.vision_transformer.VisionTransformer(**sizes, **more))
-    ours, x = lively(), torch.randn(2, 3, 16, 16)
-    vl.load_weights(ours, theirs.state_dict())
+    theirs = shaken(timm.models.vision_transformer.VisionTransformer(**sizes | more))
+    torch.save({"model": theirs.state_dict()}, tmp_path / "x.ckpt")
+    told, x = argparse.Namespace(heads=more.get("num_heads", 3), mean_std="half"), torch.randn(2, 3, 16, 16)
+    ours, _ = open_weights(told, tmp_path / "x.ckpt", needs_mean=True)
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
+
+
+def test_dinov2_comes_in_chunks_with_a_token_for_masks():
+    theirs, ours = (lively(replace(FOREIGN, layer_scale=0.1, num_classes=0), seed=seed) for seed in (0, 1))
+    state = {re.sub(r"blocks\.(\d)", r"blocks.\1.\1", k): v for k, v in theirs.state_dict().items()}
+    state = {f"backbone.{key}": value for key, value in (state | {"mask_token": torch.ones(1, 24)}).items()}
+    vl.load_weights(
+        ours, {"student": behind("x.")(ours), "teacher": state | {"dino_head.mlp.0.bias": torch.ones(3)}}
+    )
+    assert all(torch.equal(value, theirs.state_dict()[key]) for key, value in ours.state_dict().items())
+
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@pytest.mark.parametrize(("mean", "std"), [(MEAN, STD), (0.5, 0.25), ([0.1, 0.5, 0.9], 0.5), (0, 1)])
+def test_a_normalisation_goes_into_the_patch_embedding(mean, std):
+    theirs, ours, pixels = lively().double(), lively(seed=1).double(), torch.rand(2, 3, 16, 16).double()
+    vl.load_weights(ours, theirs.state_dict(), mean=mean, std=std)
+    expected = theirs(vl.normalize(pixels, mean, std))
+    torch.testing.assert_close(ours(vl.normalize(pixels)), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (
+            {"mean": [123.7, 116.3, 103.5]},
+            r"mean must be of pixels in \[0, 1\], got .*; divide mean and std by",
+        ),
+        ({"std": [0.2, 0.2]}, r"expected one std, or 3 \(one a channel\), got 2"),
+        ({"mean": 0.4}, 'mean and std need patch_embed "conv", got .linear.; leave them out'),
+    ],
+)
+def test_a_normalisation_that_cannot_be(how, message):
+    model = lively(replace(FOREIGN, patch_embed="linear" if how == {"mean": 0.4} else "conv"))
+    with pytest.raises(ValueError, match=message):
+        vl.load_weights(model, model.state_dict(), **how)
 
 
 def test_weights_of_an_axial_model_load():
@@ -171,19 +245,20 @@ def test_weights_of_an_axial_model_load():
     assert torch.equal(ours.eval()(x), theirs.eval()(x))
 
 
-def test_real_transformers(tmp_path):
+@pytest.mark.parametrize("kind", ["ViT", "Dinov2"])
+def test_real_transformers(kind, tmp_path):
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     sizes = dict(image_size=16, patch_size=4, hidden_size=24, num_hidden_layers=2, num_attention_heads=3)
-    cfg = transformers.ViTConfig(**sizes, intermediate_size=48, num_labels=5)
-    theirs = shaken(transformers.ViTForImageClassification(cfg), 0.2)
+    cfg = getattr(transformers, f"{kind}Config")(**sizes, intermediate_size=48, mlp_ratio=2)
+    theirs = shaken(getattr(transformers, f"{kind}Model")(cfg))
     theirs.save_pretrained(tmp_path)
     x = torch.randn(2, 3, 16, 16)
-    wanted = theirs(pixel_values=x).logits
+    wanted = theirs(pixel_values=x).last_hidden_state
     for source in (theirs.state_dict(), tmp_path / "model.safetensors"):
-        ours = lively()
-        assert vl.load_weights(ours, source) == "transformers"
-        torch.testing.assert_close(ours(x), wanted, rtol=1e-4, atol=1e-4)  # another epsilon
+        ours = lively(replace(FOREIGN, layer_scale=None if kind == "ViT" else 0.1))
+        assert vl.load_weights(ours, source, load_head=False, norm_eps=cfg.layer_norm_eps) == "transformers"
+        torch.testing.assert_close(ours.forward_features(x), wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_real_torchvision():
@@ -196,36 +271,6 @@ def test_real_torchvision():
     ours, x = lively(), torch.randn(2, 3, 16, 16)
     assert vl.load_weights(ours, theirs.state_dict()) == "torchvision"
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("suffix", [".safetensors", ".npz", ".pt", ".pth", ".bin"])
-def test_files(tmp_path, suffix):
-    theirs, ours, path = lively(), lively(seed=1), tmp_path / f"weights{suffix}"
-    if suffix == ".npz":
-        np.savez(path, **googles(theirs))
-    elif suffix == ".safetensors":
-        save_file(transformers_names(theirs), path)
-    else:
-        torch.save({"model": theirs.state_dict(), "epoch": 7}, path)
-    vl.load_weights(ours, str(path))
-    assert all(torch.equal(value, theirs.state_dict()[key]) for key, value in ours.state_dict().items())
-
-
-def test_a_full_dino_checkpoint_gives_its_teacher(tmp_path):
-    student, teacher, ours = lively(seed=1), lively(seed=2), lively(seed=3)
-    named = {
-        name: {f"{at}{key}" if not key.startswith("head.") else key: value for key, value in dinos(m).items()}
-        for name, m, at in (("student", student, "module.backbone."), ("teacher", teacher, "backbone."))
-    }
-    torch.save({**named, "epoch": 99, "args": argparse.Namespace(arch="vit_small")}, tmp_path / "dino.pth")
-    head = ours.head.weight.clone()
-    assert vl.load_weights(ours, tmp_path / "dino.pth", load_head=False) == "timm"
-    assert torch.equal(ours.blocks[1].attn.qkv.weight, teacher.blocks[1].attn.qkv.weight)
-    assert torch.equal(ours.head.weight, head)
-    features = lively(replace(FOREIGN, num_classes=0))
-    vl.load_weights(features, tmp_path / "dino.pth")
-    x = torch.randn(2, 3, 16, 16)
-    assert torch.equal(features(x), teacher.forward_features(x)[:, 0])
 
 
 @every_library
@@ -274,6 +319,10 @@ def plus(**more):
     return lambda state: state | more
 
 
+def behind_and_beside(key):
+    return lambda state: {f"net.{k}": v for k, v in state.items()} | {key: state[key]}
+
+
 HEADS = "to keep the model's own head"
 
 
@@ -286,21 +335,21 @@ HEADS = "to keep the model's own head"
             {},
             r"weights \(timm\) do not fit the model: missing: norm.bias; make the model",
         ),
-        (plus(dist_token=torch.zeros(1, 1, 24)), {}, "left over: dist_token; .* weights, rename what"),
+        (plus(x=torch.zeros(1)), {}, "left over: x; .* weights, rename what only has another name$"),
         (plus(**{f"fc_norm{i}": torch.zeros(1) for i in range(6)}), {}, "left over: fc_norm0, .* and 2 more"),
         (without("head.weight"), {}, f"missing: head.weight; .* pass load_head=False {HEADS}"),
         (plus(), {"num_classes": 7}, "num_classes 5, the model has 7; .*, or pass load_head=False"),
         (plus(), {"num_classes": 0}, "left over: head.bias, head.weight; .*, or pass load_head=False"),
         (plus(), {"depth": 3}, "depth 2, the model has 3; make the model with the sizes of the weights$"),
         (plus(), {"embed_dim": 48, "patch_size": 8}, "embed_dim 24, .* 48; patch_size 4, the model has 8"),
-        (plus(), {"mlp_ratio": 4.0}, r"another shape: blocks.0.mlp.fc1.bias \(48,\), the model's is \(96,\)"),
+        (plus(), {"mlp_ratio": 4.0}, "hidden_dim 48, the model has 96"),
         (plus(pos_embed=torch.zeros(1, 16)), {}, r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)"),
         (plus(pos_embed=torch.zeros(1, 12, 24)), {}, "11 patch positions are not a square grid"),
-        (plus(**{"module.norm.bias": torch.zeros(24)}), {}, "one norm.bias, got two under different names"),
-        (plus(epoch=3), {}, "expected numbers only, got epoch beside them; leave that out"),
-        (lambda s: {}, {}, "expected weights, or a checkpoint .* under teacher, .*; got nothing"),
-        (lambda s: {"weights": s}, {}, "expected weights, or a checkpoint .*; got weights"),
-        (lambda s: {"x": torch.zeros(1)}, {}, "the names of torchvision, .* got x; rename them"),
+        (behind_and_beside("norm.bias"), {}, "one norm.bias, got two under different names"),
+        (lambda s: {}, {}, r"one ViT under the names of torchvision, .*, got no tensors \(\); give"),
+        (lambda s: {"weights": list(s)}, {}, r"got no tensors \(weights\); give one model's state_dict"),
+        (lambda s: {"x": torch.zeros(1), "epoch": 3}, {}, "the names of torchvision, .* got x; give one"),
+        (lambda s: {"a": s, "b": s}, {}, "expected the weights of one ViT .*, got a., b.; give one"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message):
@@ -311,23 +360,31 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message
     assert all(torch.equal(value, before[key]) for key, value in ours.state_dict().items())
 
 
+PARTS = {
+    "a distillation token": "dist_token head_dist.weight embeddings.distillation_token",
+    "registers": "reg_token register_tokens storage_tokens",
+    "relative positions of another kind": "blocks.0.attn.relative_position_bias_table blocks.0.attn.rel_pos_h",
+    "rotary positions": "rope.freqs blocks.0.attn.rope.freqs_cos",
+    "a gated MLP": "blocks.0.mlp.fc1_g.weight blocks.0.mlp.w12.weight",
+    "scales as BEiT, EVA": "blocks.0.gamma_1 blocks.0.lambda_2",
+    "biases of queries and values alone": "blocks.0.attn.q_bias",
+    "norms inside attention or MLP": "blocks.0.attn.q_norm.weight blocks.0.mlp.norm.weight",
+    "a decoder": "decoder_embed.weight decoder.mask_token",
+    "a ResNet before the patches": "patch_embed.backbone.conv1.weight",
+    "pooling by attention": "attn_pool.latent",
+    "a norm before the first block": "norm_pre.weight",
+    "a norm after pooling": "fc_norm.weight",
+    "low-rank additions": "blocks.0.attn.qkv.lora_A.default.weight",
+}
+
+
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("reg_token", "registers"),
-        ("register_tokens", "registers"),
-        ("attn_pool.latent", r"pooling by attention \(map\)"),
-        ("norm_pre.weight", "a norm before the first block"),
-        ("blocks.0.attn.q_norm.weight", "norms of queries and keys"),
-        ("fc_norm.weight", "a norm after pooling"),
-    ],
-)
-def test_parts_that_no_model_here_has_are_named(name, part):
-    with pytest.raises(
-        ValueError, match=rf"\(timm\) are of a model with {part}.*: {name}; .* take weights of"
-    ):
-        vl.load_weights(lively(), lively().state_dict() | {name: torch.zeros(1, 4, 24)})
+@pytest.mark.parametrize(("part", "name"), [(part, name) for part in PARTS for name in PARTS[part].split()])
+def test_parts_that_no_model_here_has_are_named(part, name):
+    words = rf"{part}.*: {name}; .* take weights of a model without$"
+    for beside in ({}, {"head.weight": torch.zeros(7, 24)}):  # no advice for the head in place of that
+        with pytest.raises(ValueError, match=rf"\(timm\) are of a model with {words}"):
+            vl.load_weights(lively(), lively().state_dict() | {name: torch.zeros(1, 4, 24)} | beside)
     clip = {"visual.conv1.weight": torch.zeros(1), "visual.ln_pre.weight": torch.zeros(1)}
     with pytest.raises(ValueError, match="a norm before the first block .*: visual.ln_pre.weight"):
         vl.load_weights(lively(), clip)
@@ -346,6 +403,11 @@ class Bomb:
         return os.mkdir, ("exploded",)
 
 
+class Call:
+    def __reduce__(self):
+        return print, ("exploded",)
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize("suffix", [".pt", ".npz", ".safetensors"])
 def test_a_file_never_runs_code(tmp_path, monkeypatch, suffix):
@@ -360,18 +422,53 @@ def test_a_file_never_runs_code(tmp_path, monkeypatch, suffix):
     assert not (tmp_path / "exploded").exists()
 
 
+def test_what_lies_beside_the_weights_is_left_there(tmp_path, capsys):
+    theirs, ours = lively(), lively(seed=1)
+    odd = {
+        "loss": np.float64(0.3),
+        "when": datetime(2026, 1, 1),
+        "to": tmp_path,
+        "args": argparse.Namespace(a=Call()),
+    }
+    torch.save({"model": theirs.state_dict() | {"best": np.float32(1)}, **odd}, tmp_path / "w.pth.tar")
+    vl.load_weights(ours, tmp_path / "w.pth.tar")
+    assert torch.equal(ours.head.weight, theirs.head.weight) and "exploded" not in capsys.readouterr().out
+    torch.save(theirs, tmp_path / "whole")
+    with pytest.raises(
+        ValueError, match="expected names and tensors, got a VisionTransformer; take its state"
+    ):
+        vl.load_weights(ours, tmp_path / "whole")
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("told", ["by Google's axes", "by a config.json"])
+def test_another_number_of_heads_is_refused(tmp_path, told):
+    np.savez(tmp_path / "weights.npz", **googles(lively()))
+    save_file(lively().state_dict(), tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text('{"num_attention_heads": 3, "hidden_size": 24}')
+    model = vl.VisionTransformer(replace(FOREIGN, num_heads=6))
+    with pytest.raises(ValueError, match="num_heads 3, the model has 6; make the model with the sizes"):
+        vl.load_weights(model, tmp_path / ("weights.npz" if "axes" in told else "model.safetensors"))
+    (tmp_path / "config.json").write_text('{"num_attention_heads": 3, "hidden_size": 48}')  # of another model
+    vl.load_weights(model, tmp_path / "model.safetensors")
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("content", "message"),
     [
-        ("weights.ckpt", "a file that ends in .safetensors, .npz, .pt, .pth, .bin, got .*weights.ckpt$"),
-        ("missing.npz", "got .*missing.npz, which is not there"),
+        (None, "a file of weights, got .*weights.ckpt, which is not there"),
+        (b"", r"is damaged \(EOFError"),
+        (b"version https://git-lfs.github.com/spec/v1", "is a pointer of Git LFS; git lfs pull fetches"),
+        (b"<!DOCTYPE html>", "is a web page; fetch the file itself"),
+        (b'{"weight_map": {}}', "is JSON; take the weights that it speaks of"),
     ],
 )
-def test_a_path_of_no_use(tmp_path, name, message):
-    (tmp_path / "weights.ckpt").write_bytes(b"")
+def test_a_file_of_no_use(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "weights.ckpt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        vl.load_weights(lively(), tmp_path / name)
+        vl.load_weights(lively(), tmp_path / "weights.ckpt")
 
 
 @pytest.mark.errors
@@ -402,21 +499,17 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
 
 
 @pytest.mark.errors
-def test_weights_that_are_no_numbers_change_nothing():
-    model, state = lively(), lively(seed=1).state_dict()
+@pytest.mark.parametrize(
+    ("dtype", "change", "words"),
+    [("float32", lambda x: x * float("nan"), "3.40282e+38, or NaN"), ("float16", lambda x: x + 1e6, "65504")],
+)
+def test_weights_that_are_no_numbers_change_nothing(dtype, change, words):
+    model, state = lively().to(getattr(torch, dtype)), lively(seed=1).state_dict()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    state["blocks.1.mlp.fc2.weight"] = state["blocks.1.mlp.fc2.weight"] * float("nan")
-    with pytest.raises(ValueError, match="1.mlp.fc2.weight holds numbers beyond float32's .*as floats"):
+    state["norm.bias"] = change(state["norm.bias"])
+    with pytest.raises(ValueError, match=re.escape(f"norm.bias holds numbers beyond {dtype}'s {words}")):
         vl.load_weights(model, state)
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
-
-
-@pytest.mark.errors
-def test_weights_that_the_models_dtype_cannot_hold():
-    model, state = lively().half(), lively().state_dict()
-    state["norm.bias"] = state["norm.bias"] + 1e6
-    with pytest.raises(ValueError, match="norm.bias holds numbers beyond float16's 65504"):
-        vl.load_weights(model, state)
 
 
 def test_the_epsilon_that_no_file_tells():

@@ -53,6 +53,9 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
     Source: chapter 09.
     """
     name, folder = _find(name, Path(folder))
+    if not (folder / f"{name}.json").is_file():
+        fix = "for others' weights there are vl.load_weights, finetune FILE and check-pretrained FILE"
+        raise ValueError(f"{name}.safetensors in {folder} has no card {name}.json beside it; {fix}")
     try:
         card = read_json(folder / f"{name}.json", "train the model again")
         check_name("the card's name", card["name"], "train the model again")

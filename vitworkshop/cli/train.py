@@ -18,6 +18,8 @@ from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
 from vitlib.files import lock, printable
+from vitlib.model.resnet import ResNet
+from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import beside, evaluate
 from vitlib.train.loop import train_model
 from vitlib.train.objective import OBJECTIVES
@@ -28,6 +30,7 @@ from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrai
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.cli.pictures import load_split
 from vitworkshop.cli.predict import MODEL
+from vitworkshop.cli.weights import add_weights, described, find_weights, open_weights
 
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _PASSES = 100  # at most for that, where a trained model goes on
@@ -70,7 +73,9 @@ def configure(commands) -> None:
         "command goes on where it was; its folder then holds what `train` leaves.",
         epilog="example: python -m vitlib finetune cifar10-laptop --data pets --img-size 48",
     )
-    p.add_argument("model", metavar="NAME", help=MODEL)
+    text = "; or a file of weights from timm, transformers, torchvision, DINO, DeiT, MAE or Google"
+    p.add_argument("model", metavar="NAME", help=MODEL + text)
+    add_weights(p)
     _add_training(p, "auto", "<data>-from-<model>")
     p.set_defaults(run=_finetune)
 
@@ -122,15 +127,29 @@ def _finetune(args: argparse.Namespace) -> None:
         raise ValueError(f"finetune keeps the shape and the task of a model, got {kept[0]}; see --img-size")
     todo = recipe("finetune", args.scale, **changes)
     _check_holdout(args, todo)
-    model, its = load_pretrained(args.model)
+    model, name, said = _start_of(args)
     if args.img_size is not None:
         model = model.with_img_size(args.img_size)
     data = "auto" if args.data is None else args.data
     train, load_test, card = load_task(data, model.cfg.image_shape, args.limit)
     start = replace_head(model, len(train.classes))
-    card["start"] = its["name"]
-    todo = dataclasses.replace(todo, model=start.cfg, name=f"{_name_of(train)}-from-{its['name']}")
+    card["start"] = name
+    todo = dataclasses.replace(todo, model=start.cfg, name=f"{_name_of(train)}-from-{name}")
+    print(said, end="\n" * bool(said))
     _run(args, todo, train, load_test, card, start)
+
+
+def _start_of(args: argparse.Namespace) -> tuple[VisionTransformer | ResNet, str, str]:
+    """A model, its name, and what is to be said of it; a file that has no card holds others' weights."""
+    path = find_weights(args.model)
+    if path.is_file() and not path.with_suffix(".json").is_file():
+        model, told = open_weights(args, path, needs_mean=True)
+        name = path.resolve().parent.name if path.stem in ("model", "pytorch_model") else path.stem
+        return model, printable(name), described(path, model.cfg, told)
+    if args.heads or args.mean_std:
+        raise ValueError(f"--heads and --mean-std are for files of others' weights, {args.model} is none")
+    model, its = load_pretrained(args.model)
+    return model, its["name"], ""
 
 
 def _changes(args: argparse.Namespace) -> dict:
