@@ -114,6 +114,7 @@ def on_the_circle(arguments, got, want):
 EXERCISES["03.2"] = Exercise(
     sincos_1d,
     inputs=lambda: [(10, 16), (7, 6), (5, 7)],
+    refused=(2,),
     mistakes=[
         ("dim=1)", "dim=1).unflatten(1, (2, -1)).mT.flatten(1)", "sines and cosines take turns; all sines come first"),
         ("[angles.sin(), angles.cos()]", "[angles.cos(), angles.sin()]", "sines come first, then cosines"),
