@@ -461,7 +461,7 @@ WRONG = r"""
   d the sum over the batch; its mean is
 09.a: all columns of the labels
     lambda logits, labels: -logits.log_softmax(1)[:, labels].mean()
-  m close: is it rounded to fewer than
+  v close, and not by rounding: is
 09.b: nothing is forgotten
     def my_step(model, optimizer, x, y):
         loss = F.cross_entropy(model(x), y)
@@ -633,7 +633,7 @@ WRONG = r"""
   d by then each sum is complete in one
 12.2 eight: the busiest as with four
     [14, 14, 56]
-  d the sums must be handed back, too; or the rows of eight students have eight numbers
+  d the rows of eight students have eight
 12.3 checkpoints: no block computed again
     int((80e9 - 16 * 304e6) // (24 * 4 * 577 * 1024))
   d while a block is computed again, all
@@ -952,7 +952,7 @@ WRONG = r"""
   d the digits stand the other way round:
 17.3 classes: two channels
     [16, 256]
-  v the shape is right, the numbers are
+  v numbers 1, 2 of 2 are wrong
 17.4 sure: only where it is right
     -math.log(0.997)
   d this is when the commonest comes; half

@@ -216,13 +216,14 @@ def shifted(blocks, x):
         x = x + thinks.mlp(thinks.norm2(x))
     return x + blocks[-1].attn(blocks[-1].norm1(x))
 
-def the_swapped_stack(blocks, x):
+def swapped(blocks, x):
     for b in blocks:
         x = x + b.mlp(b.norm2(x))
         x = x + b.attn(b.norm1(x))
-    return x.numpy()
+    return x
 EXERCISES["06.4"] = Exercise(
     shifted,
+    given=swapped,
     inputs=lambda: [(nn.ModuleList(a_block(24, 3, 48) for _ in range(4)), torch.randn(2, 7, 24)), (nn.ModuleList(a_block(16, 2, 40) for _ in range(4)), torch.randn(1, 5, 16))],
     mistakes=[
         ("thinks.mlp(thinks.norm2(x))", "mixes.mlp(mixes.norm2(x))", "each ordinary block has attention and MLP of one swapped block here; whose MLP comes after an attention?"),
@@ -238,7 +239,7 @@ EXERCISES["06.4"] = Exercise(
         ("blocks[-1]", "blocks[0]", "the attention at the end is the last block's"),
     ],
     hints=["Write the eight branches in a row: m0 a0 m1 a1 m2 a2 m3 a3.", "Now draw the borders after m0 and before a3. Which attention and which MLP stand together?"],
-    others=[the_swapped_stack, ("zip(blocks[:-1], blocks[1:], strict=True)", "((blocks[i], blocks[i + 1]) for i in range(3))")],
+    others=[("blocks[-1].attn(blocks[-1].norm1(x))", "thinks.attn(thinks.norm1(x))"), ("zip(blocks[:-1], blocks[1:], strict=True)", "((blocks[i], blocks[i + 1]) for i in range(3))")],
 )
 
 @torch.no_grad()

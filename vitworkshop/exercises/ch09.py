@@ -149,7 +149,7 @@ EXERCISES["09.3"] = Exercise(
         ("100 * (variance", "(variance", "a share; in points is asked for"),
         ("(variance / 1000) ** 0.5", "variance / 1000", "this is the variance; its root is the error"),
         ("(variance / 1000) ** 0.5", "(variance) ** 0.5", "of a single image: divide the variance by how many there are"),
-        ("p1 * (1 - p1) + p2 * (1 - p2)", "(p1 * (1 - p1)) ** 0.5 + (p2 * (1 - p2)) ** 0.5", "roots were added; variances add up"),
+        ("p1 * (1 - p1) + p2 * (1 - p2)", "((p1 * (1 - p1)) ** 0.5 + (p2 * (1 - p2)) ** 0.5) ** 2", "errors were added; variances add up"),
         ("(2 / (p2", "(1 / (p2", "the difference should be twice its error"),
         ("(2 / (p2 - p1)) ** 2", "2 / (p2 - p1)", "the error falls with the root of n: a square is missing"),
     ],

@@ -160,6 +160,7 @@ EXERCISES["18.3"] = Exercise(
         ("(there + called - both)", "there", "this is the share of the boat that was found; wrong calls belong to the union"),
         ("(there + called - both)", "called", "this is the share of calls that are right; missed pixels belong to the union"),
         ("both / (there + called - both)", "2 * both / (there + called)", "this is Dice's coefficient: twice what is common, over both"),
+        ("rest / (n - both)", "2 * rest / (2 * n - there - called)", "this is Dice's coefficient: twice what is common, over both"),
         ("rest / (n - both)", "rest / (n - there)", "this is the share of the background that was found; pixels wrongly called so belong to the union"),
         ("rest / (n - both)", "rest / (n - called)", "this is the share of calls that are right; missed pixels belong to the union"),
         ("rest / (n - both)", "rest / (2 * n - there - called)", "pixels that are both are counted twice in the union"),

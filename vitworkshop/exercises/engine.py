@@ -107,6 +107,11 @@ class Exercise:
                     yield [sentence for *_, sentence in some], function
 
     @cached_property
+    def mistaken(self) -> list[tuple[list, Any]]:
+        """The values that known mistakes lead to, with their sentences."""
+        return [(sentences, function()) for sentences, function in self.wrong()]
+
+    @cached_property
     def cases(self) -> list[tuple]:
         """The arguments of each call; the same whenever they are drawn."""
         return self.drawn(0)
@@ -152,8 +157,7 @@ def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
     if all(found.values()):
         return found
     wrong = []
-    for sentences, function in exercise.wrong():
-        value = function()
+    for sentences, value in exercise.mistaken:
         value = value if isinstance(value, dict) else {"": value}
         wrong.append((sentences, value, {p for p in want if fits(exercise, *got[p], value[p], want[p])}))
     given = {part for part in want if answer.get(part) is not None}
@@ -167,7 +171,8 @@ def form(exercise: Exercise, answer: Any, want: Any) -> tuple[Any, Any]:
     """An answer as it was given, in plain form, and what of it is compared."""
     raw = plain(answer)
     said = words(raw, want) if words(want, want) is not None else raw
-    made = exercise.run(said) if exercise.run and said is not None else said
+    odd = said is None or isinstance(said, torch.Tensor) and (said.is_complex() or said.dtype == torch.bool)
+    made = exercise.run(said) if exercise.run and not odd else said
     return raw, plain(made) if words(want, want) is None else words(made, want)
 
 
@@ -215,9 +220,16 @@ def judge_mistake(
         values = [want[part], *(value[part] for _, value, _ in wrong)]
         known = {bare(w): w for value in values for w in ([value] if isinstance(value, str) else value)}
         strange = sorted(({got} if isinstance(got, str) else set(got)) - {*known})
-        if strange and known.keys() > ({right} if isinstance(right, str) else {*right}):
+        told_off = known.keys() > ({right} if isinstance(right, str) else {*right}) or isinstance(
+            right, tuple
+        )
+        if strange and told_off:  # else they would be the answer
+            spelled = {bare(w): w for w in ([raw] if isinstance(raw, str) else raw)}
             names = ", ".join(sorted(known.values(), key=str.casefold))
-            return Verdict("told", f"unknown word “{strange[0]}”; the known ones are {names}")
+            word = spelled.get(strange[0], strange[0])
+            return Verdict("told", f"unknown word “{word}”; the known ones are {names}")
+        if isinstance(got, frozenset):  # in the book's spelling
+            return Verdict("told", differ(*(frozenset(known.get(w, w) for w in x) for x in (got, right)), 0))
     theirs, wanted = form(exercise, want[part], want[part])
     if exercise.run and isinstance(raw, torch.Tensor) and isinstance(theirs, torch.Tensor):
         if raw.shape != theirs.shape or not raw.ndim:  # what was typed, not what is compared

@@ -73,7 +73,7 @@ def differ(got: Any, want: Any, tol: float) -> str:
     if isinstance(want, frozenset) and isinstance(got, Tensor) and got.ndim == 1:
         got = frozenset(got.tolist())
     if isinstance(want, frozenset) and isinstance(got, frozenset):
-        extra = sorted(got - want)
+        extra = sorted(got - want, key=str)
         return f"“{extra[0]}” does not belong here" if extra else "right so far, and more belong here"
     if isinstance(want, str) and isinstance(got, str):
         return "not this one"
@@ -126,11 +126,11 @@ def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
 
 def closely(got: Tensor, want: Tensor, whole: bool) -> str:
     """What is said of numbers that are nearly right."""
-    if whole and same(got, got.round(), 0):
-        return "close: is something small left out, or a step too rough?"
-    if rounded(got, want, 1):
+    if (not whole or want.abs().min() >= 10_000) and rounded(got, want, 1):
         return "close: rounded to fewer than three digits?"
-    return "close, and not by rounding: is something small left out, or a step too rough?"
+    return (
+        f"close{'' if whole else ', and not by rounding'}: is something small left out, or a step too rough?"
+    )
 
 
 def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[str]:
@@ -153,15 +153,15 @@ def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[str]:
                 yield f"this is what is missing to {all_of_it}: the other part is asked for"
         if whole and g % 1 and abs(g - w) < 1:
             yield "less than one off, and a whole number is asked for"
-        if abs(ratio - 1) < 0.05:
+        if abs(ratio - 1) < 0.05 or (w % 1 and rounded(got, want, 1)):
             yield closely(got, want, w % 1 == 0)
-        if w > 1 and min(abs(g / w**2 - 1), abs(g**2 / w - 1)) < 1e-3:
+        if w > 1 and min(abs(g / w**2 - 1), abs(g / w**0.5 - 1)) < 1e-3:
             yield "a square too many, or one that is missing"
         times = max(ratio, 1 / ratio)
-        if times > 4 and abs(times - round(times)) < 1e-4 and max(abs(g), abs(w)) >= 100:
+        if 4 < times < 1e9 and abs(times - round(times)) < 1e-4 and max(abs(g), abs(w)) >= 100:
             yield f"{times:.0f} times too {'large' if ratio > 1 else 'small'}: what comes {times:.0f} times?"
-    far = g * w > 0 and max(g / w, w / g) > 2
-    yield f"not this number: too {'large' if g > w else 'small'}{' by a good deal' if far else ''}"
+    size = f"too {'large' if g > w else 'small'}"
+    yield f"{size} by a good deal" if g * w > 0 and max(g / w, w / g) > 2 else f"not this number: {size}"
 
 
 def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str]:
@@ -181,7 +181,8 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
     if want.unique().numel() > 1 and (got - want).std() <= tol * want.std():
         yield f"all numbers are off by the same amount, {(got - want).mean():.3g}"
     ratio = (got * want).sum() / want.square().sum()
-    if want.any() and ratio and same(got / ratio, want, tol):
+    few_whole = want.ndim == 1 and len(want) < 13 and abs(max(ratio, 1 / ratio) % 1 - 0.5) < 0.49
+    if want.any() and ratio and abs(ratio - 1) > 0.05 and not few_whole and same(got / ratio, want, tol):
         percent = ": in percent, or as a share?" if abs(ratio / 100 - 1) < 0.01 else ""
         yield f"all numbers are {ratio:.3g} times what they should be{percent}"
     if not want.equal(want.round()) and any(
@@ -215,9 +216,11 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
     near = ((got - want).abs() < 0.05 * want.abs())[off].all()
     close = f"; {closely(got[off], want[off], whole)}" if near else ""
     if want.ndim == 1 and len(want) < 13:
-        i = int(off.nonzero()[0])
-        rest = f" ({int(off.sum())} of {len(want)} are wrong)" if off.sum() > 1 else ""
-        yield f"number {i + 1} of {len(want)} is wrong{rest}: {next(of_number(got[i], want[i], whole))}"
+        places, count = [int(i) for i in off.nonzero()], f"of {len(want)}"
+        said = {next(of_number(got[i], want[i], whole)).removeprefix("not this number: ") for i in places}
+        verb = "is" if len(places) == 1 else "are"
+        each = f": {said.pop()}" if len(said) == 1 else ""
+        yield f"{'number' if verb == 'is' else 'numbers'} {', '.join(str(i + 1) for i in places)} {count} {verb} wrong{each}"
     if off.double().mean() <= 0.5:
         wrong = "is wrong," if off.sum() == 1 else "are wrong, the first"
         yield f"{int(off.sum())} of {off.numel()} numbers {wrong} at {off.nonzero()[0].tolist()}{only(off)}{close}"
