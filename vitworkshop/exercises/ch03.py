@@ -103,11 +103,6 @@ def sincos_1d(length, D):
     angles = torch.arange(length)[:, None] * 10000 ** -(torch.arange(D // 2) / (D // 2))
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
-def sincos_loops(length, D):
-    assert D % 2 == 0
-    K, waves = D // 2, (math.sin, math.cos)
-    return [[wave(p / 10000 ** (k / K)) for wave in waves for k in range(K)] for p in range(length)]
-
 def on_the_circle(arguments, got, want):
     if (got.unflatten(1, (2, -1)).square().sum(1) - 1).abs().max() > 1e-3:
         return "channels k and k + D/2 should be sine and cosine of one angle: their squares do not sum to 1"
@@ -139,21 +134,13 @@ EXERCISES["03.2"] = Exercise(
         "All angles: places as a column, times speeds as a row.",
         "Sines of all angles, then cosines of all, side by side.",
     ],
-    others=[sincos_loops, ("torch.cat([angles.sin(), angles.cos()], dim=1)", "torch.hstack([angles.sin(), angles.cos()])")],
+    others=[("torch.cat([angles.sin(), angles.cos()], dim=1)", "torch.hstack([angles.sin(), angles.cos()])")],
 )
 
 def turn(m, D):
     angles = m * 10000 ** -(torch.arange(D // 2) / (D // 2))
     cos, sin = angles.cos().diag(), angles.sin().diag()
     return torch.cat([torch.cat([cos, sin], dim=1), torch.cat([-sin, cos], dim=1)])
-
-def turn_loops(m, D):
-    M, K = torch.zeros(D, D), D // 2
-    for k in range(K):
-        M[k, k] = M[K + k, K + k] = math.cos(m * 10000 ** (-k / K))
-        M[k, K + k] = math.sin(m * 10000 ** (-k / K))
-        M[K + k, k] = -M[k, K + k]
-    return M.numpy()
 
 def is_rotation(arguments, got, want):
     if (got @ got.T - torch.eye(len(got))).abs().max() > 1e-3:
@@ -178,7 +165,7 @@ EXERCISES["03.3"] = Exercise(
         "New sine: the old sine and the old cosine, each times a number. So for the new cosine.",
         "Four blocks of (D/2, D/2), each with numbers on its diagonal only.",
     ],
-    others=[turn_loops, ("[-sin, cos]", "[sin.neg(), cos]")],
+    others=[("[-sin, cos]", "[sin.neg(), cos]")],
 )
 
 def survives(kind, rows=4, cols=5):

@@ -217,10 +217,6 @@ def left_bias(rows, cols, strength):
     i = torch.arange(rows * cols)
     left = torch.where(i % cols > 0, i - 1, i)
     return strength * F.one_hot(left, rows * cols).float()[None, None]
-
-def left_loops(rows, cols, strength):
-    N = rows * cols
-    return [[[[strength * (j == (i - 1 if i % cols else i)) for j in range(N)] for i in range(N)]]]
 EXERCISES["05.5"] = Exercise(
     left_bias,
     inputs=lambda: [(2, 3, 5), (4, 2, 50.0), (1, 4, 1)],
@@ -239,5 +235,5 @@ EXERCISES["05.5"] = Exercise(
         ("i % cols", "i % rows", "the column is the rest after dividing by the number of columns"),
     ],
     hints=["In which column is query i? When has it no left neighbour?", "Which key does query i read: write that as a list of N numbers first."],
-    others=[left_loops, ("F.one_hot(left, rows * cols)", "torch.eye(rows * cols)[left]")],
+    others=[("F.one_hot(left, rows * cols)", "torch.eye(rows * cols)[left]")],
 )

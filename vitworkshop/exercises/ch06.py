@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import replace  # noqa: F401  in a known mistake
 from typing import Any, cast
 
 import torch
@@ -41,10 +41,6 @@ def layer_norm(x, gamma, beta, eps=1e-6):
     mean = x.mean(dim=-1, keepdim=True)
     var = x.var(dim=-1, keepdim=True, unbiased=False)
     return gamma * (x - mean) / (var + eps).sqrt() + beta
-
-def norm_loops(x, gamma, beta, eps=1e-6):
-    rows = [[(v - row.mean()) / ((row - row.mean()).square().mean() + eps).sqrt() for v in row] for row in x.flatten(0, -2)]
-    return (torch.tensor(rows).view(x.shape) * gamma + beta).tolist()
 EXERCISES["06.b"] = Exercise(
     layer_norm,
     inputs=lambda: [(3 * torch.randn(*shape) + 1, torch.randn(shape[-1]), torch.randn(shape[-1])) for shape in ((2, 5, 8), (1, 4, 6))]
@@ -67,7 +63,7 @@ EXERCISES["06.b"] = Exercise(
         ("gamma * (x - mean) / (var + eps).sqrt() + beta", "gamma * ((x - mean) / (var + eps).sqrt() + beta)", "γ scales β as well: shift last"),
     ],
     hints=["The loops again, with `dim=-1` in place of one token at a time.", "`x.mean(dim=-1, keepdim=True)` has the shape (B, T, 1).", "`x.var` divides by D − 1, unless it is told not to."],
-    others=[norm_loops, lambda x, gamma, beta: F.layer_norm(x.double(), x.shape[-1:], gamma.double(), beta.double(), 1e-6)],
+    others=[lambda x, gamma, beta: F.layer_norm(x.double(), x.shape[-1:], gamma.double(), beta.double(), 1e-6)],
 )
 
 def forward(block, x):
@@ -172,12 +168,6 @@ def without(model, i):
     del shorter.blocks[i]
     return shorter
 
-def rebuilt(model, i):
-    new = vl.VisionTransformer(replace(model.cfg, depth=model.cfg.depth - 1))
-    new.blocks = nn.ModuleList(copy.deepcopy(b) for n, b in enumerate(model.blocks) if n != i)
-    new.load_state_dict({k: v for k, v in model.state_dict().items() if not k.startswith("blocks")}, strict=False)
-    return new
-
 def a_vit(depth):
     vit = vl.VisionTransformer(vl.ViTConfig(img_size=16, patch_size=8, embed_dim=16, depth=depth, num_heads=2)).requires_grad_(False)
     for p in vit.parameters():
@@ -206,7 +196,7 @@ EXERCISES["06.3"] = Exercise(
         ("del shorter.blocks[i]", "shorter.blocks[i] = copy.deepcopy(shorter.blocks[i - 1])", "the block is replaced, by the one before it: leave it out"),
     ],
     hints=["`model.blocks` is a list of modules: what takes one item out of a list?", "First a copy, `copy.deepcopy(model)`, or `trained` itself has lost a block afterwards."],
-    others=[rebuilt, ("del shorter.blocks[i]", "shorter.blocks = nn.ModuleList([*shorter.blocks[:i], *shorter.blocks[i + 1:]])")],
+    others=[("del shorter.blocks[i]", "shorter.blocks = nn.ModuleList([*shorter.blocks[:i], *shorter.blocks[i + 1:]])")],
 )
 
 def shifted(blocks, x):
@@ -249,13 +239,6 @@ def rescue(model):
         block.mlp.fc2.weight.mul_(0.1)
     return model
 
-@torch.no_grad()
-def all_matrices_smaller(model):
-    for block in model.blocks:
-        block.attn.qkv.weight.mul_(0.4), block.attn.proj.weight.mul_(0.4)
-        block.mlp.fc1.weight.mul_(0.4), block.mlp.fc2.weight.mul_(0.4)
-    return model
-
 def in_words(answer):
     """What of the rescued model matters: its blocks, how long their branches are at first, whether they can learn."""
     model = vl.VisionTransformer(vl.ViTConfig(patch_size=8, embed_dim=64, depth=12, num_heads=2, mlp_ratio=2.0, global_pool="avg", norm_order="post"))
@@ -289,5 +272,5 @@ EXERCISES["06.5"] = Exercise(
         ("return model", "model.blocks = model.blocks[:6]\n    return model", "twelve blocks are asked for: change their weights only"),
     ],
     hints=["How far does a block's output differ from its input, at the start?", "Which matrix is the last one of each branch? Make it small."],
-    others=[all_matrices_smaller, ("block.mlp.fc2.weight.mul_(0.1)", "pass"), ("mul_(0.1)", "normal_(std=0.01)")],
+    others=[("block.mlp.fc2.weight.mul_(0.1)", "pass"), ("mul_(0.1)", "normal_(std=0.01)")],
 )
