@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 import torch
@@ -51,10 +50,7 @@ EXERCISES["03.b"] = Exercise(
         ("table / table.norm(", "(t := table - table.mean(0)) / t.norm(", "the mean is subtracted; here it is not asked for"),
     ],
     hints=["All scalar products of rows at once are one matrix product.", "Divide each row by its length first."],
-    others=[
-        lambda t: [[float(a @ b) / math.sqrt(float(a @ a) * float(b @ b)) for b in t] for a in t],
-        lambda t: F.cosine_similarity(t[:, None], t[None], dim=-1).numpy(),
-    ],
+    others=[lambda t: F.cosine_similarity(t[:, None], t[None], dim=-1).numpy()],
 )
 
 def offsets():
@@ -240,11 +236,7 @@ EXERCISES["03.5"] = Exercise(
         "Compare the images with each other, then the tokens within an image.",
         "Compare every token with every other one: CLS with the patches, too.",
     ],
-    others=[
-        lambda pos: len({tuple(t.tolist()) for t in pos(torch.zeros(4, 17, 48)).flatten(0, 1)}) != 17
-        or bool((pos(torch.zeros(4, 17, 48)).std(0) > 1e-6).any()),
-        ("bool((apart > 1e-6).all())", "(apart > 1e-6).all()"),
-    ],
+    others=[("bool((apart > 1e-6).all())", "(apart > 1e-6).all()")],
 )
 
 def my_table():

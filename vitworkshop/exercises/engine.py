@@ -6,6 +6,7 @@ with each two of them; only if it is none of these, general sentences follow (`t
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import textwrap
@@ -220,14 +221,13 @@ def judge_mistake(
         values = [want[part], *(value[part] for _, value, _ in wrong)]
         known = {bare(w): w for value in values for w in ([value] if isinstance(value, str) else value)}
         strange = sorted(({got} if isinstance(got, str) else set(got)) - {*known})
-        told_off = known.keys() > ({right} if isinstance(right, str) else {*right}) or isinstance(
-            right, tuple
-        )
-        if strange and told_off:  # else they would be the answer
+        if strange and (
+            isinstance(right, tuple) or known.keys() - {right, *right}
+        ):  # else they are the answer
             spelled = {bare(w): w for w in ([raw] if isinstance(raw, str) else raw)}
             names = ", ".join(sorted(known.values(), key=str.casefold))
-            word = spelled.get(strange[0], strange[0])
-            return Verdict("told", f"unknown word “{word}”; the known ones are {names}")
+            says = f"unknown word “{spelled.get(strange[0], strange[0])}”; the known ones are {names}"
+            return Verdict("told", says)
         if isinstance(got, frozenset):  # in the book's spelling
             return Verdict("told", differ(*(frozenset(known.get(w, w) for w in x) for x in (got, right)), 0))
     theirs, wanted = form(exercise, want[part], want[part])
@@ -244,7 +244,7 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
     if not callable(answer):
         asked = "class" if inspect.isclass(exercise.reference) else "function"
         return Verdict("told", f"a {asked} is asked for: give its name, without calling it")
-    if said := misfit(exercise, answer) or copied(exercise, answer):
+    if said := misfit(exercise, answer):
         return Verdict("told", said)
     got: list[Outcome] = []
     exercise.wanted  # noqa: B018  outside the limit: what it loads, an answer need not
@@ -260,16 +260,16 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
 
 
 def misfit(exercise: Exercise, answer: Callable) -> str | None:
-    """What is wrong with the arguments that an answer takes."""
-    names = asked(exercise)
-    try:
-        takes = inspect.signature(answer)
-    except (TypeError, ValueError):  # built in
-        return None
-    try:
-        takes.bind(*names)
-    except TypeError:
-        return f"it is called with ({', '.join(names)}), yours takes ({', '.join(takes.parameters)})"
+    """Why an answer need not be tried: it takes other arguments, or is, or calls, the function that was given."""
+    mine, given = (getattr(f, "__code__", None) for f in (answer, exercise.given))
+    if mine and given and (mine.co_code == given.co_code or given.co_name in mine.co_names):
+        return f"this is `{given.co_name}`, which was given: write it in the form that is asked for"
+    with contextlib.suppress(TypeError, ValueError):  # built in
+        takes, names = inspect.signature(answer), asked(exercise)
+        try:
+            takes.bind(*names)
+        except TypeError:
+            return f"it is called with ({', '.join(names)}), yours takes ({', '.join(takes.parameters)})"
     return None
 
 
@@ -277,16 +277,6 @@ def asked(exercise: Exercise) -> list[str]:
     """The names of the arguments that an answer is called with, where no default is."""
     parameters = inspect.signature(exercise.reference).parameters.values()
     return [each.name for each in parameters if each.default is each.empty]
-
-
-def copied(exercise: Exercise, answer: Callable) -> str | None:
-    """Whether an answer is the function that was given, or calls it."""
-    mine, given = (getattr(f, "__code__", None) for f in (answer, exercise.given))
-    if not mine or not given:
-        return None
-    if (mine.co_code, mine.co_names) == (given.co_code, given.co_names) or given.co_name in mine.co_names:
-        return f"this is `{given.co_name}`, which was given: write it in the form that is asked for"
-    return None
 
 
 def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
