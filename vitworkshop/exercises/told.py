@@ -191,16 +191,17 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
         yield f"the numbers should sum to 1 along axis {right[0]}" + (
             "" if other is None else f"; they do along axis {other}"
         )
-    for axis in range(want.ndim if want.ndim > 1 else 0):
+    off = ~torch.isclose(got, want, rtol=0, atol=tol * (want[want.isfinite()].abs().max().item() or 1))
+    most = off.double().mean() > 0.5
+    for axis in range(want.ndim if want.ndim > 1 and most else 0):
         if want.shape[axis] > 2:
             scale = (got * want).sum(axis, keepdim=True) / want.square().sum(axis, keepdim=True)
             if same(got, scale * want, tol):
                 yield f"right up to factors that differ, each the same along axis {axis}"
             if same(got, want + (got - want).mean(axis, keepdim=True), tol):
                 yield f"right up to terms that differ, each the same along axis {axis}"
-    off = ~torch.isclose(got, want, rtol=0, atol=tol * (want[want.isfinite()].abs().max().item() or 1))
     another = same(got.flatten().sort()[0], want.flatten().sort()[0], tol)
-    if another and (want.ndim < 2 or off.double().mean() > 0.5):
+    if another and (want.ndim < 2 or most):
         yield "the right numbers in another order"
     near = ((got - want).abs() < 0.05 * want.abs())[off].all()
     close = f"; {closely(got[off], want[off], whole)}" if near else ""
@@ -209,7 +210,7 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
         said = {next(of_number(got[i], want[i], whole)).removeprefix("not this number: ") for i in at}
         which = f"{', '.join(str(i + 1) for i in at)} of {len(want)} {'is' if len(at) == 1 else 'are'} wrong"
         yield f"number{'s' * (len(at) > 1)} {which}{f': {said.pop()}' if len(said) == 1 else ''}"
-    if off.double().mean() <= 0.5:
+    if not most:
         wrong = "is wrong," if off.sum() == 1 else "are wrong, the first"
         yield f"{int(off.sum())} of {off.numel()} numbers {wrong} at {off.nonzero()[0].tolist()}{only(off)}{close}"
     yield f"the shape is right, the numbers are not: off by up to {(got - want).abs().max():.2g}{close}"
