@@ -155,10 +155,8 @@ def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
     want, answer = (want, answer or {}) if isinstance(want, dict) else ({"": want}, {"": answer})
     got = {part: form(exercise, answer.get(part), want[part]) for part in want}
     found = {part: judge_value(exercise, answer.get(part), *got[part], want[part]) for part in want}
-    if all(found.values()):
-        return found
-    wrong = []
-    for sentences, value in exercise.mistaken:
+    wrong, missed = [], not all(found.values())
+    for sentences, value in exercise.mistaken if missed else ():
         value = value if isinstance(value, dict) else {"": value}
         wrong.append((sentences, value, {p for p in want if fits(exercise, *got[p], value[p], want[p])}))
     given = {part for part in want if answer.get(part) is not None}
@@ -229,7 +227,8 @@ def judge_mistake(
             says = f"unknown word “{spelled.get(strange[0], strange[0])}”; the known ones are {names}"
             return Verdict("told", says)
         if isinstance(got, frozenset):  # in the book's spelling
-            return Verdict("told", differ(*(frozenset(known.get(w, w) for w in x) for x in (got, right)), 0))
+            mine, theirs = (frozenset(known.get(w, w) for w in x) for x in (got, right))
+            return Verdict("told", differ(mine, theirs, 0))
     theirs, wanted = form(exercise, want[part], want[part])
     if exercise.run and isinstance(raw, torch.Tensor) and isinstance(theirs, torch.Tensor):
         if raw.shape != theirs.shape or not raw.ndim:  # what was typed, not what is compared
