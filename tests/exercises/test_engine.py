@@ -281,15 +281,18 @@ def test_whatever_a_function_does_gets_a_sentence(answer, words, monkeypatch, ca
 def test_an_import_does_not_count_and_is_never_left_half_done(loads, fate, monkeypatch, tmp_path):
     (tmp_path / "package7").mkdir()
     (tmp_path / "package7/part.py").touch()
-    code = f"import time\nfrom package7 import part\nend = time.thread_time() + 0.5\n{loads}"
+    code = f"import time\nfrom package7 import part\nend = time.thread_time() + 0.8\n{loads}"
     (tmp_path / "package7/__init__.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(judging, "LIMIT", 0.2)
+    monkeypatch.setattr(judging, "LIMIT", 0.5)
     monkeypatch.setattr(judging, "PATIENCE", 600 if fate == "right" else 0.5)
 
     def answer(x):
         import package7
 
+        end = time.thread_time() + 0.1
+        while time.thread_time() < end:
+            pass
         return 2 * x if package7.part else None
 
     assert fate in said(TASK, answer)
