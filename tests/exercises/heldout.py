@@ -211,7 +211,7 @@ WRONG = r"""
   d reading order: the column changes
 04.5: the grid first
     [((6, 6), 3), ((6, 6), 4), ((8, 8), 4)]
-  v number 1, number 1 of what is returned:
+  v number 1, number 1, numbers 1, 2 of 2
 05.a norm1: a norm thought to mix tokens
     65
   d LayerNorm takes the mean over a token's
