@@ -44,6 +44,7 @@ class Task:
         assert self.exercise
         exercise = replace(self.exercise)
         exercise.cases = exercise.drawn(seed)
+        assert exercise.wanted  # a reference that fails here would cost everybody's points
         return exercise
 
 

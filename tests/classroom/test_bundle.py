@@ -50,7 +50,7 @@ def start(folder, *arguments, **changes):
     made_for = json.loads((folder / "made-for.json").read_text()) | changes
     (folder / "made-for.json").write_text(json.dumps(made_for))
     command = [sys.executable, "start.py", *arguments]
-    return subprocess.run(command, cwd=folder, env=CLEAN, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=folder, env=CLEAN, capture_output=True, text=True)
 
 
 def test_what_is_in_it(made):

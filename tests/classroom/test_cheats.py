@@ -174,7 +174,7 @@ def sandbox():
         yield room
 
 
-def verdict(sandbox: Sandbox, *cells: str, seconds=3):
+def verdict(sandbox: Sandbox, *cells: str, seconds=300):
     ran = sandbox.run(list(enumerate(cells, 1)), TASK.name, HIDDEN.cases, seconds)
     return grade.judged(TASK, HIDDEN, ran)
 
@@ -182,7 +182,7 @@ def verdict(sandbox: Sandbox, *cells: str, seconds=3):
 @pytest.mark.parametrize("name", CHEATS)
 def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
     (tmp_path / "grades.csv").write_text("student,points\nme,0\n")
-    said = verdict(sandbox, submitted(CHEATS[name], tmp_path))
+    said = verdict(sandbox, submitted(CHEATS[name], tmp_path), seconds=3)
     assert "SyntaxError" not in said.says and "IndentationError" not in said.says, (
         "the cheat itself is broken"
     )
@@ -229,11 +229,9 @@ def test_the_waiting_process_lost_is_started_again(sandbox):
 
 def test_nothing_is_left_running(sandbox):
     verdict(sandbox, "def snake(*a):\n    while True: pass", seconds=1)
-    time.sleep(0.2)
-    children = subprocess.run(
-        ["ps", "--ppid", str(sandbox._process.pid)], capture_output=True, text=True
-    ).stdout
-    assert len(children.splitlines()) == 1, children
+    children = ["ps", "--ppid", str(sandbox._process.pid)]
+    while len(subprocess.run(children, capture_output=True).stdout.splitlines()) > 1:
+        time.sleep(0.1)
 
 
 def test_where_there_is_no_fork_a_new_process_runs_each_task(monkeypatch):

@@ -181,11 +181,10 @@ def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys
 def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
     words = [sys.executable, "-m", "vitlib", *SMALL, "--epochs", "100000", "--out", tmp_path]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "checkpoint.pt").exists() and time.monotonic() < deadline:
+    while not (tmp_path / "checkpoint.pt").exists() and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate()
     assert process.returncode == 130, error
     assert "the same command or call goes on from there" in error and "Traceback" not in error
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] > 0

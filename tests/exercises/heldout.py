@@ -64,9 +64,6 @@ WRONG = r"""
 02.c unpadded: steps along both sides, the last too far
     28 * 28
   d the kernel starts in steps of 8, but
-02.d: as it was
-    lambda kernel: kernel.permute(3, 2, 0, 1).reshape(kernel.shape[-1], -1)
-  d the bug is still there: a row begins
 02.d: not permuted at all
     lambda kernel: kernel.reshape(kernel.shape[-1], -1)
   d D must be brought to the front by
@@ -214,7 +211,7 @@ WRONG = r"""
   d reading order: the column changes
 04.5: the grid first
     [((6, 6), 3), ((6, 6), 4), ((8, 8), 4)]
-  v number 1, number 1 of what is returned:
+  v number 1, number 1, numbers 1, 2 of 2
 05.a norm1: a norm thought to mix tokens
     65
   d LayerNorm takes the mean over a token's
@@ -248,13 +245,6 @@ WRONG = r"""
 05.2 e: the same, since the width is split
     4 * 12 * 577**2 / 2**20
   d one head has one table
-05.3: as it was
-    def my_forward(layer, x):
-        B, T, D = x.shape
-        q, k, v = layer.project(x)
-        w = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5).softmax(-1)
-        return layer.proj((w @ v).reshape(B, T, D))
-  d heads are joined without the transpose:
 05.3: mended, and divided by the root of the whole width
     def my_forward(layer, x):
         B, T, D = x.shape
@@ -303,13 +293,6 @@ WRONG = r"""
 06.1 c: BatchNorm
     "BatchNorm"
   d only this image's pixels change, and
-06.2: beta through the scaled weights
-    def fold(norm, linear):
-        new = copy.deepcopy(linear)
-        new.weight.data *= norm.weight.data
-        new.bias.data += new.weight.data @ norm.bias.data
-        return new
-  d β is scaled by γ here; it is added
 06.2: the given layer is changed
     @torch.no_grad()
     def fold(norm, linear):
@@ -362,13 +345,6 @@ WRONG = r"""
 07.2 query: ones
     [1, 1, 1, 1, 1, 1, 1, 1]
   d with ones each score is a sum of a
-07.3: as it was
-    def logits_without_cls(model, images):
-        z = model.embed(images)
-        for block in model.blocks:
-            z = block(z)[:, 1:]
-        return model.head(model.norm(z).mean(dim=1))
-  d as the colleague has it, a token goes
 07.3: left out after the first block
     def logits_without_cls(model, images):
         z = model.embed(images)
@@ -461,7 +437,7 @@ WRONG = r"""
   d the sum over the batch; its mean is
 09.a: all columns of the labels
     lambda logits, labels: -logits.log_softmax(1)[:, labels].mean()
-  m close: is it rounded to fewer than
+  v close, not by rounding: is
 09.b: nothing is forgotten
     def my_step(model, optimizer, x, y):
         loss = F.cross_entropy(model(x), y)
@@ -482,37 +458,18 @@ WRONG = r"""
         other = copy.deepcopy(model)
         return other, torch.optim.Adam(other.parameters(), lr=optimizer.param_groups[0]["lr"])
   d the new optimiser knows nothing of the
-10.a: the warm-up begins at zero
-    def my_rate(step, total, peak, warmup, end):
-        if step < warmup:
-            return peak * step / warmup
-        t = (step - warmup) / (total - warmup)
-        return end + 0.5 * (peak - end) * (1 + math.cos(math.pi * t))
-  d the first step has a rate of zero; it
 10.a: the cosine counts from the first step
     def my_rate(step, total, peak, warmup, end):
         if step < warmup:
             return peak * (step + 1) / warmup
         return end + 0.5 * (peak - end) * (1 + math.cos(math.pi * step / total))
   d t is 0 at the end of the warm-up, not
-10.a: a straight line
-    def my_rate(step, total, peak, warmup, end):
-        if step < warmup:
-            return peak * (step + 1) / warmup
-        return end + (peak - end) * (total - step) / (total - warmup)
-  d this is a straight line
 10.c: the box cut off below and on the right only
     def my_share(lam, cy, cx, H, W):
         h, w = round(H * (1 - lam) ** 0.5), round(W * (1 - lam) ** 0.5)
         top, left = cy - h // 2, cx - w // 2
         return 1 - (min(top + h, H) - top) * (min(left + w, W) - left) / (H * W)
   d the box is not cut off at the top and
-10.c: the box's share, not the first picture's
-    def my_share(lam, cy, cx, H, W):
-        h, w = round(H * (1 - lam) ** 0.5), round(W * (1 - lam) ** 0.5)
-        top, left = cy - h // 2, cx - w // 2
-        return (min(top + h, H) - max(top, 0)) * (min(left + w, W) - max(left, 0)) / (H * W)
-  d this is the other picture's share
 10.1 root: the root of the new batch
     0.001 * 4096**0.5
   v too large by a good deal
@@ -560,14 +517,6 @@ WRONG = r"""
             side += (k - 1) * jump
         return side
   d a stride counts for the layers after
-11.a: whole kernels
-    def my_field(layers):
-        side, jump = 1, 1
-        for k, s in layers:
-            side += k * jump
-            jump *= s
-        return side
-  d a kernel of k adds k − 1 places to the
 11.b at_8: the stride's own shift forgotten
     ["around"]
   d eight pixels are one whole patch
@@ -618,13 +567,6 @@ WRONG = r"""
 12.b: beaten by a dearer one
     lambda points: [p for i, p in enumerate(points) if all(q[1] < p[1] for q in points[i + 1:])]
   d walked from dear to cheap; it goes from
-12.c: no longer divided
-    def my_gradient(model, x, y, parts):
-        model.zero_grad()
-        for a, b in zip(x.chunk(parts), y.chunk(parts), strict=True):
-            F.cross_entropy(model(a), b).backward()
-        return torch.cat([p.grad.flatten() for p in model.parameters()])
-  d the gradients are added up; the mean
 12.1 share: all of attention
     (4 * 197 * 768**2 + 2 * 197**2 * 768) / (197 * (4 * 768**2 + 2 * 768 * 3072) + 2 * 197**2 * 768)
   v too large by a good deal
@@ -633,7 +575,7 @@ WRONG = r"""
   d by then each sum is complete in one
 12.2 eight: the busiest as with four
     [14, 14, 56]
-  d the sums must be handed back, too; or the rows of eight students have eight numbers
+  d the rows of eight students have eight
 12.3 checkpoints: no block computed again
     int((80e9 - 16 * 304e6) // (24 * 4 * 577 * 1024))
   d while a block is computed again, all
@@ -717,15 +659,6 @@ WRONG = r"""
 14.b gap_leaves: as under CLS
     0
   d the head reads the mean of exactly
-14.c: not times the picture
-    def my_shares(model, image, target, steps):
-        total = torch.zeros_like(image)
-        for i in range(steps):
-            point = (image * (i + 0.5) / steps).requires_grad_()
-            (grad,) = torch.autograd.grad(model(point)[0, target], point)
-            total += grad
-        return total / steps
-  d these are mean gradients; the picture's
 14.c: the pieces' right ends
     def my_shares(model, image, target, steps):
         total = torch.zeros_like(image)
@@ -767,15 +700,6 @@ WRONG = r"""
             total += torch.autograd.grad(y, x)[0] / n
         return vl.patchify(total.abs(), model.cfg.patch_size).sum(-1)
   d the mean comes first and the absolute
-14.5: one noise for all copies
-    def smooth_grad(model, images, classes, n=8, sigma=0.2):
-        noise, total = sigma * torch.randn_like(images), 0
-        for _ in range(n):
-            x = (images + noise).requires_grad_()
-            y = model(x)[torch.arange(len(x)), classes].sum()
-            total = total + torch.autograd.grad(y, x)[0].abs() / n
-        return vl.patchify(total, model.cfg.patch_size).sum(-1)
-  d all copies have the same noise; each
 14.6: occlusion, looked at once
     def greedy(model, image, target, k=8):
         N, losses = model.cfg.num_patches, []
@@ -785,40 +709,18 @@ WRONG = r"""
                 losses.append(vl.answer_with(model, image, kept)[0, target])
         return torch.stack(losses).argsort()[:k].tolist()
   d all are ranked once, as in occlusion;
-14.6: the patch whose loss leaves the logit highest
-    @torch.no_grad()
-    def greedy(model, image, target, k=8):
-        left, gone = list(range(model.cfg.num_patches)), []
-        for _ in range(k):
-            y = torch.stack([vl.answer_with(model, image, torch.tensor([[m for m in left if m != n]]))[0, target]
-                             for n in left])
-            gone.append(left.pop(int(y.argmax())))
-        return gone
-  d these go whose loss lowers the logit
 15.a: CLS left in
     def my_distance(A, rows, cols, P):
         at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
         far = F.pad(P * torch.cdist(at, at), (1, 0, 1, 0))
         return (A * far).sum(-1).mean()
   v not this number
-15.a: patches, not pixels
-    def my_distance(A, rows, cols, P):
-        at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
-        A = A[1:, 1:] / A[1:, 1:].sum(-1, keepdim=True)
-        return (A * torch.cdist(at, at)).sum(-1).mean()
-  d these are distances in patches; pixels
 15.a: steps down and across added
     def my_distance(A, rows, cols, P):
         at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
         A = A[1:, 1:] / A[1:, 1:].sum(-1, keepdim=True)
         return P * (A * torch.cdist(at, at, p=1)).sum(-1).mean()
   d this goes along rows and columns;
-15.c: as it was
-    def my_without_head(attn, x, m):
-        out, d = attn(x), x.shape[-1] // attn.num_heads
-        out[..., m * d:(m + 1) * d] = 0
-        return out
-  d in the output, numbers m·d to (m+1)·d
 15.c: its term taken off, the bias with it
     def my_without_head(attn, x, m):
         heads = attn.attention_weights(x) @ attn.project(x)[2]
@@ -863,24 +765,6 @@ WRONG = r"""
     def my_ridge(Z, Y, lam):
         return (torch.linalg.inv(Z.T @ Z) + lam * torch.eye(Z.shape[1], dtype=Z.dtype)) @ Z.T @ Y
   v the shape is right, the numbers are
-16.c: as it was
-    def my_momentum(gradients, lr, mu):
-        theta, v, path = 0.0, 0.0, []
-        for g in gradients:
-            v = mu * v + (1 - mu) * g
-            theta -= lr * v
-            path.append(theta)
-        return path
-  d a running mean still: look at what the
-16.c: uphill
-    def my_momentum(gradients, lr, mu):
-        theta, v, path = 0.0, 0.0, []
-        for g in gradients:
-            v = mu * v + g
-            theta += lr * v
-            path.append(theta)
-        return path
-  d the step goes uphill: against the
 16.1 old: no biases
     768 * 21843
   d a bias for each class is missing
@@ -952,7 +836,7 @@ WRONG = r"""
   d the digits stand the other way round:
 17.3 classes: two channels
     [16, 256]
-  v the shape is right, the numbers are
+  v numbers 1, 2 of 2 are wrong
 17.4 sure: only where it is right
     -math.log(0.997)
   d this is when the commonest comes; half
@@ -966,13 +850,6 @@ WRONG = r"""
         b = vl.patchify(vl.normalize(images), P)
         return explained(a.flatten(0, 1), b.flatten(0, 1)), explained(a[~mask], b[~mask])
   d the second is of the patches that are
-17.6: squared errors, not R²
-    def both(P, mask, images):
-        plain = torch.arange(mask.shape[1]).expand(len(images), -1)
-        a = vl.patchify(vl.normalize(vl.guess_patches(images, mask, plain, P)), P)
-        b = vl.patchify(vl.normalize(images), P)
-        return F.mse_loss(a, b), F.mse_loss(a[mask], b[mask])
-  d this is the squared error; divide by
 18.a: rows and columns change places
     def on_a_line(rows, cols, axis):
         i = torch.arange(rows * cols)
@@ -988,14 +865,6 @@ WRONG = r"""
 18.b paths: both ways round the corner
     2
   d columns come after rows: the other
-18.c: missing classes count as 0
-    def my_miou(answers, target, K):
-        scores = []
-        for k in range(K):
-            a, b = answers == k, target == k
-            scores.append((a & b).sum() / (a | b).sum() if (a | b).any() else 0.0)
-        return sum(scores) / K
-  d a class that is neither there nor named
 18.c: classes never met are left out
     def my_miou(answers, target, K):
         scores = []

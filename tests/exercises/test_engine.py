@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -13,7 +14,8 @@ import torch
 from torch import nn
 
 import vitlib as vl
-from vitworkshop.exercises import answers, engine
+from vitworkshop.exercises import answers as judging
+from vitworkshop.exercises import engine
 from vitworkshop.exercises.engine import Exercise, judge
 from vitworkshop.exercises.told import differ
 
@@ -35,6 +37,12 @@ def area():
         "words": ("b", "a"),
         "any": {"x", "yes"},
         "flat": True,
+        "some": {0, 2, 3},
+        "range": [0, 1, 2],
+        "large": 115605504,
+        "pair": [2362368, 2362368],
+        "pi": side,
+        "kind": "sincos2d",
     }
 
 
@@ -49,7 +57,15 @@ TASK = Exercise(
     hints=["Twice.", "Add `x` to itself."],
 )
 VALUES = Exercise(
-    area, mistakes=[("side**2", "side", "a side"), ("[4, 4]", "[4, 3]", "a side is lost")], hints=["a", "b"]
+    area,
+    mistakes=[
+        ("side**2", "side", "a side"),
+        ("[4, 4]", "[4, 3]", "a side is lost"),
+        ('"sincos2d"', '"learned"', "learned are free numbers"),
+        ("side = 3.14159", "side = 3.0", "three"),
+        ('"pi": side', '"pi": 3.0', "cut off"),
+    ],
+    hints=["a", "b"],
 )
 
 
@@ -59,8 +75,7 @@ def said(entry, answer) -> str:
 
 
 def part(**given) -> str:
-    (name,) = given
-    return str(judge(VALUES, given)[name])
+    return str(judge(VALUES, given)[next(iter(given))])
 
 
 @pytest.mark.parametrize(
@@ -69,29 +84,21 @@ def part(**given) -> str:
         *({"area": x} for x in (3.14159**2, 9.87, 9.8696, np.float32(3.14159**2), torch.tensor(3.14159**2))),
         *(
             {"sides": x}
-            for x in (
-                [4, 4],
-                (4.0, 4),
-                np.array([4, 4]),
-                torch.tensor([4, 4]),
-                [torch.tensor(4), 4],
-                (Fraction(4), Fraction(8, 2)),
-            )
+            for x in ([4, 4], (4.0, 4), np.array([4, 4]), torch.tensor([4, 4]), [torch.tensor(4), 4])
         ),
-        *(
-            {"name": x}
-            for x in (
-                "square",
-                " Square ",
-                ["SQUARE"],
-                "s, q, u, a, r, e",
-                "S q u a r e".split(),
-                "Squ are",
-                "s-q_u,are",
-            )
-        ),
+        *({"sides": x} for x in ((Fraction(4), Fraction(8, 2)), {0: 4, 1: 4}.values(), map(float, "44"))),
+        *({"some": x} for x in ([3, 0, 2], {0, 2, 3}, {2: 0, 3: 0, 0: 0}.keys(), np.array([0.0, 2, 3]))),
+        *({"range": x} for x in (range(3), {2, 0, 1}, (i for i in range(3)))),
+        *({"large": x} for x in (115605504, 1.156e8, 1.16e8, 115_606_000, np.float32(1.16e8))),
+        *({"pair": x} for x in ([2.36e6, 2.36e6], (2362368, 2.36e6), torch.tensor([2.36e6, 2.362e6]))),
+        *({"pi": x} for x in (3.14, 3.142, 3.1416, np.float32(3.14))),
+        *({"name": x} for x in ("square", " Square ", ["SQUARE"], "s, q, u, a, r, e", "S q u a r e".split())),
+        *({"name": x} for x in ("Squ are", "s-q_u,are", "the square's", "“Square.”", "A square")),
         *({"words": x} for x in (["B", "a"], "b, a", "ba", ("b", "a"))),
-        *({"any": x} for x in ({"yes", "x"}, "X, yes", ["yes", "x"])),
+        *(
+            {"any": x}
+            for x in ({"yes", "x"}, "X, yes", ["yes", "x"], "the yes and x.", {"x": 1, "yes": 2}.keys())
+        ),
         *({"flat": x} for x in (True, np.True_, torch.tensor(True))),
     ],
 )
@@ -120,10 +127,10 @@ def test_right_values_pass_in_any_form(given):
         ({"area": 987}, "in percent, or as a share?"),
         ({"sides": [4, 4, 4]}, "expected 2 numbers, got 3"),
         ({"sides": [4, "four"]}, "expected 2 numbers, got 2 things, 'four' among them"),
-        ({"sides": {4}}, "expected 2 numbers, got a set"),
+        ({"sides": {4}}, "a set keeps no order, and no number twice"),
         ({"sides": [400, 400]}, "all numbers are 100 times what they should be: in percent, or as a share?"),
-        ({"sides": [4, 7]}, "1 of 2 numbers is wrong, at [1]"),
-        ({"sides": [4, 3.9]}, "is wrong, at [1]; close: rounded"),
+        ({"sides": [4, 7]}, "number 2 of 2 is wrong: too large"),
+        ({"sides": [4, 3.9]}, "number 2 of 2 is wrong: less than one off"),
         ({"many": 6.8}, "less than one off, and a whole number is asked for"),
         ({"many": 6}, "off by one"),
         ({"sides": [4, 3]}, "a side is lost"),
@@ -133,6 +140,19 @@ def test_right_values_pass_in_any_form(given):
         ({"any": {"x"}}, "more belong here"),
         ({"any": {"x", "yes", "no"}}, "“no” does not belong here"),
         ({"any": 3}, "expected words, got 3"),
+        ({"kind": "sincos"}, "unknown word “sincos”; the known ones are learned, sincos2d"),
+        ({"kind": "the Learned"}, "learned are free numbers"),
+        ({"some": {0, 2}}, "right so far, and more belong here"),
+        ({"some": [0, 2, 3, 7]}, "“7” does not belong here"),
+        ({"large": 1.15e8}, "close: is something small left out"),
+        ({"large": 1.2e8}, "close: rounded to fewer than three digits?"),
+        ({"large": 115605505}, "off by one"),
+        ({"pair": [2.37e6] * 2}, "numbers 1, 2 of 2 are wrong: close"),
+        ({"pi": 3.141}, "close, not by rounding"),
+        ({"pi": 3.1}, "close: rounded to fewer than three digits?"),
+        ({"pi": 3.0, "area": 3.14159**2}, "cut off"),
+        ({"pi": 3.14159 * 2**0.5}, "off by the root of 2"),
+        ({"many": 7.01}, "less than one off"),
         ({"flat": 1}, "return True or False"),
         ({"flat": False}, "the other way round"),
         ({"flat": "yes"}, "expected True or False, got 'yes'"),
@@ -146,7 +166,7 @@ def test_parts_wait_for_themselves():
     verdicts = judge(VALUES, {"area": 9.87, "flat": None})
     assert {part: verdict.kind for part, verdict in verdicts.items()} == {
         "area": "right",
-        **dict.fromkeys(("sides", "many", "name", "words", "any", "flat"), "waiting"),
+        **dict.fromkeys(VALUES.value.keys() - {"area"}, "waiting"),
     }
 
 
@@ -185,6 +205,16 @@ def in_place(x):
     return x
 
 
+def spins(x):
+    while True:
+        pass
+
+
+def sleeps(x):  # longer than the limit of computing
+    time.sleep(0.3)
+    return 2 * x
+
+
 def never_ends(x):
     while True:
         try:
@@ -202,10 +232,10 @@ def never_ends(x):
         (only_prints, "it prints, and returns None"),
         (prints, "right (what it printed is not shown)"),
         (raises, "KeyError at `raise KeyError("),
-        (lambda: 1, "TypeError"),
+        (lambda: 1, "it is called with (x), yours takes ()"),
         (lambda x: exit(), "SystemExit"),
         (in_place, "it changes its argument number 1"),
-        (never_ends, "still running after 0.2 seconds"),
+        (never_ends, "not done after 0.2 seconds, stopped: does it sleep"),
         (lambda x: 3 * x, "not yet: three times"),
         (lambda x: 3 * x + 1, "not yet: three times; and one too many"),
         (lambda x: x * torch.nan, "nan or inf"),
@@ -215,6 +245,21 @@ def never_ends(x):
         (lambda x: -2 * x, "the sign is the other way round"),
         (lambda x: 2 * x.flip(1), "the order along axis 1 is reversed"),
         (lambda x: 2 * x.roll(1, 0), "shifted by one along axis 0"),
+        (lambda x: 2 * x.roll(-1, 0), "shifted by one along axis 0"),
+        (lambda x: torch.cat([2 * x[:, 2:], x[:, :2]], 1), "shifted by 2 along axis 1"),
+        (lambda x: 2 * x[[1, 0, 2][: len(x)]], "another order along axis 0: what stands at 0 belongs at 1"),
+        (lambda x: 4 * x.square(), "these are the squares of the right ones"),
+        (lambda x: 2 * (x - x.mean(1, keepdim=True)), "up to terms that differ, each the same along axis 1"),
+        (lambda x: x * x[:, :1], "up to factors that differ, each the same along axis 1"),
+        (lambda x: 2 * x.mean(0), "expected shape (3, 4), got (4,): averaged along axis 0"),
+        (lambda x: torch.stack([4 * x, 0 * x]), "got (2, 3, 4): right once averaged along axis 0"),
+        (
+            lambda x: torch.cat([2 * x[:-1], x[-1:]]),
+            "4 of 12 numbers are wrong, the first at [2, 0], all at 2",
+        ),
+        (lambda x, y: 2 * x, "it is called with (x), yours takes (x, y)"),
+        (spins, "still computing after 0.2 seconds, stopped: does a loop never end?"),
+        (sleeps, "right"),
         (lambda x: 5 * x, "2.5 times what they should be"),
         (lambda x: 2 * x + 3, "off by the same amount, 3"),
         (lambda x: (2 * x).round(), "rounded to whole ones"),
@@ -224,13 +269,76 @@ def never_ends(x):
     ],
 )
 def test_whatever_a_function_does_gets_a_sentence(answer, words, monkeypatch, capsys):
-    monkeypatch.setattr(engine, "LIMIT", 0.2)
+    monkeypatch.setattr(judging, "PATIENCE", 30 if answer in (sleeps, spins) else 0.2)
+    monkeypatch.setattr(judging, "LIMIT", 0.2)
     assert words in said(TASK, answer)
     assert capsys.readouterr().out == ""
 
 
-def test_a_large_whole_number_may_have_a_point():
-    assert said(Exercise(lambda: 16797267, [], []), 16797267.0) == "right"
+@pytest.mark.parametrize(
+    "loads, fate", [("while time.thread_time() < end: pass", "right"), ("time.sleep(99)", "not done")]
+)
+def test_an_import_does_not_count_and_is_never_left_half_done(loads, fate, monkeypatch, tmp_path):
+    (tmp_path / "package7").mkdir()
+    (tmp_path / "package7/part.py").touch()
+    code = f"import time\nfrom package7 import part\nend = time.thread_time() + 0.8\n{loads}"
+    (tmp_path / "package7/__init__.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(judging, "LIMIT", 0.5)
+    monkeypatch.setattr(judging, "PATIENCE", 600 if fate == "right" else 0.5)
+
+    def answer(x):
+        import package7
+
+        end = time.thread_time() + 0.1
+        while time.thread_time() < end:
+            pass
+        return 2 * x if package7.part else None
+
+    assert fate in said(TASK, answer)
+    loaded = {name for name in sys.modules if name.startswith("package7")}
+    assert loaded == ({"package7", "package7.part"} if fate == "right" else set())
+    for name in loaded:
+        del sys.modules[name]
+
+
+def half(x):
+    if len(x) < 3:
+        raise ValueError("too short")
+    return x / 2
+
+
+def slips(x):
+    return x / 2 if len(x) == 3 else unknown
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (lambda x: x / 2, "not yet: for (tensor (2, 2)) an error should be raised, and none is"),
+        (lambda x: [x / 2][len(x) < 3], "right"),
+        (slips, "not yet: NameError at `return x / 2 if len(x) == 3 else unknown"),
+        (raises, "not yet: KeyError at `raise KeyError("),
+        (lambda x: x[:2] / 2 if len(x) == 3 else half(x), "expected shape (3, 4), got (2, 4)"),
+    ],
+)
+def test_an_error_is_right_only_where_one_is_declared(answer, words):
+    entry = Exercise(half, [], [], inputs=TASK.inputs, refused=(1,))
+    assert said(entry, answer).startswith(words) or words in said(entry, answer)
+    with pytest.raises(RuntimeError, match="own solution raises ValueError: too short; restart"):
+        judge(Exercise(half, [], [], inputs=TASK.inputs), answer)
+
+
+def test_a_sentence_is_told_of_the_case_that_is_wrong():
+    mistake = ("2 * x", "2 * x if len(x) == 3 else x", lambda x: f"wrong for {len(x)}")
+    entry = Exercise(double, [mistake], [], inputs=TASK.inputs)
+    assert said(entry, lambda x: 2 * x if len(x) == 3 else x) == "not yet: wrong for 2"
+
+
+def test_a_mistake_that_explains_more_parts_is_named_alone():
+    wrong = {"area": 9.0, "pi": 3.0}
+    assert {str(judge(VALUES, wrong)[part]) for part in wrong} == {"not yet: three"}
+    assert part(pi=3.0, area=9.8696) == part(pi=3.0) == "not yet: cut off"
 
 
 def test_two_sentences_are_joined_behind_a_question():
@@ -257,13 +365,13 @@ def test_a_modules_weights_must_stay():
 def test_random_numbers_and_timers_stay_as_they_were():
     rang = []
     before = signal.signal(signal.SIGALRM, lambda *_: rang.append(1))
-    left = signal.setitimer(signal.ITIMER_REAL, 30)
+    left = signal.setitimer(signal.ITIMER_REAL, 3600)
     try:
         torch.manual_seed(3)
         state = torch.get_rng_state()
-        said(TASK, lambda x: torch.randn(3, 4))
+        said(TASK, lambda x: time.sleep(0.2) or torch.randn(3, 4))
         assert torch.equal(torch.get_rng_state(), state)
-        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 30
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 3599.7
     finally:
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *left)
@@ -278,7 +386,7 @@ def test_outside_the_main_thread_there_is_no_limit_and_it_is_said(capsys, monkey
         "(there is no time limit here: if nothing comes, interrupt the kernel)",
         "03.b: waiting for your answer",
     ]
-    assert answers.can_limit()
+    assert judging.can_limit()
 
 
 def test_a_line_for_each_part_unless_they_fare_alike(capsys):

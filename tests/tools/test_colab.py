@@ -235,7 +235,7 @@ def bare(request, tmp_path, monkeypatch):
         code.append(nbformat.v4.new_code_cell("vl.__file__"))
         notebook.cells = code
         where = {"metadata": {"path": str(folder)}}
-        client = nbclient.NotebookClient(notebook, timeout=300, kernel_name="bare", resources=where)
+        client = nbclient.NotebookClient(notebook, timeout=600, kernel_name="bare", resources=where)
         client.execute(env=environment)
         return code
 

@@ -86,7 +86,7 @@ def test_two_processes_train_like_one_and_go_on_after_a_kill(tmp_path):
     """The whole way, by torchrun: as one process; then killed in the middle, and the same command again."""
     alone, together = tmp_path / "alone", tmp_path / "together"
     for out, processes in ((alone, 1), (together, 2)):
-        said, _ = start(out, processes, epochs=3).communicate(timeout=300)
+        said, _ = start(out, processes, epochs=3).communicate()
         assert said.count("wrote ") == 1, said  # the first process alone speaks
     losses = "train_loss", "val_loss"
     torch.testing.assert_close(curve(together, *losses), curve(alone, *losses), atol=2e-4, rtol=0)
@@ -98,18 +98,17 @@ def test_two_processes_train_like_one_and_go_on_after_a_kill(tmp_path):
 
     killed = tmp_path / "killed"
     run = start(killed, 2, epochs=100_000)  # not to be finished before it is killed
-    deadline = time.monotonic() + 240
     kept = killed / "checkpoint.pt", killed / "log.json"
     while not all(path.exists() for path in kept) or not log(killed)["epochs"]:
-        assert run.poll() is None and time.monotonic() < deadline, run.communicate()
+        assert run.poll() is None, run.communicate()
         time.sleep(0.05)
     worker = [int(pid) for pid in children(run.pid)][-1]
     os.kill(worker, signal.SIGKILL)  # the other cannot go on alone
-    run.communicate(timeout=120)
+    run.communicate()
     before = log(killed)
     assert run.returncode != 0 and not before["finished"]
     again = start(killed, 2, 100_000, "--budget-minutes", "0.05")
-    said, _ = again.communicate(timeout=300)
+    said, _ = again.communicate()
     after = log(killed)
     assert again.returncode == 0 and "the same command goes on" in said, said
     assert after["epochs"][: len(before["epochs"])] == before["epochs"]

@@ -166,7 +166,7 @@ def test_a_notebook_shows_each_figure_once():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     images = [
         [output for output in cell.outputs if "image/png" in output.get("data", {})]
         for cell in notebook.cells

@@ -201,7 +201,7 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     tab.on("request", lambda request: asked.append(request.url))
     tab.goto((tmp_path / "notebook.html").as_uri())
     frame = tab.frame_locator("iframe")
-    frame.locator(f"vit-{kind}[data-ready=yes]").wait_for(timeout=60_000)
+    frame.locator(f"vit-{kind}[data-ready=yes]").wait_for(timeout=600_000)
     if kind == "lab":
         assert frame.get_by_text("thing").count() >= 5
         assert frame.get_by_label("Ranked by").locator("option:disabled").count() == 0

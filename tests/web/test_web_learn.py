@@ -156,7 +156,7 @@ def test_a_run_ends_with_a_sentence_and_is_kept_in_a_link(browser, tmp_path):
         tab.get_by_role("button", name="picture 3, ").click(delay=300)  # while it runs
         tab.locator("vit-learn .grid > button >> nth=5").click(delay=300)
         assert run(tab, "e.watch") == {"picture": 2, "patch": 5}
-        tab.get_by_role("button", name="Done").wait_for(timeout=120_000)
+        tab.get_by_role("button", name="Done").wait_for(timeout=600_000)
         said = run(tab, "e.said.textContent")
         assert said.startswith("After 300 steps, of the last 640 pictures: with everything ")
         assert min(run(tab, "e.runs.map(({ now }) => now.accuracy)")) > 0.8

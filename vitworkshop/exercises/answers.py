@@ -8,20 +8,25 @@ import inspect
 import io
 import re
 import signal
+import sys
 import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-LIMIT = 5.0  # seconds for all calls of a check
+LIMIT = 5.0  # seconds of computing for all calls of a check, whatever else keeps the machine busy
+PATIENCE = 120.0  # seconds by the clock, for what sleeps or waits
+TICK = 0.05  # seconds between two looks at the time
 ROUGH = 0.02  # of the largest number, for answers in half precision
 
 
@@ -47,19 +52,40 @@ def can_limit() -> bool:
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise TooLong after some seconds, if that can be done; a timer that ran goes on afterwards."""
+def limited() -> Iterator[None]:
+    """Raise TooLong in an `outcome` that takes too long, if that can be done; a timer that ran goes on afterwards.
+
+    It is what this thread computes that counts. Imports do not, and are not interrupted while it only computes: what
+    they have loaded by then would stay, without its package.
+    """
     if not can_limit():
         yield
         return
+    start, used, seen, known = time.monotonic(), 0.0, time.thread_time(), set(sys.modules)
 
-    def stop(*_: Any) -> None:
-        raise TooLong
+    def look(_: int, frame: FrameType | None) -> None:
+        nonlocal used, seen
+        imports = False
+        while frame and frame.f_code is not outcome.__code__:
+            imports, frame = imports or "importlib._bootstrap" in frame.f_code.co_filename, frame.f_back
+        now = time.thread_time()
+        used, seen = used + (0 if imports else now - seen), now
+        waits = time.monotonic() - start > PATIENCE
+        if frame and (waits or (used > LIMIT and not imports)):
+            signal.setitimer(signal.ITIMER_REAL, 1, 1)  # once more, if the answer catches everything
+            if used > LIMIT:
+                raise TooLong(f"still computing after {LIMIT:g} seconds, stopped: does a loop never end?")
+            raise TooLong(f"not done after {PATIENCE:g} seconds, stopped: does it sleep, or wait for input?")
 
-    before, start = signal.signal(signal.SIGALRM, stop), time.monotonic()
-    left, every = signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGALRM, look)
+    left, every = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
     try:
         yield
+    except BaseException:
+        for name in sorted(set(sys.modules) - known):  # parts of what was not loaded to the end
+            if (package := name.rpartition(".")[0]) and package not in sys.modules:
+                del sys.modules[name]
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -99,17 +125,28 @@ def state(argument: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """Numbers of any type as a tensor of int64, bool or float64 (float32 marks half precision); words as they are."""
+    """Numbers of any type as a tensor of int64, bool or float64 (float32 marks half precision); words as they are.
+
+    Whatever can be gone through is a list; a set is a frozenset of numbers or words.
+    """
     if isinstance(x, dict):
         return {key: plain(value) for key, value in x.items()}
-    if isinstance(x, set | frozenset) or x is None or isinstance(x, str):
+    if x is None or isinstance(x, str | type | nn.Module):
         return x
+    if isinstance(x, set | frozenset):
+        parts = [plain(value) for value in x]
+        return frozenset(p.item() if isinstance(p, Tensor) and p.ndim == 0 else p for p in parts)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "UO":
+        x = x.tolist()
+    if isinstance(x, Iterable) and not isinstance(x, list | tuple | np.ndarray | Tensor):
+        x = list(islice(x, 10**5))
+    flat = isinstance(x, list | tuple) and x and all(isinstance(value, int | float) for value in x)
     try:
         x = float(x) if isinstance(x, Fraction) else x
-        numbers = np.array(x) if isinstance(x, np.ndarray | np.generic | range | float) else x
+        numbers = np.array(x) if flat or isinstance(x, np.ndarray | np.generic | float) else x
         tensor = torch.as_tensor(numbers).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        if not isinstance(x, list | tuple | map | zip):
+        if not isinstance(x, list | tuple):
             return x
         parts = [plain(value) for value in x]
         tensors = parts and all(isinstance(p, Tensor) and p.shape == parts[0].shape for p in parts)
@@ -123,6 +160,14 @@ def plain(x: Any) -> Any:
 
 def same(got: Any, want: Any, tol: float) -> bool:
     """Whether two plain values are equal, whole numbers exactly, others up to `tol` of the largest."""
+    if isinstance(want, frozenset) and isinstance(got, Tensor) and got.ndim == 1:
+        got = frozenset(got.tolist())
+    if (
+        isinstance(got, frozenset)
+        and isinstance(want, Tensor)
+        and all(isinstance(x, int | float) for x in got)
+    ):
+        got = torch.tensor(sorted(got))
     if isinstance(want, Tensor) and isinstance(got, Tensor):
         truth = (got.dtype == torch.bool) == (want.dtype == torch.bool)  # a number is no truth value
         if got.shape != want.shape or got.is_complex() or (want.ndim == 0 and not truth):
@@ -145,25 +190,36 @@ def words(x: Any, want: Any) -> Any:
     one, parts = isinstance(want, str), x
     if isinstance(x, str):
         parts = re.split(r"[^\w.+*/-]+", x)
-        parts = [x] if one and any(len(part) > 1 for part in parts) else parts
+        if any(len(part) > 1 for part in parts):
+            parts = (
+                [x] if one else re.split(r"[,;\n]| and ", x) if re.search(r"[,;\n]| and ", x) else x.split()
+            )
     if not isinstance(parts, list | tuple | set | frozenset) or not all(isinstance(p, str) for p in parts):
         return None
-    found = [part.strip().casefold() for part in parts if part.strip()]
-    if one and all(len(part) == 1 for part in found):
-        found = ["".join(found)]  # "b, a, c" for "bac"
-    if one:
-        return re.sub(r"[\s,_-]", "", found[0]) if len(found) == 1 else None  # "Layer Norm", "B, A, C"
+    found = [word for part in parts if (word := bare(part))]
+    if one:  # "b, a, c" for "bac"
+        return found[0] if len(found) == 1 else "".join(found) if all(len(w) == 1 for w in found) else None
     if all(len(w) == 1 for w in want):
         found = list("".join(found))  # "bac" for b, a, c
     return frozenset(found) if isinstance(want, set | frozenset) else tuple(found)
 
 
-def rounded(answer: Any, want: Any) -> bool:
-    """Whether a typed number is the right one rounded, to three digits or more."""
-    if not isinstance(answer, float | int) or isinstance(answer, bool) or not isinstance(want, float):
+def bare(word: str) -> str:
+    """A word without what does not matter: capitals, an article, quotes, a possessive, hyphens, spaces, a full stop."""
+    word = re.sub(r"(?<=\w)['’]s\b|[\"'`‘’“”]", "", word.casefold()).strip(" \t\n,;.!?")
+    return re.sub(r"^(the|an?|and)\s+|[\s,_-]", "", word)
+
+
+def rounded(got: Any, want: Any, least: int = 3) -> bool:
+    """Whether numbers are the right ones rounded, to three digits or more; whole ones may be from 10,000 on."""
+    if not isinstance(got, Tensor) or not isinstance(want, Tensor) or got.shape != want.shape:
         return False
-    digits = re.fullmatch(r"-?0*\.?0*([\d.]*)", repr(answer))
-    if not digits or len(digits[1].replace(".", "")) < 3:
+    if got.is_complex() or torch.bool in (got.dtype, want.dtype) or not want.isfinite().all():
         return False
-    places = len(repr(answer).partition(".")[2])
-    return bool(abs(answer - want) <= 0.500001 * 10**-places)
+    whole, got, want = not want.is_floating_point(), got.double(), want.double()
+    off, right = (got - want).abs(), got == want
+    for digits in range(least, 10):
+        unit = 10 ** ((want.abs().log10() + 1e-12).floor() + 1 - digits)
+        right |= ((got / unit - (got / unit).round()).abs() < 1e-3) & (off <= 0.500001 * unit)
+    right &= (got == want) | (want.abs() >= 10_000) | (not whole)
+    return bool((right | (not whole) & (off <= 1e-4 * want.abs())).all())

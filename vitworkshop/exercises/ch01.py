@@ -54,10 +54,7 @@ EXERCISES["01.b"] = Exercise(
     ],
     hints=["H becomes (H // P, P), W likewise: six axes.", "Which number of the six is i, which j, p1, p2, C? Give `permute` their numbers, slowest first.",
            "Join i and j, then p1, p2 and C: `reshape(B, -1, P * P * C)`."],
-    others=[lambda x, P: F.unfold(x.double(), P, stride=P).unflatten(1, (-1, P * P)).permute(0, 3, 2, 1).flatten(2),
-            ("x.permute(0, 2, 4, 3, 5, 1)", "rearrange(x, 'b c i p j q -> b i j p q c')"),
-            lambda x, P: [[[x[b, c, i + p, j + q] for p in range(P) for q in range(P) for c in range(x.shape[1])]
-                           for i in range(0, x.shape[2], P) for j in range(0, x.shape[3], P)] for b in range(len(x))]],
+    others=[lambda x, P: F.unfold(x.double(), P, stride=P).unflatten(1, (-1, P * P)).permute(0, 3, 2, 1).flatten(2).tolist()],
 )
 
 def the_copy():
@@ -209,9 +206,7 @@ EXERCISES["01.6"] = Exercise(
         ("vl.patchify(F.pad(images, (0, -W % P, 0, -H % P)), P)", "F.pad(images, (0, -W % P, 0, -H % P))", "filled up, and not cut yet"),
     ],
     hints=["How many columns are missing for W = 300 and P = 16?", "What does `-W % P` give in Python?", "F.pad(x, (left, right, top, bottom)), then patchify."],
-    others=[lambda images, P: vl.patchify(F.pad(images, (0, math.ceil(images.shape[3] / P) * P - images.shape[3],
-                                                         0, math.ceil(images.shape[2] / P) * P - images.shape[2])), P).numpy(),
-            ("-W % P", "(P - W % P) % P")],
+    others=[("-W % P", "(P - W % P) % P")],
 )
 
 def crossing():

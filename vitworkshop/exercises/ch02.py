@@ -27,9 +27,7 @@ EXERCISES["02.a"] = Exercise(
         ("patches @ E", "patches * E", "this multiplies number by number and adds nothing up: * where @ belongs"),
     ],
     hints=["The sum over k is a row of `patches` times a column of E.", "A product of (N, PPC) and (PPC, D) is (N, D); b is added to each row."],
-    others=[lambda patches, E, b: torch.einsum("nk,kj->nj", patches.double(), E.double()) + b,
-            lambda patches, E, b: [[sum(p[k] * E[k, j] for k in range(len(E))) + b[j] for j in range(len(b))] for p in patches],
-            ("patches @ E + b", "torch.nn.functional.linear(patches, E.T, b)")],
+    others=[lambda patches, E, b: [[sum(p[k] * E[k, j] for k in range(len(E))) + b[j] for j in range(len(b))] for p in patches]],
 )
 
 def patch_order():
@@ -124,7 +122,7 @@ def on_paper():
     mean, left = torch.full((4,), 1 / 4), torch.tensor([1, -1, 1, -1.0])
     E = torch.stack([mean, left], dim=1)
     tokens = vl.patchify(paper[None, None], 2)[0] @ E
-    return {"E": E, "tokens": tokens, "came_back": [0, 2, 3]}
+    return {"E": E, "tokens": tokens, "came_back": {0, 2, 3}}
 EXERCISES["02.2"] = Exercise(
     on_paper,
     mistakes=[
@@ -136,14 +134,14 @@ EXERCISES["02.2"] = Exercise(
         ("\"E\": E", "\"E\": E.T", "a filter is a column of E, so E is (4, 2)"),
         ("\"tokens\": tokens", "\"tokens\": tokens.T", "a token is a row: one for each patch"),
         ("\"tokens\": tokens", "\"tokens\": tokens[[0, 2, 1, 3]]", "the patches are read row by row: the second is the upper right one"),
-        ("[0, 2, 3]", "[0, 1, 2, 3]", "put together what the tokens say of the upper right patch, and look at its zeros"),
-        ("[0, 2, 3]", "[1]", "this is the one that does not come back"),
-        ("[0, 2, 3]", "[0, 2]", "patch 3 has even columns as well"),
-        ("[0, 2, 3]", "[2]", "a patch need not be all one grey: even columns are enough"),
-        ("[0, 2, 3]", "[1, 3, 4]", "patches are counted from 0"),
+        ("{0, 2, 3}", "{0, 1, 2, 3}", "put together what the tokens say of the upper right patch, and look at its zeros"),
+        ("{0, 2, 3}", "{1}", "this is the one that does not come back"),
+        ("{0, 2, 3}", "{0, 2}", "patch 3 has even columns as well"),
+        ("{0, 2, 3}", "{2}", "a patch need not be all one grey: even columns are enough"),
+        ("{0, 2, 3}", "{1, 3, 4}", "patches are counted from 0"),
     ],
     hints=["A patch is read as upper left, upper right, lower left, lower right: four rows of E.", "Mean and difference give the sums of the two columns; of a column's sum, give half to each pixel."],
-    others=[("\"E\": E", "\"E\": E.tolist()"), ("[0, 2, 3]", "torch.tensor([0, 2, 3])")],
+    others=[("\"E\": E", "\"E\": E.tolist()"), ("{0, 2, 3}", "torch.tensor([3, 0, 2])")],
 )
 
 def second_matrix(E, perm):

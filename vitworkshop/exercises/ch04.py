@@ -152,11 +152,6 @@ def sincos_at(rows, cols, D):
     down, across = torch.cartesian_prod(rows, cols).T
     angles = [places[:, None] * speeds for places in (down, across)]
     return torch.cat([wave for x in angles for wave in (x.sin(), x.cos())], dim=1)
-
-def sincos_loops(rows, cols, D):
-    parts = [[(p * 10000 ** (-4 * k / D)) for k in range(D // 4)] for p in (*rows, *cols)]
-    waves = [[*map(torch.sin, a), *map(torch.cos, a)] for a in parts]
-    return [[*waves[i], *waves[len(rows) + j]] for i in range(len(rows)) for j in range(len(cols))]
 EXERCISES["04.4"] = Exercise(
     sincos_at,
     inputs=lambda: [(torch.arange(4.0), torch.arange(3.0), 16), (torch.tensor([-0.25, 0.25, 2.5]), torch.rand(5) * 7, 8), (torch.rand(2), torch.rand(4), 12)],
@@ -175,7 +170,7 @@ EXERCISES["04.4"] = Exercise(
         ("dim=1)", "dim=1).T", "a row for each place: it is transposed"),
     ],
     hints=["`vl.sincos_2d` has sines and cosines of the row in its first half, of the column in its second.", "D/4 speeds; each place is a pair (row, column): `torch.cartesian_prod(rows, cols)`."],
-    others=[sincos_loops, ("torch.cartesian_prod(rows, cols).T", "rows.repeat_interleave(len(cols)), cols.repeat(len(rows))")],
+    others=[("torch.cartesian_prod(rows, cols).T", "rows.repeat_interleave(len(cols)), cols.repeat(len(rows))")],
 )
 
 def way():

@@ -204,28 +204,26 @@ def third():
     return part
 EXERCISES["05.4"] = Exercise(
     third,
-    run=lambda word: {"query": "q", "key": "k", "value": "v"}.get(word.lower().replace("ies", "y").rstrip("s"), word) if isinstance(word, str) else word,
+    run=lambda word: word[0] if word.startswith(("quer", "key", "value")) else word,
     mistakes=[
         ("return part", "return 'q'", "a bias of the queries adds to each score something that depends on the key"),
         ("return part", "return 'v'", "a bias of the values is added to every mean, and stays there"),
     ],
     hints=["A number added to all scores of a row changes nothing.", "Write out (q + β) · k and q · (k + β). Which new term is the same for every key?"],
-    others=["K", "key", "keys"],
+    others=["K", "key", "the keys'", "Keys."],
 )
 
 def left_bias(rows, cols, strength):
     i = torch.arange(rows * cols)
     left = torch.where(i % cols > 0, i - 1, i)
     return strength * F.one_hot(left, rows * cols).float()[None, None]
-
-def left_loops(rows, cols, strength):
-    N = rows * cols
-    return [[[[strength * (j == (i - 1 if i % cols else i)) for j in range(N)] for i in range(N)]]]
 EXERCISES["05.5"] = Exercise(
     left_bias,
     inputs=lambda: [(2, 3, 5), (4, 2, 50.0), (1, 4, 1)],
     mistakes=[
         ("i % cols > 0", "i > 0", "a patch in the first column reads the end of the row above; it should read itself"),
+        ("i - 1, i)", "i - 1, i + cols - 1)", "a patch in the first column reads the last one of its row, around the edge; it should read itself"),
+        ("torch.where(i % cols > 0, i - 1, i)", "(i - 1) % len(i)", "a patch in the first column reads the end of the row above, the first one the last; they should read themselves"),
         ("i - 1, i)", "i - 1, i).roll(-1)", "every row belongs to the query before it"),
         ("torch.where(i % cols > 0, i - 1, i)", "torch.where(i % cols < cols - 1, i + 1, i)", "these read their right neighbour"),
         ("torch.where(i % cols > 0, i - 1, i)", "torch.where(i >= cols, i - cols, i)", "these read the neighbour above"),
@@ -237,5 +235,5 @@ EXERCISES["05.5"] = Exercise(
         ("i % cols", "i % rows", "the column is the rest after dividing by the number of columns"),
     ],
     hints=["In which column is query i? When has it no left neighbour?", "Which key does query i read: write that as a list of N numbers first."],
-    others=[left_loops, ("F.one_hot(left, rows * cols)", "torch.eye(rows * cols)[left]")],
+    others=[("F.one_hot(left, rows * cols)", "torch.eye(rows * cols)[left]")],
 )

@@ -65,6 +65,7 @@ EXERCISES["08.b"] = Exercise(
         ("return", "names.add('cls_token')\n    return", "CLS is one token, however many patches there are"),
         ("return", "names.add('blocks.0.attn.qkv.weight')\n    return", "queries, keys and values are made of one token at a time"),
         ("return", "names.add('head.weight')\n    return", "the head reads one vector of D numbers"),
+        ("return", "names |= {*small}\n    return", "most of these fit any number of patches: which have an axis that counts them?"),
         ("return", "names.clear()\n    return", "a table has one row for each place"),
     ],
     hints=["Which tensors have an axis that counts tokens?", "Go down the list of names and shapes above: where does 65 stand?"],

@@ -24,12 +24,6 @@ def batch(B, K, size):
 def nan_as_number(x):
     """Nan and inf as a number, which can be compared."""
     return x.double().nan_to_num(-1, posinf=-1) if isinstance(x, torch.Tensor) else -1.0 if isinstance(x, float) and not math.isfinite(x) else x
-
-def cross_entropy_loops(logits, labels):
-    losses = []
-    for z, y in zip(logits.double().tolist(), labels.tolist(), strict=True):
-        losses.append(max(z) + math.log(sum(math.exp(v - max(z)) for v in z)) - z[y])
-    return sum(losses) / len(losses)
 EXERCISES["09.a"] = Exercise(
     cross_entropy,
     run=lambda answer, *pair: nan_as_number(answer(*pair)),
@@ -48,7 +42,7 @@ EXERCISES["09.a"] = Exercise(
         ("labels].mean()", "labels].mean() / math.log(2)", "in bits; the natural logarithm is asked for"),
     ],
     hints=["log p = z − log Σ e^z, for each row.", "One entry of each row is wanted: index with rows 0, 1, 2, … and the labels.", "`logsumexp` bears large logits, exp by itself does not."],
-    others=[cross_entropy_loops, F.cross_entropy],
+    others=[F.cross_entropy],
 )
 
 def step(model, optimizer, x, y):
@@ -65,12 +59,6 @@ def three_steps(answer, seed, width):
     for _ in range(3):
         answer(model, optimizer, x, y)
     return torch.cat([w.detach().flatten() for w in model.parameters()])
-
-def step_by_hand(model, optimizer, x, y):
-    grads = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
-    for w, g in zip(model.parameters(), grads, strict=True):
-        w.grad = g
-    optimizer.step()
 EXERCISES["09.b"] = Exercise(
     step,
     inputs=lambda: [(0, 6), (1, 4)],
@@ -84,7 +72,7 @@ EXERCISES["09.b"] = Exercise(
         ("model(x), y)", "model(x), y, reduction='sum')", "the sum over the batch: steps as many times as long as there are images"),
     ],
     hints=["Say what each line leaves in `w.grad`.", "What does `optimizer.step()` find there?"],
-    others=[step_by_hand, ("    optimizer.zero_grad()\n    loss", "    model.zero_grad(set_to_none=True)\n    loss")],
+    others=[("    optimizer.zero_grad()\n    loss", "    model.zero_grad(set_to_none=True)\n    loss")],
 )
 
 def first_steps():
@@ -149,7 +137,7 @@ EXERCISES["09.3"] = Exercise(
         ("100 * (variance", "(variance", "a share; in points is asked for"),
         ("(variance / 1000) ** 0.5", "variance / 1000", "this is the variance; its root is the error"),
         ("(variance / 1000) ** 0.5", "(variance) ** 0.5", "of a single image: divide the variance by how many there are"),
-        ("p1 * (1 - p1) + p2 * (1 - p2)", "(p1 * (1 - p1)) ** 0.5 + (p2 * (1 - p2)) ** 0.5", "roots were added; variances add up"),
+        ("p1 * (1 - p1) + p2 * (1 - p2)", "((p1 * (1 - p1)) ** 0.5 + (p2 * (1 - p2)) ** 0.5) ** 2", "errors were added; variances add up"),
         ("(2 / (p2", "(1 / (p2", "the difference should be twice its error"),
         ("(2 / (p2 - p1)) ** 2", "2 / (p2 - p1)", "the error falls with the root of n: a square is missing"),
     ],
@@ -209,9 +197,6 @@ def go_on(answer, seed, D):
         step(pair[0], pair[1], x, y)
         step(model, optimizer, x, y)
     return [torch.cat([w.detach().flatten() for w in each.parameters()]) for each in (pair[0], model)]
-
-def resume_at_once(model, optimizer):
-    return copy.deepcopy((model, optimizer))
 EXERCISES["09.5"] = Exercise(
     resume,
     inputs=lambda: [(0, 6), (1, 4)],
@@ -225,5 +210,5 @@ EXERCISES["09.5"] = Exercise(
         ("    return other, again", "    for state in again.state.values():\n        state['step'].zero_()\n    return other, again", "the number of the step is lost: the hats divide as at the start"),
     ],
     hints=["What does Adam remember of each weight?", "An optimiser for the copy's parameters first, then the old one's `state_dict()` into it."],
-    others=[resume_at_once, ("copy.deepcopy(model)", "copy.deepcopy(model).train()")],
+    others=[("copy.deepcopy(model)", "copy.deepcopy(model).train()")],
 )

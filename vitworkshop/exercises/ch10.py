@@ -137,7 +137,7 @@ def half_life():
 EXERCISES["10.2"] = Exercise(
     half_life,
     tol=6e-4,
-    run=lambda x: x if x is None or isinstance(x, str) or not 0 < x < 1 else math.log(x / (1 - x)),
+    run=lambda x: torch.logit(x) if isinstance(x, torch.Tensor) and ((0 < x) & (x < 1)).all() else x,
     mistakes=[
         ("936 / 20", "936", "this is a half-life of the whole run"),
         ("936 / 20", "20", "a twentieth of the run, not twenty steps"),
@@ -224,16 +224,6 @@ def planted(model):
         block.attn.qkv.bias.data[:D] *= d**0.5
     return new
 
-class Unscaled(vl.Attention):
-    def forward(self, x, bias=None):
-        q, k, v = self.project(x)
-        return self.proj(((q @ k.mT).softmax(-1) @ v).transpose(1, 2).flatten(2))
-
-def by_class(model):
-    for block in model.blocks:
-        block.attn.__class__ = Unscaled
-    return model
-
 def logits(answer, D, heads):
     """What the model answers once the bug is planted; None waits."""
     torch.manual_seed(D)
@@ -257,5 +247,5 @@ EXERCISES["10.5"] = Exercise(
         ("data[:D]", "data", "queries, keys and values are all scaled"),
     ],
     hints=["Write an `Attention` whose forward has no root of d, and set each block's `attn.__class__`.", "Or ask which numbers of `qkv` make a score √d times as large."],
-    others=[by_class, ("data[:D]", "data[D:2 * D]")],
+    others=[("data[:D]", "data[D:2 * D]")],
 )

@@ -29,10 +29,6 @@ def number(answer, table):
     """What the answer gives; nan as a number, which can be compared."""
     found = answer(table)
     return torch.as_tensor(found, dtype=torch.float64).nan_to_num(-1) if isinstance(found, torch.Tensor | float) else found
-
-def by_rows(table):
-    bits = [sum(w * math.log2(1 / w) for w in row if w > 0) for row in table.tolist()]
-    return math.exp(math.log(2) * sum(bits) / len(bits))
 EXERCISES["13.a"] = Exercise(
     in_effect,
     inputs=lambda: [gaps(3, 7), gaps(5, 9), gaps(4, 4)],
@@ -50,7 +46,7 @@ EXERCISES["13.a"] = Exercise(
         ("2 ** bits.mean()", "1 / table.amax(-1).mean()", "the largest weight knows of one token only"),
     ],
     hints=["The entropy of each row first, then their mean, then a power of 2.", "Which weights have no logarithm, and what do they add?"],
-    others=[by_rows, ("torch.where(table > 0, table, 1).log2()", "table.clamp_min(1e-30).log2()")],
+    others=[("torch.where(table > 0, table, 1).log2()", "table.clamp_min(1e-30).log2()")],
 )
 
 def place_share(a):
@@ -62,13 +58,6 @@ def place_share(a):
 def maps_of(B, N, habit):
     a = (habit * torch.randn(N) + torch.randn(B, N)).softmax(-1)
     return (a,)
-
-def place_loops(a):
-    a = a.tolist()
-    first, rest, N = a[: len(a) // 2], a[len(a) // 2 :], len(a[0])
-    m = [sum(column) / len(first) for column in zip(*first, strict=True)]
-    off = [sum((w - (1 / N if even else m[n])) ** 2 for row in rest for n, w in enumerate(row)) for even in (0, 1)]
-    return (off[1] - off[0]) / off[1]
 EXERCISES["13.b"] = Exercise(
     place_share,
     inputs=lambda: [maps_of(6, 9, 1.0), maps_of(10, 4, 2.0), maps_of(4, 12, 0.0)],
@@ -84,7 +73,7 @@ EXERCISES["13.b"] = Exercise(
         ("mean(0)", "mean(1, keepdim=True)", "this is each map's own mean, over patches; the mean over pictures is asked for"),
     ],
     hints=["Of which maps is the mean taken, and which are compared with it?", "If all maps were noise, how far would a mean with picture b in it be from picture b?"],
-    others=[place_loops, ("1 - left / (a - 1 / N).square().sum()", "1 - (left / len(a)) / (a - 1 / N).square().sum(1).mean()")],
+    others=[("1 - left / (a - 1 / N).square().sum()", "1 - (left / len(a)) / (a - 1 / N).square().sum(1).mean()")],
 )
 
 def planted():

@@ -166,11 +166,6 @@ def cam(model, images, target):
     tokens = model.forward_features(images)[:, 1:]
     return tokens @ model.head.weight[target] / tokens.shape[1]
 
-def cam_by_autograd(model, images, target):
-    tokens = model.forward_features(images).requires_grad_()
-    (grad,) = torch.autograd.grad(model.head(model.pool(tokens))[:, target].sum(), tokens)
-    return (grad * tokens).detach().sum(-1)[:, 1:]
-
 def adds_up(arguments, got, want):
     model, images, target = arguments
     if (got.sum(1) - model(images)[:, target]).abs().max() < 1e-3:
@@ -194,7 +189,7 @@ EXERCISES["14.4"] = Exercise(
     probes=[adds_up],
     hints=["Write the logit out: a row of weights, times the mean of the tokens, plus a number.", "Its derivative by one token does not depend on the token.",
            "`model.forward_features(images)` gives the tokens after the last norm, CLS first."],
-    others=[cam_by_autograd, ("tokens @ model.head.weight[target]", "(tokens * model.head.weight[target]).sum(-1)")],
+    others=[("tokens @ model.head.weight[target]", "(tokens * model.head.weight[target]).sum(-1)")],
 )
 
 class Bowl(nn.Module):
@@ -254,14 +249,6 @@ def greedy(model, image, target, k):
         y = vl.answer_with(model, image.expand(len(left), -1, -1, -1), kept)[:, target]
         gone.append(left.pop(int(y.argmin())))
     return gone
-
-def one_by_one(model, image, target, k):
-    gone = []
-    while len(gone) < k:
-        left = [n for n in range(model.cfg.num_patches) if n not in gone]
-        kept = {n: torch.tensor([[m for m in left if m != n]]) for n in left}
-        gone.append(min(left, key=lambda n: vl.answer_with(model, image, kept[n])[0, target]))
-    return torch.tensor(gone)
 EXERCISES["14.6"] = Exercise(
     greedy,
     inputs=lambda: [(vit((8, 12), 2), torch.randn(1, 3, 8, 12), 3, 4), (vit((16, 8), 2), torch.randn(1, 3, 16, 8), 0, 5)],
@@ -278,5 +265,5 @@ EXERCISES["14.6"] = Exercise(
     ],
     hints=["One step: for each patch that is left, the logit without it.", "Take out the one with the lowest logit, and start again with those that are left.",
            "Keep the list of places that are left: what stands third in it need not be patch 2."],
-    others=[one_by_one, ("return gone", "return tuple(gone)")],
+    others=[("return gone", "return tuple(gone)")],
 )

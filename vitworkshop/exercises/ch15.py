@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 
@@ -27,13 +25,6 @@ def distance(A, rows, cols, P):
     far = P * (down**2 + right**2).sqrt()
     A = A[1:, 1:] / A[1:, 1:].sum(1, keepdim=True)
     return (A * far).sum(1).mean()
-
-def distance_loops(A, rows, cols, P):
-    places, total = [(r, c) for r in range(rows) for c in range(cols)], 0.0
-    for i, a in enumerate(places, 1):
-        weights = [A[i, j].item() for j in range(1, 1 + len(places))]
-        total += sum(w * P * math.dist(a, b) for w, b in zip(weights, places, strict=True)) / sum(weights)
-    return total / len(places)
 EXERCISES["15.a"] = Exercise(
     distance,
     inputs=lambda: [((2 * torch.randn(1 + r * c, 1 + r * c)).softmax(1), r, c, P) for r, c, P in ((3, 4, 8), (5, 2, 4), (1, 6, 16))],
@@ -50,7 +41,7 @@ EXERCISES["15.a"] = Exercise(
         ("(A * far).sum(1)", "far.gather(1, A.argmax(1, keepdim=True))", "this is how far the most read patch is; every patch counts by its weight"),
     ],
     hints=["Without CLS first: N rows of N numbers, each divided by its sum.", "Patch i stands in row i // cols and column i % cols, P pixels apart.", "Weights times distances, summed along a row."],
-    others=[distance_loops, lambda A, rows, cols, P: vl.attention_distance(A[None, None, None], (rows, cols), P)[0, 0]],
+    others=[lambda A, rows, cols, P: vl.attention_distance(A[None, None, None], (rows, cols), P)[0, 0]],
 )
 
 def reader():
@@ -178,16 +169,6 @@ def likeness(z):
     steps = torch.cdist(grid, grid)
     near, far = steps == 1, steps >= 5
     return [(unit @ unit.mT)[:, keep].mean().item() for keep in (near, far)]
-
-def likeness_loops(z):
-    z = z.double() - z.double().flatten(0, 1).mean(0)
-    found = {True: [], False: []}
-    for i in range(64):
-        for j in range(i):
-            apart = math.hypot(i // 8 - j // 8, i % 8 - j % 8)
-            if apart == 1 or apart >= 5:
-                found[apart == 1].append(F.cosine_similarity(z[:, i], z[:, j]).mean())
-    return tuple(sum(y) / len(y) for y in (found[True], found[False]))
 EXERCISES["15.3"] = Exercise(
     likeness,
     inputs=lambda: [(torch.randn(B, 64, D) + torch.randn(D) + torch.randn(64, D).cumsum(0) / 4,) for B, D in ((3, 5), (2, 9))],
@@ -204,7 +185,7 @@ EXERCISES["15.3"] = Exercise(
         ("(near, far)]", "(far, near)]", "near comes first"),
     ],
     hints=["All cosines of one picture are a matrix (N, N).", "The distances of all pairs of places are another: choose by it.", "`z.mean((0, 1))` is one vector of D numbers."],
-    others=[likeness_loops, ("(unit @ unit.mT)[:, keep].mean().item()", "(unit @ unit.mT).mean(0)[keep].mean()")],
+    others=[("(unit @ unit.mT)[:, keep].mean().item()", "(unit @ unit.mT).mean(0)[keep].mean()")],
 )
 
 def turned_lens(model, z, Q):

@@ -35,12 +35,6 @@ def ridge(Z, Y, lam):
 def features(n, D, K, lam):
     Z, Y = 2 * torch.randn(n, D), torch.randn(n, K)
     return Z - Z.mean(0), Y - Y.mean(0), lam
-
-def ridge_downhill(Z, Y, lam):
-    W, step = torch.zeros(Z.shape[1], Y.shape[1]), 0.5 / (torch.linalg.matrix_norm(Z, 2) ** 2 + lam)
-    for _ in range(300):
-        W = W - step * 2 * (Z.T @ (Z @ W - Y) + lam * W)
-    return W
 EXERCISES["16.b"] = Exercise(
     ridge,
     inputs=lambda: [features(9, 4, 3, 5.0), features(6, 5, 2, 20), features(12, 3, 5, 0.5)],
@@ -58,7 +52,7 @@ EXERCISES["16.b"] = Exercise(
     ],
     hints=["Both sides of the last equation are a few matrix products; which of them is known?", "`torch.linalg.solve(A, B)` gives the X for which A X = B.",
            "The identity has D rows."],
-    others=[ridge_downhill, ("torch.linalg.solve(gram, Z.T @ Y)", "(torch.linalg.inv(gram) @ Z.T @ Y).numpy()")],
+    others=[("torch.linalg.solve(gram, Z.T @ Y)", "(torch.linalg.inv(gram) @ Z.T @ Y).numpy()")],
 )
 
 def by_momentum(gradients, lr, mu):
@@ -68,10 +62,6 @@ def by_momentum(gradients, lr, mu):
         theta -= lr * v
         path.append(theta)
     return path
-
-def by_powers(gradients, lr, mu):
-    v = [sum(g * mu ** (t - i) for i, g in enumerate(gradients[: t + 1])) for t in range(len(gradients))]
-    return -lr * np.cumsum(v)
 EXERCISES["16.c"] = Exercise(
     by_momentum,
     inputs=lambda: [([1.0, -2.0, 0.5, 3.0], 0.1, 0.9), ([2.0, 1.0, -1.0], 1.0, 0.5), ([1.0] * 9, 0.03, 0.99)],
@@ -89,7 +79,7 @@ EXERCISES["16.c"] = Exercise(
         ("theta, v, path = 0.0, 0.0, []", "theta, v, path = 0.0, 0.0, [0.0]", "the place before the first step is in it"),
     ],
     hints=["If the gradient is always 1, where does v go by the equation, and where in this code?", "Which factor is there in the code and not in the equation?"],
-    others=[by_powers, ("theta -= lr * v", "theta = theta - v * lr")],
+    others=[("theta -= lr * v", "theta = theta - v * lr")],
 )
 
 def head():

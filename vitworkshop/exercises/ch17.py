@@ -21,9 +21,6 @@ def places(N, D):
     source[[1, 4]] = torch.tensor([3, 2])
     mask = torch.arange(N) % 3 == 2
     return torch.randn(N, D), mask, source, torch.randn(D), torch.randn(N, D)
-
-def enter_loops(x, mask, source, token, pos):
-    return [((token if mask[i] else x[source[i]]) + pos[i]).tolist() for i in range(len(x))]
 EXERCISES["17.a"] = Exercise(
     enter,
     inputs=lambda: [places(7, 4), places(9, 5), places(6, 8)],
@@ -41,7 +38,7 @@ EXERCISES["17.a"] = Exercise(
         ("token, x[source]", "0 * token, x[source]", "zeros stand for the masked patches; the mask token should"),
     ],
     hints=["In the equation, which of its parts do not depend on m and s?", "Swap, then mask, then add what belongs to the place."],
-    others=[enter_loops, ("torch.where(mask[:, None], token, x[source])", "x[source] * ~mask[:, None] + token * mask[:, None]")],
+    others=[("torch.where(mask[:, None], token, x[source])", "x[source] * ~mask[:, None] + token * mask[:, None]")],
 )
 
 def colours(images, P):
@@ -53,10 +50,6 @@ def pictures(n, rows, cols, P):
     """Patches of a colour each, with noise, in [0, 1]."""
     flat = torch.rand(n, 3, rows, cols).repeat_interleave(P, 2).repeat_interleave(P, 3)
     return 0.7 * flat + 0.3 * torch.rand_like(flat)
-
-def colours_by_shifts(images, P):
-    cells = images.double().unfold(2, P, P).unfold(3, P, P).mean((4, 5)).flatten(2).int() >> 5
-    return cells[:, 0] << 6 | cells[:, 1] << 3 | cells[:, 2]
 EXERCISES["17.b"] = Exercise(
     colours,
     inputs=lambda: [((255 * pictures(*size)).byte(), size[3]) for size in ((2, 2, 3, 4), (3, 4, 1, 2), (1, 3, 5, 8))],
@@ -74,7 +67,7 @@ EXERCISES["17.b"] = Exercise(
     ],
     hints=["Patches first: (B, N, P·P·3). Which axis holds the colours?", "Byte 200 is 11001000 in binary: what is it divided by to keep three bits?",
            "Three digits to the base of eight: 64, 8 and 1."],
-    others=[colours_by_shifts, ("(means / 32).long()", "means.div(32, rounding_mode='floor').long()")],
+    others=[("(means / 32).long()", "means.div(32, rounding_mode='floor').long()")],
 )
 
 def least():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,10 +18,6 @@ def on_a_line(rows, cols, axis):
     place = torch.arange(rows * cols)
     line = place // cols if axis == "row" else place % cols
     return (line[:, None] == line).float()
-
-def lines_by_loops(rows, cols, axis):
-    N, place = rows * cols, (lambda i: divmod(i, cols)[axis == "column"])
-    return [[place(i) == place(j) for j in range(N)] for i in range(N)]
 EXERCISES["18.a"] = Exercise(
     on_a_line,
     inputs=lambda: [(4, 6, "row"), (3, 5, "column"), (2, 4, "row")],
@@ -37,7 +32,7 @@ EXERCISES["18.a"] = Exercise(
         ("(line[:, None] == line)", "((place[:, None] // cols == place // cols) | (place[:, None] % cols == place % cols))", "rows and columns at once; the layer has one axis"),
     ],
     hints=["Number the patches in reading order: in which row is patch i, in which column?", "Compare the list of lines with itself, as a column and as a row."],
-    others=[lines_by_loops, ("line[:, None] == line", "(line[:, None] - line) == 0")],
+    others=[("line[:, None] == line", "(line[:, None] - line) == 0")],
 )
 
 def reach():
@@ -73,11 +68,6 @@ def labels(n, rows, cols, K):
     target = torch.randint(0, K - 2, (n, rows, cols))
     other = torch.randint(0, K - 1, (n, rows, cols))
     return torch.where(torch.rand(n, rows, cols) < 0.6, target, other), target, K
-
-def by_counts(answers, target, K):
-    table = torch.bincount((K * target + answers).flatten(), minlength=K * K).view(K, K).double()
-    union = table.sum(0) + table.sum(1) - table.diagonal()
-    return np.mean((table.diagonal() / union)[union > 0].numpy())
 EXERCISES["18.c"] = Exercise(
     mean_iou,
     inputs=lambda: [labels(2, 6, 7, 5), labels(4, 5, 3, 4), labels(3, 8, 5, 7)],
@@ -96,7 +86,7 @@ EXERCISES["18.c"] = Exercise(
          "this is counted in each picture by itself; count over all pictures together"),
     ],
     hints=["What does the small number give for a class with no pixel at all?", "0/0 is to be left out of the mean: of the sum, and of the number of classes."],
-    others=[by_counts, ("(a & b).sum() / (a | b).sum()", "(a * b).sum() / (a.sum() + b.sum() - (a * b).sum())")],
+    others=[("(a & b).sum() / (a | b).sum()", "(a * b).sum() / (a.sum() + b.sum() - (a * b).sum())")],
 )
 
 def rook():
@@ -160,6 +150,7 @@ EXERCISES["18.3"] = Exercise(
         ("(there + called - both)", "there", "this is the share of the boat that was found; wrong calls belong to the union"),
         ("(there + called - both)", "called", "this is the share of calls that are right; missed pixels belong to the union"),
         ("both / (there + called - both)", "2 * both / (there + called)", "this is Dice's coefficient: twice what is common, over both"),
+        ("rest / (n - both)", "2 * rest / (2 * n - there - called)", "this is Dice's coefficient: twice what is common, over both"),
         ("rest / (n - both)", "rest / (n - there)", "this is the share of the background that was found; pixels wrongly called so belong to the union"),
         ("rest / (n - both)", "rest / (n - called)", "this is the share of calls that are right; missed pixels belong to the union"),
         ("rest / (n - both)", "rest / (2 * n - there - called)", "pixels that are both are counted twice in the union"),

@@ -6,6 +6,7 @@ with each two of them; only if it is none of these, general sentences follow (`t
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import textwrap
@@ -20,9 +21,9 @@ import torch
 
 from vitlib.checks import check_choice, checked
 from vitworkshop.exercises.answers import (
-    LIMIT,
     Outcome,
     TooLong,
+    bare,
     can_limit,
     limited,
     outcome,
@@ -38,6 +39,17 @@ __all__ = ["check", "hint"]
 _HINTED: dict[str, int] = {}  # hints that were given
 _GUESSED: dict[str, Any] = {}  # guesses that were kept
 _SAID: set[str] = set()
+
+# errors that nobody raises to refuse what was given
+SLIPS = {
+    "NameError",
+    "UnboundLocalError",
+    "AttributeError",
+    "IndentationError",
+    "RecursionError",
+    "SystemExit",
+}
+SLIPS |= {"ImportError", "ModuleNotFoundError", "MemoryError"}
 
 
 @dataclass
@@ -56,6 +68,8 @@ class Exercise:
         probes: Each, of (arguments, got, want) where both are finite tensors of one shape, gives a sentence or None.
         tol: How far numbers may be off, in parts of the largest.
         guess: Whether the answer is a guess, kept until the truth has been seen.
+        refused: The calls, from 0, for which an error is right.
+        given: A function that the question shows and that gives what is asked for, but not in the form asked for.
     """
 
     reference: Callable
@@ -67,6 +81,8 @@ class Exercise:
     probes: list[Callable] = field(default_factory=list)
     tol: float = 1e-4
     guess: bool = False
+    refused: tuple[int, ...] = ()
+    given: Callable | None = None
 
     @cached_property
     def value(self) -> Any:
@@ -92,6 +108,11 @@ class Exercise:
                     yield [sentence for *_, sentence in some], function
 
     @cached_property
+    def mistaken(self) -> list[tuple[list, Any]]:
+        """The values that known mistakes lead to, with their sentences."""
+        return [(sentences, function()) for sentences, function in self.wrong()]
+
+    @cached_property
     def cases(self) -> list[tuple]:
         """The arguments of each call; the same whenever they are drawn."""
         return self.drawn(0)
@@ -101,6 +122,16 @@ class Exercise:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return self.inputs() if self.inputs else []
+
+    @cached_property
+    def wanted(self) -> list[Outcome]:
+        """What the reference gives in each call; where it fails, nobody's answer can be judged."""
+        found = [outcome(self.run, self.reference, case) for case in self.cases]
+        for i, each in enumerate(found):
+            if bool(each.error) != (i in self.refused):
+                raised = f"raises {each.error}: {each.says}" if each.error else "raises nothing"
+                raise RuntimeError(f"the exercise's own solution {raised}; restart the kernel")
+        return found
 
 
 @dataclass(frozen=True)
@@ -122,45 +153,87 @@ def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
         return {"": judge_function(exercise, answer)}
     want = exercise.value
     want, answer = (want, answer or {}) if isinstance(want, dict) else ({"": want}, {"": answer})
-    wrong = []
-    for sentences, function in exercise.wrong():
-        value = function()
-        wrong.append((sentences, value if isinstance(value, dict) else {"": value}))
+    got = {part: form(exercise, answer.get(part), want[part]) for part in want}
+    found = {part: judge_value(exercise, answer.get(part), *got[part], want[part]) for part in want}
+    wrong, missed = [], not all(found.values())
+    for sentences, value in exercise.mistaken if missed else ():
+        value = value if isinstance(value, dict) else {"": value}
+        wrong.append((sentences, value, {p for p in want if fits(exercise, *got[p], value[p], want[p])}))
+    given = {part for part in want if answer.get(part) is not None}
     return {
-        part: judge_value(exercise, answer.get(part), want[part], [(s, w.get(part)) for s, w in wrong])
-        for part in want
+        part: verdict or judge_mistake(exercise, part, *got[part], want, given, wrong)
+        for part, verdict in found.items()
     }
 
 
-def judge_value(exercise: Exercise, answer: Any, want: Any, wrong: list[tuple[list, Any]]) -> Verdict:
-    """The verdict on a number, numbers or words; `wrong` are the values that known mistakes give."""
+def form(exercise: Exercise, answer: Any, want: Any) -> tuple[Any, Any]:
+    """An answer as it was given, in plain form, and what of it is compared."""
+    raw = plain(answer)
+    said = words(raw, want) if words(want, want) is not None else raw
+    odd = said is None or isinstance(said, torch.Tensor) and (said.is_complex() or said.dtype == torch.bool)
+    made = exercise.run(said) if exercise.run and not odd else said
+    return raw, plain(made) if words(want, want) is None else words(made, want)
+
+
+def fits(exercise: Exercise, raw: Any, got: Any, value: Any, want: Any) -> bool:
+    """Whether an answer is this value, whatever its type, or this value rounded."""
+    theirs, wanted = form(exercise, value, want)
+    return same(got, wanted, exercise.tol) or rounded(raw, theirs)
+
+
+def judge_value(exercise: Exercise, answer: Any, raw: Any, got: Any, want: Any) -> Verdict | None:
+    """The verdict on a number, numbers or words, without a look at the known mistakes; None if it is wrong."""
     if answer is None or answer is ...:
         return Verdict("waiting")
     if callable(answer):
         return Verdict("told", "a value is asked for, got a function: call it")
-
-    def form(value: Any) -> Any:
-        value = exercise.run(value) if exercise.run else value
-        return plain(value) if words(want, want) is None else words(value, want)
-
-    def fits(value: Any) -> bool:
-        close = isinstance(value, float) and rounded(answer, value)
-        return close or same(got, form(value), exercise.tol)
-
-    got = form(answer)
     if got is None or isinstance(got, str) and not isinstance(want, str):
         number = "True or False" if isinstance(want, bool) else "a number or numbers, without quotes"
         asked = "a word" if isinstance(want, str) else "words" if words(want, want) else number
         return Verdict("told", f"expected {asked}, got {answer!r:.60}")
-    if fits(want) or words(want, want) is not None and any(map(fits, exercise.others)):
+    others = exercise.others if words(want, want) is not None else []
+    if any(fits(exercise, raw, got, value, want) for value in (want, *others)):
         return Verdict("right")
-    named = [sentences for sentences, value in wrong if value is not None and fits(value)]
-    single = [sentence for sentences in named if len(sentences) == 1 for sentence in sentences]
+    return None
+
+
+def judge_mistake(
+    exercise: Exercise, part: str, raw: Any, got: Any, want: dict, given: set[str], wrong: list
+) -> Verdict:
+    """What a wrong part is; `wrong` are known mistakes: sentences, values, and the given parts that they lead to.
+
+    Of several that lead to it those are named that explain the other parts as well, then those that change fewest.
+    """
+
+    def explained(value: dict, hit: set[str]) -> tuple[bool, int, int]:
+        off = {p for p in want if not fits(exercise, *form(exercise, value[p], want[p]), want[p], want[p])}
+        return off & given <= hit, len(off & given), -len(off)
+
+    named = [(sentences, explained(value, hit)) for sentences, value, hit in wrong if part in hit]
+    best = max((how for sentences, how in named if len(sentences) == 1), default=None)
+    single = [sentence for (sentence, *more), how in named if not more and how == best]
     if named:  # several mistakes may lead to one number
-        return Verdict(
-            "named", "; or ".join(dict.fromkeys(single)).replace("?; or", "? Or") or joined(named[0], ())
-        )
-    return Verdict("told", probed(exercise, (), got, form(want)) or differ(got, form(want), exercise.tol))
+        said = "; or ".join(dict.fromkeys(single)).replace("?; or", "? Or")
+        return Verdict("named", said or joined(named[0][0], ()))
+    if (right := words(want[part], want[part])) is not None:
+        values = [want[part], *(value[part] for _, value, _ in wrong)]
+        known = {bare(w): w for value in values for w in ([value] if isinstance(value, str) else value)}
+        strange = sorted(({got} if isinstance(got, str) else set(got)) - {*known})
+        if strange and (
+            isinstance(right, tuple) or known.keys() - {right, *right}
+        ):  # else they are the answer
+            spelled = {bare(w): w for w in ([raw] if isinstance(raw, str) else raw)}
+            names = ", ".join(sorted(known.values(), key=str.casefold))
+            says = f"unknown word “{spelled.get(strange[0], strange[0])}”; the known ones are {names}"
+            return Verdict("told", says)
+        if isinstance(got, frozenset):  # in the book's spelling
+            mine, theirs = (frozenset(known.get(w, w) for w in x) for x in (got, right))
+            return Verdict("told", differ(mine, theirs, 0))
+    theirs, wanted = form(exercise, want[part], want[part])
+    if exercise.run and isinstance(raw, torch.Tensor) and isinstance(theirs, torch.Tensor):
+        if raw.shape != theirs.shape or not raw.ndim:  # what was typed, not what is compared
+            got, wanted = raw, theirs
+    return Verdict("told", probed(exercise, (), got, wanted) or differ(got, wanted, exercise.tol))
 
 
 def judge_function(exercise: Exercise, answer: Any) -> Verdict:
@@ -170,16 +243,39 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
     if not callable(answer):
         asked = "class" if inspect.isclass(exercise.reference) else "function"
         return Verdict("told", f"a {asked} is asked for: give its name, without calling it")
+    if said := misfit(exercise, answer):
+        return Verdict("told", said)
     got: list[Outcome] = []
+    exercise.wanted  # noqa: B018  outside the limit: what it loads, an answer need not
     try:
-        with limited(LIMIT):
+        with limited():
             for case in exercise.cases:
                 got.append(outcome(exercise.run, answer, case))
                 if got[0].value is None and not got[0].error:
                     break
-    except TooLong:
-        return Verdict("error", f"still running after {LIMIT:g} seconds, stopped: does a loop never end?")
+    except TooLong as late:
+        return Verdict("error", str(late))
     return judge_outcomes(exercise, got)
+
+
+def misfit(exercise: Exercise, answer: Callable) -> str | None:
+    """Why an answer need not be tried: it takes other arguments, or is, or calls, the function that was given."""
+    mine, given = (getattr(f, "__code__", None) for f in (answer, exercise.given))
+    if mine and given and (mine.co_code == given.co_code or given.co_name in mine.co_names):
+        return f"this is `{given.co_name}`, which was given: write it in the form that is asked for"
+    with contextlib.suppress(TypeError, ValueError):  # built in
+        takes, names = inspect.signature(answer), asked(exercise)
+        try:
+            takes.bind(*names)
+        except TypeError:
+            return f"it is called with ({', '.join(names)}), yours takes ({', '.join(takes.parameters)})"
+    return None
+
+
+def asked(exercise: Exercise) -> list[str]:
+    """The names of the arguments that an answer is called with, where no default is."""
+    parameters = inspect.signature(exercise.reference).parameters.values()
+    return [each.name for each in parameters if each.default is each.empty]
 
 
 def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
@@ -190,7 +286,7 @@ def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
         return Verdict(
             "told", f"it changes its argument number {changed}: work on a copy, without += and x[...] ="
         )
-    want = [outcome(exercise.run, exercise.reference, case) for case in exercise.cases]
+    want = exercise.wanted
     off = [i for i, (g, w) in enumerate(zip(got, want, strict=True)) if not alike(g, w, w, exercise.tol)]
     if not off:
         return Verdict(
@@ -206,11 +302,11 @@ def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
 
 
 def alike(got: Outcome, theirs: Outcome, want: Outcome, tol: float) -> bool:
-    """Whether two calls gave the same; where an error is right, any error is."""
+    """Whether two calls gave the same; where an error is right, any is that is no slip."""
     if bool(got.error) != bool(theirs.error):
         return False
     if want.error:
-        return True
+        return got.error not in SLIPS
     if got.error:
         return (got.error, got.says) == (theirs.error, theirs.says)
     return same(got.value, theirs.value, tol)
@@ -221,6 +317,8 @@ def told(exercise: Exercise, i: int, got: list[Outcome], want: list[Outcome]) ->
     first, fine, arguments = got[i], *(f"({', '.join(map(short, exercise.cases[n]))})" for n in (0, i))
     if first.error:
         where = f" at `{first.where}`" if first.where else ""
+        if first.error == "TypeError" and not where and "positional argument" in first.says:
+            return Verdict("error", f"it is called with ({', '.join(asked(exercise))}): {first.says}")
         return Verdict("error", f"{first.error}{where}, for {arguments}: {first.says}")
     if want[i].error:
         return Verdict("told", f"for {arguments} an error should be raised, and none is")
@@ -302,7 +400,9 @@ def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
     if given:
         guesses = guess if isinstance(guess, dict) else {"": guess}
         judged = judge(entry, guess).items()
-        if formless := {part: verdict for part, verdict in judged if verdict.says.startswith("expected ")}:
+        if formless := {
+            part: verdict for part, verdict in judged if verdict.says.startswith(("expected ", "unknown "))
+        }:
             return _say(exercise, formless, guesses)  # before the truth is seen
         _GUESSED[exercise] = guess
         print(f"{exercise}: your guess is kept; run the next cell")

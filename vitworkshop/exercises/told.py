@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from vitworkshop.exercises.answers import same
+from vitworkshop.exercises.answers import rounded, same
 
 # by how much a number may be off, and what to ask then
 FACTORS = {
@@ -25,7 +26,24 @@ FACTORS = {
     3: "off by a factor of 3: is something counted once that comes three times, or the reverse?",
     4: "off by a factor of 4: bytes, or numbers of 4 bytes; or both sides of a square?",
     8: "off by a factor of 8: bits or bytes?",
+    2**0.5: "off by the root of 2: how do the squares of two numbers add up?",
+    math.pi: "off by a factor of π",
+    2 * math.pi: "off by a factor of 2π",
+    math.log(2): "off by a factor of log 2: in bits, or by the natural logarithm?",
+    math.log(10): "off by a factor of log 10: to the base of ten, or the natural logarithm?",
 }
+
+# what may have been done to each of the right numbers
+DONE: dict[str, Callable[[Tensor], Tensor]] = {
+    "the squares of the right ones": torch.square,
+    "the roots of the right ones": torch.sqrt,
+    "the right ones without their signs": torch.abs,
+    "the right ones with those below 0 at 0": torch.relu,
+    "the logarithms of the right ones": torch.log,
+    "e to the power of the right ones": torch.exp,
+    "1 divided by the right ones": torch.reciprocal,
+}
+ALONG = {"summed": torch.sum, "averaged": torch.mean, "at their largest": torch.amax}
 
 
 def kind(x: Any) -> str:
@@ -49,8 +67,12 @@ def differ(got: Any, want: Any, tol: float) -> str:
             if not (isinstance(got, dict) and key not in got) and not same(got[key], want[key], tol):
                 said = differ(got[key], want[key], tol)
                 return f"number {place}{', ' if said[:6] == 'number' else ' of what is returned: '}{said}"
+    if isinstance(got, frozenset) and isinstance(want, Tensor):
+        return "a set keeps no order, and no number twice: give a list"
+    if isinstance(want, frozenset) and isinstance(got, Tensor) and got.ndim == 1:
+        got = frozenset(got.tolist())
     if isinstance(want, frozenset) and isinstance(got, frozenset):
-        extra = sorted(got - want)
+        extra = sorted(got - want, key=str)
         return f"“{extra[0]}” does not belong here" if extra else "right so far, and more belong here"
     if isinstance(want, str) and isinstance(got, str):
         return "not this one"
@@ -70,7 +92,7 @@ def differ(got: Any, want: Any, tol: float) -> str:
     if not got[want.isfinite()].isfinite().all():
         bad = ~got.isfinite()
         return f"{int(bad.sum())} of {got.numel()} numbers are nan or inf: print the step before"
-    return next(of_number(got, want, whole) if want.ndim == 0 else of_array(got, want, tol))
+    return next(of_number(got, want, whole) if want.ndim == 0 else of_array(got, want, whole, tol))
 
 
 def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
@@ -80,16 +102,29 @@ def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     shapes = f"expected shape {tuple(want.shape)}, got {tuple(got.shape)}"
     if got.squeeze().shape == want.squeeze().shape:
         return f"{shapes}: an axis of length 1 too many or too few"
+    more, less = (got, want) if got.ndim > want.ndim else (want, got)
+    for axis in range(more.ndim if more.ndim == less.ndim + 1 else 0):
+        for how, along in ALONG.items():
+            if more.numel() and same(along(more, axis), less, tol):
+                return f"{shapes}: {f'right once {how} along' if more is got else f'{how} along'} axis {axis}"
     if sorted(got.shape) == sorted(want.shape):
         return f"{shapes}: the axes are in another order"
     if got.numel() == want.numel():
-        return f"{shapes}: as many numbers, laid out in other axes"
+        right = same(got.flatten(), want.flatten(), tol)
+        return f"{shapes}: {'the right numbers' if right else 'as many numbers'}, laid out in other axes"
     if got.ndim == want.ndim:
         off = [i for i in range(got.ndim) if got.shape[i] != want.shape[i]]
         if len(off) == 1 and abs(got.shape[off[0]] - want.shape[off[0]]) == 1:
-            more = got.shape[off[0]] > want.shape[off[0]]
-            return f"{shapes}: one too {'many' if more else 'few'} along axis {off[0]}"
+            more_there = got.shape[off[0]] > want.shape[off[0]]
+            return f"{shapes}: one too {'many' if more_there else 'few'} along axis {off[0]}"
     return shapes
+
+
+def closely(got: Tensor, want: Tensor, whole: bool) -> str:
+    """What is said of numbers that are nearly right."""
+    if (not whole or want.abs().min() >= 10_000) and rounded(got, want, 1):
+        return "close: rounded to fewer than three digits?"
+    return f"close{'' if whole else ', not by rounding'}: is something small left out, or a step too rough?"
 
 
 def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[str]:
@@ -107,19 +142,19 @@ def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[str]:
             yield "off by one: is the first counted, or the last?"
         if abs(g * w - 1) < 1e-3:
             yield "upside down: what is divided by what?"
+        if w % 1 and abs(g + w - 1) < 1e-3 * w < abs(g - w):
+            yield "this is what is missing to 1: the other part is asked for"
         if whole and g % 1 and abs(g - w) < 1:
             yield "less than one off, and a whole number is asked for"
-        if abs(ratio - 1) < 0.05:
-            if g % 1 == 0 == w % 1:
-                yield "close: is something small left out, or a step too rough?"
-            yield "close: is it rounded to fewer than three digits, or is something small left out?"
-        if w > 1 and min(abs(g / w**2 - 1), abs(g**2 / w - 1)) < 1e-3:
+        if abs(ratio - 1) < 0.05 or (w % 1 and rounded(got, want, 1)):
+            yield closely(got, want, w % 1 == 0)
+        if w > 1 and min(abs(g / w**2 - 1), abs(g / w**0.5 - 1)) < 1e-3:
             yield "a square too many, or one that is missing"
-    far = g * w > 0 and max(g / w, w / g) > 2
-    yield f"too {'large' if g > w else 'small'} by a good deal" if far else "not this number"
+    size = f"too {'large' if g > w else 'small'}"
+    yield f"{size} by a good deal" if g * w > 0 and max(g / w, w / g) > 2 else f"not this number: {size}"
 
 
-def of_array(got: Tensor, want: Tensor, tol: float) -> Iterator[str]:
+def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str]:
     """Wrong numbers in the right shape."""
     if want.numel() > 1 and got.unique().numel() == 1 and want.unique().numel() > 1:
         yield "all numbers are the same"
@@ -132,22 +167,21 @@ def of_array(got: Tensor, want: Tensor, tol: float) -> Iterator[str]:
     if same(-got, want, tol):
         yield "the sign is the other way round"
     for axis in range(want.ndim):
-        n, along = want.shape[axis], f" along axis {axis}" if want.ndim > 1 else ""
-        if same(got.flip(axis), want, tol):
-            yield f"the order{along} is reversed"
-        for a, b in ((got, want), (want, got)):
-            if n > 2 and same(a.narrow(axis, 1, n - 1), b.narrow(axis, 0, n - 1), tol):
-                yield f"shifted by one{along}"
+        yield from moved(got, want, axis, tol)
     if want.unique().numel() > 1 and (got - want).std() <= tol * want.std():
         yield f"all numbers are off by the same amount, {(got - want).mean():.3g}"
     ratio = (got * want).sum() / want.square().sum()
-    if want.any() and ratio and same(got / ratio, want, tol):
+    few_whole = want.ndim == 1 and len(want) < 13 and abs(max(ratio, 1 / ratio) % 1 - 0.5) < 0.49
+    if want.any() and ratio and abs(ratio - 1) > 0.05 and not few_whole and same(got / ratio, want, tol):
         percent = ": in percent, or as a share?" if abs(ratio / 100 - 1) < 0.01 else ""
         yield f"all numbers are {ratio:.3g} times what they should be{percent}"
     if not want.equal(want.round()) and any(
         got.equal(f(want)) for f in (torch.round, torch.trunc, torch.floor)
     ):
         yield "the numbers are rounded to whole ones: is an integer dtype in the way?"
+    for what, done in DONE.items():
+        if want.unique().numel() > 2 and done(want).isfinite().all() and same(got, done(want), tol):
+            yield f"these are {what}"
     sums = [
         [same(x.sum(axis), torch.ones_like(x.sum(axis)), 1e-3) for axis in range(x.ndim)] for x in (got, want)
     ]
@@ -157,12 +191,55 @@ def of_array(got: Tensor, want: Tensor, tol: float) -> Iterator[str]:
         yield f"the numbers should sum to 1 along axis {right[0]}" + (
             "" if other is None else f"; they do along axis {other}"
         )
-    if same(got.flatten().sort()[0], want.flatten().sort()[0], tol):
-        yield "the right numbers in another order"
     off = ~torch.isclose(got, want, rtol=0, atol=tol * (want[want.isfinite()].abs().max().item() or 1))
+    most = off.double().mean() > 0.5
+    for axis in range(want.ndim if want.ndim > 1 and most else 0):
+        if want.shape[axis] > 2:
+            scale = (got * want).sum(axis, keepdim=True) / want.square().sum(axis, keepdim=True)
+            if same(got, scale * want, tol):
+                yield f"right up to factors that differ, each the same along axis {axis}"
+            if same(got, want + (got - want).mean(axis, keepdim=True), tol):
+                yield f"right up to terms that differ, each the same along axis {axis}"
+    another = same(got.flatten().sort()[0], want.flatten().sort()[0], tol)
+    if another and (want.ndim < 2 or most):
+        yield "the right numbers in another order"
     near = ((got - want).abs() < 0.05 * want.abs())[off].all()
-    close = "; close: rounded to fewer than three digits, or something small left out?" if near else ""
-    if off.double().mean() <= 0.5:
+    close = f"; {closely(got[off], want[off], whole)}" if near else ""
+    if want.ndim == 1 and len(want) < 13:
+        at = off.nonzero().flatten().tolist()
+        said = {next(of_number(got[i], want[i], whole)).removeprefix("not this number: ") for i in at}
+        which = f"{', '.join(str(i + 1) for i in at)} of {len(want)} {'is' if len(at) == 1 else 'are'} wrong"
+        yield f"number{'s' * (len(at) > 1)} {which}{f': {said.pop()}' if len(said) == 1 else ''}"
+    if not most:
         wrong = "is wrong," if off.sum() == 1 else "are wrong, the first"
-        yield f"{int(off.sum())} of {off.numel()} numbers {wrong} at {off.nonzero()[0].tolist()}{close}"
+        yield f"{int(off.sum())} of {off.numel()} numbers {wrong} at {off.nonzero()[0].tolist()}{only(off)}{close}"
     yield f"the shape is right, the numbers are not: off by up to {(got - want).abs().max():.2g}{close}"
+
+
+def moved(got: Tensor, want: Tensor, axis: int, tol: float) -> Iterator[str]:
+    """The right numbers in other places along an axis."""
+    n, along = want.shape[axis], f" along axis {axis}" if want.ndim > 1 else ""
+    if same(got.flip(axis), want, tol):
+        yield f"the order{along} is reversed"
+    for by in range(1, min(n - 1, 9)):
+        how = "one" if by == 1 else by
+        for a, b in ((got, want), (want, got)):
+            if same(a.narrow(axis, by, n - by), b.narrow(axis, 0, n - by), tol):
+                yield f"shifted by {how}{along}"
+            if same(a.roll(by, axis), b, tol):
+                yield f"shifted by {how}{along}, around the end"
+    if 1 < n <= 256 and want.ndim > 1:
+        rows = [x.movedim(axis, 0).flatten(1) for x in (got, want)]
+        fit = torch.cdist(*rows, p=torch.inf) <= tol * want.abs().max()
+        if fit.any(0).all() and fit.any(1).all() and not fit.diagonal().all():
+            i = int((~fit.diagonal()).nonzero()[0])
+            yield f"in another order{along}: what stands at {i} belongs at {int(fit[i].nonzero()[0])}"
+
+
+def only(off: Tensor) -> str:
+    """Where along an axis all wrong numbers are, if that is in a few places."""
+    places = {i: off.movedim(i, 0).flatten(1).any(1).nonzero().flatten().tolist() for i in range(off.ndim)}
+    axis = min(places, key=lambda i: len(places[i]) / off.shape[i])
+    if off.ndim < 2 or off.sum() < 2 or len(places[axis]) > min(3, off.shape[axis] / 2):
+        return ""
+    return f", all at {', '.join(map(str, places[axis]))} along axis {axis}"
