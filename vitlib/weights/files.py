@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from vitlib.evidence import read_json
+from vitlib.files import read_json
 
 # what a file begins with that holds no weights
 OTHERS = {

@@ -12,10 +12,10 @@ import torch
 
 from vitlib.checks import Count, check_choice, check_value
 from vitlib.config import SIZES, ViTConfig
+from vitlib.files import printable
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.files import beside, read_weights
 from vitlib.weights.foreign import check_parts, find_vit, load_weights, sizes_of
-from vitworkshop.cli.options import printable
 
 # by what mean and deviation others normalise pictures, and what in library, prefix and names tells it
 _MEAN_STD = {"half": (0.5, 0.5), "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))}
