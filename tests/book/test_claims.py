@@ -19,8 +19,8 @@ import vitlib as vl
 from vitlib.evidence import paired_difference
 from vitlib.explain.scores import BASELINES
 from vitworkshop.studies import masked, transfer  # noqa: F401 - conditions name both
-from vitworkshop.studies.clinic import BUGS  # noqa: F401
 from vitworkshop.studies.claim import bracketed, rates_of  # noqa: F401
+from vitworkshop.studies.clinic import BUGS  # noqa: F401
 from vitworkshop.studies.compute import Frontier
 from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401
 from vitworkshop.studies.recipe_ladder import INGREDIENTS  # noqa: F401

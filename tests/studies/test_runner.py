@@ -309,7 +309,7 @@ def test_a_killed_runner_loses_and_repeats_nothing(tmp_path, whole, moment, kept
     assert len(finished) == kept and len(logs) == (2 if moment == "in the middle of a run" else 1)
     result = train(tmp_path)
     assert without_clock(result) == without_clock(whole[0]) and result["finished"]
-    assert result["verdicts"] == whole[0]["verdicts"] and result["summary"] == whole[0]["summary"]
+    assert result["summary"] == whole[0]["summary"]
     for path, before in finished.items():
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     for path, log in logs.items():  # every epoch that was done is done once, its clock tells

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import vitlib as vl
 from vitlib.train.recipe import recipe
 from vitworkshop.studies import compute
+from vitworkshop.studies.board import rows_of
 from vitworkshop.studies.compute import AtEqualCompute, Frontier
 from vitworkshop.studies.families import BASE
 from vitworkshop.studies.registry import STUDIES
@@ -100,5 +101,5 @@ def test_the_study_of_compute_runs(run, tmp_path, monkeypatch):
         folder = tmp_path / f"{row['variant']}-s{row['seed']}".replace(" ", "-").replace(",", "")
         step = torch.load(folder / "checkpoint.pt")["step"]
         assert row["final"]["macs"] == macs and row["final"]["training_macs"] == 3 * macs * step * 16
-    found = result["verdicts"]["a"]
+    found = rows_of("compute", result)[0].found
     assert found["n"] == 2 and found["verdict"] == "open"

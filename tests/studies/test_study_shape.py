@@ -9,6 +9,7 @@ import pytest
 import vitlib as vl
 from vitlib.train.recipe import Recipe, recipe
 from vitworkshop.studies import axial, shape
+from vitworkshop.studies.board import rows_of
 from vitworkshop.studies.registry import STUDIES
 
 
@@ -62,7 +63,7 @@ def test_a_tiny_study_of_shape(run, monkeypatch):
     for row, one in zip(result["runs"], recipes(study, "quick").values(), strict=True):
         assert row["final"]["million_macs"] == round(vl.count_macs(one.model) / 1e6, 3)
         assert len(row["epochs"]) == (4 if "longer" in row["variant"] else 1)
-    assert {claim["verdict"] for claim in result["verdicts"].values()} == {"open"}  # one seed decides nothing
+    assert {row.found["verdict"] for row in rows_of("shape", result)} == {"open"}  # one seed decides nothing
 
 
 def test_a_tiny_study_of_axial_attention(run):
@@ -70,6 +71,6 @@ def test_a_tiny_study_of_axial_attention(run):
     result = run("axial", seeds=(0, 1, 2), **tiny)
     assert result["finished"] and len(result["runs"]) == 12
     cost = {row["variant"]: row["final"]["million_macs"] for row in result["runs"]}
-    costs_more = next(v for says, v in result["verdicts"].items() if "costs more" in says)
+    costs_more = next(row.found for row in rows_of("axial", result) if "costs more" in row.claim.says)
     assert costs_more["difference"] == pytest.approx(cost["axial, 4 deep"] - cost["full, 4 deep"])
     assert costs_more["se"] == 0 and costs_more["metric"] == "million_macs"

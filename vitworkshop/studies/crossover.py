@@ -1,4 +1,6 @@
-"""What is inductive bias worth in pictures, and where does a ViT draw level? After Figures 3 and 4 (chapter 11).
+"""How many different pictures is a family's bet worth, on a local pattern and on a relation? Chapter 11.
+
+After the paper's Figures 3 and 4: what is inductive bias worth in pictures, and where does a ViT draw level?
 
 One set of drawings, two questions. Each drawing has two glyphs of one of two families, in places, in colours and on a
 ground that say nothing. *Which family?* is told by what one glyph looks like, wherever it stands: a local pattern,

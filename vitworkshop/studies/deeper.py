@@ -1,4 +1,4 @@
-"""Smaller patches or more depth, at equal compute, on models that have learned? Figure 8 (chapter 12).
+"""Smaller patches or more depth, at equal compute? Figure 8 (chapter 12), on models that have learned.
 
 The base has patches of 8 pixels; half the patch side costs 4.1 times its multiply-accumulates, and so does a depth of
 17 (to within 1 %).

@@ -1,4 +1,4 @@
-"""Which positions, if any, each at its own learning rate, on models that have learned? Table 8 (chapter 03)."""
+"""Which positions, if any, each at its own learning rate? Table 8 (chapter 03), on models that have learned."""
 
 from __future__ import annotations
 

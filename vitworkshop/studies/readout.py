@@ -1,4 +1,4 @@
-"""CLS or the mean of the patches, each at its own learning rate, on models that have learned? Figure 9 (chapter 07)."""
+"""CLS or the mean of the patches, each at its own learning rate? Figure 9 (chapter 07), on models that have learned."""
 
 from __future__ import annotations
 

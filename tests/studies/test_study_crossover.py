@@ -1,0 +1,85 @@
+"""The crossover's drawings: what each question's answer is made of, and that nothing else tells it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import vitlib as vl
+from vitlib.train.recipe import recipe
+from vitworkshop.studies import crossover
+from vitworkshop.studies.crossover import CELLS, KINDS, PATCH, draw, glyphs
+from vitworkshop.studies.registry import STUDIES
+
+STUDY = STUDIES["crossover"]
+
+
+def read(image: torch.Tensor, shift: int) -> list[tuple[int, int]]:
+    """(family, kind) of each glyph of a drawing, found by eye: bright pixels, cell by cell."""
+    bright, families, found = (image >= 150).all(dim=0), glyphs().bool(), []
+    cells = (
+        bright[shift : shift + CELLS * PATCH, shift : shift + CELLS * PATCH]
+        .unfold(0, PATCH, PATCH)
+        .unfold(1, PATCH, PATCH)
+    )
+    for cell in cells.flatten(0, 1):
+        for down in range(3):
+            for right in range(3):
+                same = (families == cell[down : down + 6, right : right + 6]).all(dim=(2, 3))
+                if same.any() and cell.sum() == cell[down : down + 6, right : right + 6].sum():
+                    found.append(tuple(same.nonzero()[0].tolist()))
+    return found
+
+
+@pytest.mark.parametrize("shift", [0, 4])
+def test_the_answers_are_what_is_drawn(shift):
+    images, answers = draw(200, 3, shift)
+    assert images.dtype == torch.uint8 and images.shape == (200, 3, 24 + 2 * shift, 24 + 2 * shift)
+    for image, family, same in zip(images, answers["family"], answers["same"], strict=True):
+        one, other = sorted(read(image, shift))
+        assert one[0] == other[0] == family and (one == other) == bool(same)
+
+
+def test_drawings_are_their_seeds_and_nothing_but_the_glyphs_tells():
+    images, answers = draw(3000, 0)
+    again, _ = draw(1500, 0)
+    assert torch.equal(images[:1500], again) and not torch.equal(images[:1500], draw(1500, 1)[0])
+    family, same = answers["family"].double(), answers["same"].double()
+    for one in (family, same):
+        assert abs(one.mean() - 0.5) < 0.03
+        assert abs(torch.corrcoef(torch.stack([one, images.double().mean(dim=(1, 2, 3))]))[0, 1]) < 0.06
+    assert abs(torch.corrcoef(torch.stack([family, same]))[0, 1]) < 0.05
+    shapes = glyphs().flatten(2).long()
+    assert len(set(map(str, shapes.flatten(0, 1).tolist()))) == 2 * KINDS and set(
+        (shapes.sum(2) / 4).long().flatten().tolist()
+    ) <= {4, 5}
+
+
+@pytest.mark.parametrize("name", ["crossover", "crossover-shifted"])
+def test_both_families_do_the_same_work_and_see_as_many_pictures(name):
+    study = STUDIES[name]
+    macs, seen = {}, set()
+    for variant, changes in study.variants.items():
+        if "lr" in changes:
+            own = {key: value for key, value in changes.items() if key not in ("question", "n_train")}
+            one = recipe(study.base, **own)
+            macs.setdefault(variant.partition(",")[0], set()).add(vl.count_macs(one.model))
+            n, epochs = changes["n_train"], crossover.SEEN["quick"] // changes["n_train"]
+            seen.add(epochs * (n // one.batch_size) * one.batch_size)
+    (vit,), (resnet,) = macs["ViT"], macs["ResNet"]
+    assert abs(resnet / vit - 1) < 0.02 and seen == {crossover.SEEN["quick"]}
+
+
+def test_a_tiny_crossover(run, monkeypatch):
+    """Rates are chosen on one seed and judged on the others; the pixels are judged there alone."""
+    small = {name: changes for name, changes in STUDY.variants.items() if "family, 200" in name}
+    monkeypatch.setitem(STUDIES, "crossover", replace(STUDY, variants=small, claims=()))
+    monkeypatch.setattr(crossover, "SEEN", {"quick": 200})
+    monkeypatch.setattr(crossover, "JUDGED", 50)
+    result = run("crossover", seeds=(0, 1))
+    assert result["finished"] and result["dataset"] == crossover.LABEL and result["n_train"] == 0
+    chosen = {row["variant"] for row in result["runs"] if row["seed"] < 2}
+    assert len(chosen) == 3 and any(name.startswith("pixels") for name in chosen)
+    assert all(row["hardware"] and "seal" in row for row in result["runs"])
