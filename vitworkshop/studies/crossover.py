@@ -6,6 +6,7 @@ One set of drawings, two questions. Each drawing has two glyphs of one of two fa
 ground that say nothing. *Which family?* is told by what one glyph looks like, wherever it stands: a local pattern,
 which a convolution takes for granted. *Are the two the same?* is told by neither alone: a relation between distant
 parts, which attention compares directly. Each question has two answers, equally frequent and independent of the other.
+(One family has some more light squares than the other, so that brightness alone tells a little of the first.)
 
 ViT and ResNet do the same work for a picture (to 2 %) and see as many pictures in all; what differs is how many of
 them are different. Drawings never end, so every model is judged on 4,000 that nobody was trained on. Here each
