@@ -25,7 +25,7 @@ from page.typography import NARROW
 from vitworkshop.studies import budget
 from vitworkshop.studies.board import Row, all_rows, rows_of, unit, whole
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.registry import PLAN, STUDIES
 from vitworkshop.studies.report import base_changes, turned
 
 KINDS = ("ahead", "equal", "apart")
@@ -121,7 +121,11 @@ def tally() -> str:
 def missing() -> str:
     """What the plan holds and the book has not run to its end, with its price."""
     rows = [
-        [f"{STUDIES[name].question} `{name}`", price.runs, f"{price.core_minutes / 60:.1f}"]
+        [
+            f"{STUDIES[name].question} `{name}`{'' if name in PLAN else ' (beyond the budget)'}",
+            price.runs,
+            f"{price.core_minutes / 60:.1f}",
+        ]
         for name, price in budget.prices().items()
         if whole(name) is None
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from vitlib.evidence import RESULTS
 from vitworkshop.studies.board import all_rows, whole
-from vitworkshop.studies.registry import CHAPTERS, LEAVING, PLAN, STUDIES
+from vitworkshop.studies.registry import BEYOND, CHAPTERS, LEAVING, PLAN, STUDIES
 
 claims = pytest.importorskip("page.claims")
 BOOK = Path(__file__).resolve().parents[2] / "book"
@@ -66,9 +66,9 @@ def test_the_runs_of_a_study_tell_each_claim_and_where_the_log_is(name):
 def test_what_is_not_whole_says_so_and_has_its_price(monkeypatch):
     monkeypatch.setattr(claims, "whole", lambda name: None)
     assert claims.study("axial").endswith("Not run to its end yet: `python -m vitlib study run axial`")
-    assert [row[0].split("`")[1] for row in rows(claims.missing())] == list(PLAN)
+    assert [row[0].split("`")[1] for row in rows(claims.missing())] == [*PLAN, *BEYOND]
     monkeypatch.setattr(claims, "whole", lambda name: {})
-    assert claims.missing() == "All that was planned has been run."
+    assert claims.missing() == "Everything that was planned has been run."
 
 
 def test_the_tally_counts_each_claim_once():

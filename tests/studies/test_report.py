@@ -8,8 +8,8 @@ from vitlib.evidence import load_results
 from vitworkshop.studies import budget
 from vitworkshop.studies import report as reports
 from vitworkshop.studies.board import board, rows_of
-from vitworkshop.studies.registry import PLAN, STUDIES, find, folders
-from vitworkshop.studies.report import VERDICTS, report, tell, turned, verdicts
+from vitworkshop.studies.registry import BEYOND, PLAN, STUDIES, find, folders
+from vitworkshop.studies.report import VERDICTS, report, tell, verdicts
 
 
 def test_a_result_is_told_in_sentences(monkeypatch):
@@ -28,13 +28,6 @@ def test_a_result_is_told_in_sentences(monkeypatch):
     monkeypatch.setattr(reports, "base_changes", lambda result: "epochs was 4, now 6")
     one = load_results("norm-order") | {"runs": load_results("norm-order")["runs"][:1]}
     assert tell(one).endswith("\nThey were run before the study became what it is now: epochs was 4, now 6.")
-
-
-def test_a_verdict_that_rounding_turns_is_told_where_that_was_tried():
-    moved = load_results("rounding")["studies"]
-    assert turned("transfer") is None and "transfer" not in moved
-    for name in moved:
-        assert set(turned(name)) <= {claim.says for claim in STUDIES[name].claims}
 
 
 def test_a_field_that_a_result_lacks_was_at_its_default(monkeypatch):
@@ -72,12 +65,12 @@ def test_the_verdicts_of_a_chapter_are_judged_from_its_runs():
 
 def test_the_plan_is_within_its_budget_and_can_decide():
     prices = budget.prices()
-    assert list(prices) == list(PLAN)
-    assert sum(one.core_minutes for one in prices.values()) <= budget.ALL
+    assert list(prices) == [*PLAN, *BEYOND]
+    assert sum(prices[name].core_minutes for name in PLAN) <= budget.ALL
     for one in prices.values():
         assert one.unit <= budget.UNIT and one.half_width <= one.margin
     assert all(len(STUDIES[name].seeds) >= 5 and STUDIES[name].choosing for name in PLAN)
-    assert len(budget.table()) == len(PLAN) + 4
+    assert len(budget.table()) == len(prices) + 4
 
 
 @pytest.mark.errors

@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from vitlib.evidence import load_results
 from vitworkshop.studies.choosing import FIRST, ways
-from vitworkshop.studies.registry import PLAN, STUDIES
+from vitworkshop.studies.registry import BEYOND, PLAN, STUDIES
 
 ALL, UNIT = (
     720.0,
@@ -31,8 +31,9 @@ class Price(NamedTuple):
 
 
 def prices() -> dict[str, Price]:
-    """The price of each study of the plan, by the pilot in vitlib/results/prices.json (tools/measure/prices.py)."""
-    return {name: price(name, load_results("prices")["core_seconds"][name]) for name in PLAN}
+    """The price of each study of the plan and beyond, by the pilot in vitlib/results/prices.json."""
+    seconds = load_results("prices")["core_seconds"]
+    return {name: price(name, seconds[name]) for name in (*PLAN, *BEYOND)}
 
 
 def price(name: str, seconds: dict[str, float]) -> Price:
@@ -62,8 +63,9 @@ def table() -> list[str]:
     for name, one in prices().items():
         widths = f"{100 * one.half_width:.1f}, {100 * one.margin:g} points"
         numbers = f"{one.runs} | {one.core_minutes:.0f} | {one.unit:.0f}"
-        lines.append(f"| {name} | {STUDIES[name].question} | {numbers} | {widths} |")
-    spent = sum(one.core_minutes for one in prices().values())
+        planned = name if name in PLAN else f"({name}: beyond the budget)"
+        lines.append(f"| {planned} | {STUDIES[name].question} | {numbers} | {widths} |")
+    spent = sum(one.core_minutes for name, one in prices().items() if name in PLAN)
     return [
         *lines,
         "",
