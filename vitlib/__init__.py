@@ -40,14 +40,7 @@ from vitlib.model.patches import (
 from vitlib.model.posembed import resample_pos_embed, sincos_2d
 from vitlib.model.resnet import PreActBottleneck, ResNet, StdConv2d
 from vitlib.model.vit import VisionTransformer, build_model
-from vitlib.train.augment import (
-    augment_batch,
-    cutmix,
-    mixup,
-    rand_augment,
-    random_crop,
-    random_flip,
-)
+from vitlib.train.augment import augment_batch, cutmix, mixup, rand_augment, random_crop, random_flip
 from vitlib.train.evaluate import evaluate, predict
 from vitlib.train.loop import train_model
 from vitlib.train.masked import MaskedPatchModel, corrupt_patches, guess_patches, patch_colours

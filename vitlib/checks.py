@@ -99,13 +99,11 @@ def check_stages(widths: Any, depths: Any, unit: int) -> None:
     """Refuse stages that have no width or no depth, or a width that is no multiple of `unit`."""
     whole = all(isinstance(sizes, tuple) and all(map(is_count, sizes)) for sizes in (widths, depths))
     if not whole or not widths or len(widths) != len(depths):
-        raise ValueError(
-            f"widths and depths must be positive integers, one of each for a stage, got {widths} and {depths}"
-        )
+        got = f"{widths} and {depths}"
+        raise ValueError(f"widths and depths must be positive integers, one of each for a stage, got {got}")
     if odd := [width for width in widths if width % unit]:
-        raise ValueError(
-            f"widths must be multiples of 4 * num_groups = {unit}, got {odd[0]}; try {-(-odd[0] // unit) * unit}"
-        )
+        fix = f"try {-(-odd[0] // unit) * unit}"
+        raise ValueError(f"widths must be multiples of 4 * num_groups = {unit}, got {odd[0]}; {fix}")
 
 
 def check_quarters(name: str, embed_dim: int) -> None:
@@ -117,9 +115,7 @@ def check_quarters(name: str, embed_dim: int) -> None:
 def check_halvings(patch_size: Any) -> None:
     """Refuse a `patch_size` that a stem of layers with stride 2 cannot reach."""
     if not is_count(patch_size) or patch_size < 2 or patch_size & (patch_size - 1):
-        raise ValueError(
-            f"a stem halves the image per layer and needs patch_size 2, 4, 8, ...; got {patch_size}"
-        )
+        raise ValueError(f"a stem of halvings needs patch_size 2, 4, 8, ...; got {patch_size}")
 
 
 def as_pair(name: str, size: Any) -> tuple[int, int]:

@@ -97,10 +97,8 @@ class ViTConfig:
             object.__setattr__(self, "img_size", tuple(self.img_size))
         check_fields(self)
         if not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
-            raise ValueError(
-                f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
-                "the paper takes 4.0"
-            )
+            got = f"{self.mlp_ratio!r}; the paper takes 4.0"
+            raise ValueError(f"mlp_ratio must be a number that gives the MLP hidden units, got {got}")
         for side in self.image_shape:
             check_multiple("img_size", side, self.patch_size)
         check_heads(self.embed_dim, self.num_heads)
@@ -205,9 +203,8 @@ class ResNetConfig:
         check_fields(self)
         check_stages(self.widths, self.depths, 4 * self.num_groups)
         if self.stem_stride not in (1, 2, 4):
-            raise ValueError(
-                f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; 4 is for large images"
-            )
+            fix = "4 is for large images"
+            raise ValueError(f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; {fix}")
 
     @property
     def image_shape(self) -> tuple[int, int]:

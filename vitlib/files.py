@@ -34,9 +34,8 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
     """
     path = Path(path)
     if not path.name or "\0" in str(path) or path.is_dir():
-        raise ValueError(
-            f"expected the path of a file to write, got {str(path)!r}; give a file's name in a folder"
-        )
+        fix = "give a file's name in a folder"
+        raise ValueError(f"expected the path of a file to write, got {str(path)!r}; {fix}")
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

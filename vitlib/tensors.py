@@ -49,9 +49,8 @@ def check_pixels(images: Tensor) -> None:
 def check_dense(name: str, values: Tensor) -> None:
     """Refuse, under this `name`, a tensor that is sparse, or on "meta", where shapes have no numbers."""
     if values.layout != torch.strided or values.is_meta:
-        raise ValueError(
-            f"expected dense {name}, got {values.layout} on {values.device}; write {name}.to_dense(), or load them"
-        )
+        fix = f"write {name}.to_dense(), or load them"
+        raise ValueError(f"expected dense {name}, got {values.layout} on {values.device}; {fix}")
 
 
 def check_labels(
@@ -70,9 +69,8 @@ def check_unit(images: Tensor) -> None:
         low, high = (value.item() for value in images.aminmax())
         if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
             fix = "divide 0-255 by 255, and do not normalise twice (vl.denormalize takes it back)"
-            raise ValueError(
-                f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; {fix}"
-            )
+            got = f"values from {low:.3g} to {high:.3g}"
+            raise ValueError(f"expected float images in [0, 1], got {got}; {fix}")
 
 
 def check_normalised(images: Tensor, weights: Tensor) -> None:
@@ -99,9 +97,8 @@ def check_tokens(x: Tensor, weights: Tensor) -> None:
     """Refuse tokens that a layer of these `weights`, (..., D), cannot take."""
     check_like("tokens", x, weights)
     if x.shape[-1:] != weights.shape[-1:]:
-        raise ValueError(
-            f"expected tokens of shape (B, T, {weights.shape[-1]}), got {tuple(x.shape)}; is it embedded yet?"
-        )
+        fix = "is it embedded yet?"
+        raise ValueError(f"expected tokens of shape (B, T, {weights.shape[-1]}), got {tuple(x.shape)}; {fix}")
 
 
 def check_numbers(name: str, value: object) -> None:

@@ -151,10 +151,8 @@ def fetch_cifar10(
     needed = CIFAR10_BYTES + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
     free = shutil.disk_usage(next(p for p in (folder, *folder.absolute().parents) if p.exists())).free
     if free < needed:
-        raise OSError(
-            f"no space left: expected {needed / 1e6:.0f} MB free in {folder}, got {free / 1e6:.0f}; "
-            f"make room, or choose another folder with --root"
-        )
+        got = f"{free / 1e6:.0f}; make room, or choose another folder with --root"
+        raise OSError(f"no space left: expected {needed / 1e6:.0f} MB free in {folder}, got {got}")
     download(mirrors() if urls is None else urls, part, CIFAR10_BYTES, CIFAR10_MD5, progress)
     unpack(part, target, check_cifar10)
     part.unlink()

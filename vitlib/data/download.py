@@ -83,9 +83,8 @@ def unpack(
     archive, target = Path(archive), Path(target)
     if not hasattr(tarfile, "data_filter"):
         version = platform.python_version()
-        raise ValueError(
-            f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {version}; update"
-        )
+        got = f"{version}; update"
+        raise ValueError(f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {got}")
     staging = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
     fresh = staging / target.name
 
@@ -110,10 +109,8 @@ def unpack(
                 os.replace(target, staging / "old")
             os.replace(fresh, target)
     except tarfile.FilterError as error:
-        raise ValueError(
-            f"refused the archive: expected plain files in {target.name}/, got others ({error}); "
-            "it is not the official one, download it again"
-        ) from error
+        got = f"others ({error}); it is not the official one, download it again"
+        raise ValueError(f"refused the archive: expected plain files in {target.name}/, got {got}") from error
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{archive} is damaged ({error}); delete it and download it again") from error
     finally:

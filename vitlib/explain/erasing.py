@@ -22,10 +22,7 @@ __all__ = ["answer_with", "head_importance", "intervene", "occlusion"]
 @torch.no_grad()
 @checked
 def answer_with(
-    model: VisionTransformer,
-    images: Images,
-    kept: Int64[Tensor, "B n"],
-    erase: str = "remove",
+    model: VisionTransformer, images: Images, kept: Int64[Tensor, "B n"], erase: str = "remove"
 ) -> Float[Tensor, "B K"]:
     """Logits when each image has only some of its patches.
 
@@ -68,10 +65,7 @@ def answer_with(
 @torch.no_grad()
 @checked
 def occlusion(
-    model: VisionTransformer,
-    images: Images,
-    target: Target = None,
-    erase: str = "remove",
+    model: VisionTransformer, images: Images, target: Target = None, erase: str = "remove"
 ) -> Float[Tensor, "B N"]:
     """How much a class's logit falls when one patch is taken away, for each patch: N forward passes.
 
@@ -163,9 +157,7 @@ def intervene(
 @torch.no_grad()
 @checked
 def head_importance(
-    model: VisionTransformer,
-    images: Images,
-    labels: Int64[Tensor, " B"],
+    model: VisionTransformer, images: Images, labels: Int64[Tensor, " B"]
 ) -> Float[Tensor, "L h"]:
     """How much the loss rises when one head's output is zero, for each head: L x h forward passes.
 
@@ -206,9 +198,8 @@ def _switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) ->
     for pair in heads:
         whole = isinstance(pair, Sequence) and len(pair) == 2 and all(map(is_whole, pair))
         if not whole or not (0 <= pair[0] < L and 0 <= pair[1] < h):
-            raise ValueError(
-                f"expected heads as pairs (layer, head) below ({L}, {h}), got {pair!r}; try [(0, 1)]"
-            )
+            fix = "try [(0, 1)]"
+            raise ValueError(f"expected heads as pairs (layer, head) below ({L}, {h}), got {pair!r}; {fix}")
 
     def silence(head: int) -> Callable:
         def hook(_module, args: tuple[Tensor]) -> tuple[Tensor]:

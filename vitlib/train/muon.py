@@ -68,10 +68,8 @@ class Muon(torch.optim.AdamW):
             for weight in group["params"]:
                 parts = group["parts"]
                 if weight.ndim != 2 or parts not in range(1, 1 + len(weight)) or len(weight) % parts:
-                    raise ValueError(
-                        f"expected matrices with rows in {parts} equal parts, got {tuple(weight.shape)}; "
-                        'leave "parts" out, and AdamW takes it'
-                    )
+                    got = f'{tuple(weight.shape)}; leave "parts" out, and AdamW takes it'
+                    raise ValueError(f"expected matrices with rows in {parts} equal parts, got {got}")
 
     @torch.no_grad()
     def step(self, closure=None):

@@ -54,10 +54,8 @@ class Objective(ABC):
         model, images = self.recipe.model, data.images
         want = (model.in_chans, *model.image_shape)
         if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
-            raise ValueError(
-                f"expected uint8 images (n, {', '.join(map(str, want))}), got {images.dtype} "
-                f"{tuple(images.shape)}; give them as loaded, or change the recipe's model"
-            )
+            got = f"{images.dtype} {tuple(images.shape)}; give them as loaded, or change the recipe's model"
+            raise ValueError(f"expected uint8 images (n, {', '.join(map(str, want))}), got {got}")
         if len(images) == 0:
             raise ValueError("expected at least one image to train on, got none")
 
@@ -118,19 +116,15 @@ class MaskedPatches(Objective):
 
     def __init__(self, recipe: Recipe) -> None:
         if not isinstance(recipe.model, ViTConfig):
-            raise ValueError(
-                f"expected a ViTConfig with objective {recipe.objective!r}, got {type(recipe.model).__name__}; "
-                "only patches can be masked"
-            )
+            got = f"{type(recipe.model).__name__}; only patches can be masked"
+            raise ValueError(f"expected a ViTConfig with objective {recipe.objective!r}, got {got}")
         self.cfg = replace(recipe.model, num_classes=0, mask_token=True)
         super().__init__(replace(recipe, model=self.cfg))
         off = {name: getattr(recipe, name) for name in ("mixup", "cutmix", "label_smoothing")}
         off["model.patch_drop_rate"] = self.cfg.patch_drop_rate
         if wrong := [name for name, value in off.items() if value]:
-            raise ValueError(
-                f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {off[wrong[0]]}; no label is read, "
-                "and every patch may be asked for"
-            )
+            got = f"{off[wrong[0]]}; no label is read, and every patch may be asked for"
+            raise ValueError(f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {got}")
         self.patch_size = self.cfg.patch_size
         self.corrupt(1, Generator())  # refuses a ratio that does not fit
 

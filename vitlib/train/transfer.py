@@ -132,10 +132,8 @@ def sample_shots(labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0) ->
     ]
     for label, members in enumerate(drawn):
         if len(members) < shots:
-            raise ValueError(
-                f"expected {shots} images of each class, got {len(members)} of class {label}; "
-                "take fewer shots, or label the classes from 0 on"
-            )
+            got = f"{len(members)} of class {label}; take fewer shots, or label the classes from 0 on"
+            raise ValueError(f"expected {shots} images of each class, got {got}")
     return torch.from_numpy(np.concatenate(drawn))
 
 
@@ -187,9 +185,8 @@ def few_shot(
     if len(classes) < 2:
         raise ValueError("expected images of two classes or more, got one class")
     if min(classes.min(), test_y.min()) < 0:
-        raise ValueError(
-            f"expected labels of 0 or more, got {min(classes.min(), test_y.min())}; count from 0"
-        )
+        fix = "count from 0"
+        raise ValueError(f"expected labels of 0 or more, got {min(classes.min(), test_y.min())}; {fix}")
     if not ridges or not all(is_number(value) and 0 < value < np.inf for value in ridges):
         raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
     x, z = train_x.to("cpu", torch.float64), test_x.to("cpu", torch.float64)

@@ -155,10 +155,8 @@ def curve_panels(
 def _check_number_of_curves(series: Collection) -> None:
     """Refuse more curves than there are colours, and none."""
     if not 1 <= len(series) <= len(PALETTE):
-        raise ValueError(
-            f"expected 1 to {len(PALETTE)} curves, got {len(series)}; more cannot be told apart, "
-            "so draw two figures"
-        )
+        fix = "more cannot be told apart, so draw two figures"
+        raise ValueError(f"expected 1 to {len(PALETTE)} curves, got {len(series)}; {fix}")
 
 
 def _name_axes(ax: Axes, xlabel: str, ylabel: str) -> None:
@@ -221,10 +219,8 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
             )
         for log, what, array in ((logx, "x", arrays[0]), (logy, "y", arrays[1])):
             if log and not (array > 0).all():
-                raise ValueError(
-                    f"series {name!r}: a logarithmic axis needs {what} > 0, got "
-                    f"{array.min():g}; leave such points out or use log{what}=False"
-                )
+                got = f"{array.min():g}; leave such points out or use log{what}=False"
+                raise ValueError(f"series {name!r}: a logarithmic axis needs {what} > 0, got {got}")
         curves[name] = arrays
     return curves
 

@@ -191,10 +191,8 @@ def shape_flow(
     """
     stages = list(next(iter(flows.values()), {}))
     if not 1 <= len(flows) <= 2 or not stages or any(list(flow) != stages for flow in flows.values()):
-        raise ValueError(
-            "expected one or two models with the same stages in the same order, got "
-            f"{ {name: list(flow) for name, flow in flows.items()} }"
-        )
+        got = {name: list(flow) for name, flow in flows.items()}
+        raise ValueError(f"expected one or two models with the same stages in the same order, got {got}")
     first = stages.index(inside[0]) if len(inside) and inside[0] in stages else 0
     if list(inside) != stages[first : first + len(inside)]:
         raise ValueError(f"inside must name stages that follow one another in {stages}, got {list(inside)}")

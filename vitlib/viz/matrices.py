@@ -56,9 +56,8 @@ def heat_maps(
         arrays = [np.stack(arrays)]
     for array in arrays or [np.zeros(0)]:
         if array.ndim != 2 or not array.size or not np.isfinite(array).all():
-            raise ValueError(
-                f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN"
-            )
+            fix = "check the axes and for NaN"
+            raise ValueError(f"expected finite matrices (R, C), got shape {array.shape}; {fix}")
         for axis, names in enumerate((rows, columns)):
             if names and len(names) != array.shape[axis]:
                 what = ("rows", "columns")[axis]
@@ -73,10 +72,8 @@ def heat_maps(
     room = side / max(array.shape[1] for array in arrays) - 0.03  # inches across a square
     if values and room < text_size([format(low, values), format(high, values)], size=SMALL)[0]:
         letters = room / text_size(["0"], size=SMALL)[0]
-        raise ValueError(
-            f"numbers of {values!r} do not fit squares of {letters:.1f} letters; write fewer digits, "
-            'use fewer cols, or values=""'
-        )
+        fix = 'write fewer digits, use fewer cols, or values=""'
+        raise ValueError(f"numbers of {values!r} do not fit squares of {letters:.1f} letters; {fix}")
     fig, axes = panels(len(arrays), cols, aspect, titles, max_cols=5, max_side=side)
     for ax, array in zip(axes, arrays, strict=True):
         picture = ax.imshow(array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high)
@@ -181,10 +178,8 @@ def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
     if table.ndim == 3 and len(table) == 1:
         table = table[0, 1:]  # (1, 1+N, D) -> (N, D)
     if table.ndim != 2:
-        raise ValueError(
-            f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; "
-            "use model.pos_embed.table()"
-        )
+        fix = "use model.pos_embed.table()"
+        raise ValueError(f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; {fix}")
     rows, cols = patch_grid(len(table), grid)
     unit = F.normalize(table, dim=1)
     maps = (unit @ unit.T).reshape(rows, cols, rows, cols, 1)  # (N, N) -> a map at each place
