@@ -162,15 +162,14 @@ Size = Annotated[int | tuple[int, int] | list[int], as_pair]  # one side, or (he
 Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
-Height = Annotated[
-    float, Ge(1), Le(100), Usual(3.8)
-]  # of a figure, in inches; near 0 its layout aborts Python
+Height = Annotated[float, Ge(1), Le(100), Usual(3.8)]  # of a figure, in inches; near 0 Python aborts
 Rate = Annotated[float, Ge(0), Lt(1)]
 DropRate = Annotated[Rate, Usual(0.1)]
 PatchDropRate = Annotated[Rate, Usual(0.5)]
 Share = Annotated[float, Ge(0), Le(1)]
 MaskRatio = Annotated[float, Gt(0), Lt(1), Usual(0.5)]
 Magnitude = Annotated[float, Ge(0), Le(10), Usual(9)]  # of RandAugment
+Alpha = Annotated[Positive, Usual("0.8 for Mixup, 1 for CutMix")]  # of a Beta distribution
 LearningRate = Annotated[Positive, Usual("1e-3")]
 WeightDecay = Annotated[NonNegative, Usual(0.05)]
 EmaDecay = Annotated[Rate, Usual(0.999)]
@@ -249,9 +248,7 @@ def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is no class is not looked at."""
     if hasattr(kind, "dim_str"):
         dense = isinstance(value, Tensor) and value.layout == torch.strided
-        return dense and not (
-            value.is_meta and isinstance(kind.dtypes, tuple)
-        )  # any dtype: nobody reads them
+        return dense and not (value.is_meta and isinstance(kind.dtypes, tuple))  # "any dtype" is never read
     if kind in (int, float):
         return is_number(value) and abs(value) < REACH[kind] and isinstance(value, kind | int)
     if isinstance(kind, UnionType):

@@ -77,7 +77,7 @@ def read_json(path: str | Path, fix: str) -> dict:
         raise ValueError(f"{path} is damaged ({error}); {fix}") from error
     if found.pop("checksum", known := _checksum(found)) != known:
         raise ValueError(
-            f"{path} is damaged, or was changed by hand: its checksum is of other contents; {fix}"
+            f"{path} is damaged or was changed by hand: its checksum is of other contents; {fix}"
         )
     return found
 

@@ -12,11 +12,10 @@ from torch import Tensor
 
 def check_images(images: object, shape: str = "B C H W", fix: str = "resize the images") -> None:
     """Refuse what is no tensor of images of this `shape`, as in "B 3 32 32"; "... C H W" allows any axes before."""
+    wanted = f"({', '.join(shape.split())})"
     if not isinstance(images, Tensor):
-        raise ValueError(
-            f"expected images of shape ({', '.join(shape.split())}), got {type(images).__name__}; turn a NumPy image "
-            "(H, W, C) into a tensor with torch.from_numpy(image).permute(2, 0, 1)"
-        )
+        fix = "turn a NumPy image (H, W, C) into a tensor with torch.from_numpy(image).permute(2, 0, 1)"
+        raise ValueError(f"expected images of shape {wanted}, got {type(images).__name__}; {fix}")
     axes, got, n = shape.split(), tuple(images.shape), images.ndim
     if loose := axes[0] == "...":
         axes = ["B"] * (n - 3) + axes[1:]
@@ -37,7 +36,7 @@ def check_images(images: object, shape: str = "B C H W", fix: str = "resize the 
             fix = f"move the channels first with images.permute{order}"
         elif fits(got[-2:], axes[-2:]):
             fix = f"the model takes {axes[-3]} channels"
-    raise ValueError(f"expected images of shape ({', '.join(shape.split())}), got {got}; {fix}")
+    raise ValueError(f"expected images of shape {wanted}, got {got}; {fix}")
 
 
 def check_pixels(images: Tensor) -> None:

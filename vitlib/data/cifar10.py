@@ -65,10 +65,9 @@ def load_cifar10(
     folder = find_cifar10(root)
     if folder is None:
         searched = " or ".join(map(str, data_folders(root)))
-        raise FileNotFoundError(
-            f"no {_CIFAR10_FOLDER} in {searched}; download it with {FETCH}, or set VITLIB_DATA "
-            f"to the folder that holds it (load_dataset('drawn10') needs no download)"
-        )
+        fix = f"download it with {FETCH}, or set VITLIB_DATA to the folder that holds it"
+        others = "load_dataset('drawn10') needs no download"
+        raise FileNotFoundError(f"no {_CIFAR10_FOLDER} in {searched}; {fix} ({others})")
     records = np.concatenate([_read_batch(folder / name) for name in _CIFAR10_FILES[split]])
     labels = torch.from_numpy(records[:, 0].astype(np.int64))
     images = torch.from_numpy(records[:, 1:].copy())  # (n, 3072)

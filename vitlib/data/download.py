@@ -72,9 +72,7 @@ def _reason(url: str, error: Exception) -> str:
     return f"{url}: {str(reason) or type(error).__name__}{ask}"
 
 
-def unpack(
-    archive: str | Path, target: str | Path, check: Callable[[Path], object], limit: int = 1 << 30
-) -> Path:
+def unpack(archive: str | Path, target: str | Path, check: Callable, limit: int = 1 << 30) -> Path:
     """Unpacks a .tar.gz of one folder, whole and with no word from `check` against it, or leaves what was there.
 
     Only plain files below a folder of the target's name are taken: one member that is a link or a device, lies

@@ -21,17 +21,10 @@ from vitlib.data.pixels import channels_last, rgb_pixels
 
 __all__ = ["load_folder", "load_image", "sample_image"]
 
-SAMPLES = {  # photographs in the public domain that scikit-image's wheel carries
-    "astronaut": "astronaut.png",
-    "brick": "brick.png",
-    "camera": "camera.png",
-    "cat": "chelsea.png",
-    "coffee": "coffee.png",
-    "galaxies": "hubble_deep_field.jpg",
-    "grass": "grass.png",
-    "gravel": "gravel.png",
-    "rocket": "rocket.jpg",
-}
+# photographs in the public domain that scikit-image's wheel carries: their names, and those of files where they differ
+_NAMES = ("astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel", "rocket")
+_OTHERS = {"cat": "chelsea.png", "galaxies": "hubble_deep_field.jpg", "rocket": "rocket.jpg"}
+SAMPLES = {name: _OTHERS.get(name, f"{name}.png") for name in _NAMES}
 
 
 @checked
@@ -116,15 +109,15 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
         if label not in labels:
             inside = ", ".join(p.name for p in class_folders(folder))
             fix = (
-                f"load it by itself if {inside} are the classes" if inside else "put .jpg or .png files there"
+                f"load it by itself if {inside} are the classes" * bool(inside)
+                or "put .jpg or .png files there"
             )
             raise ValueError(f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". "))
     if skipped:
         warnings.warn(skipped, stacklevel=3)
     classes = tuple(folder.name for folder in folders)
-    return Dataset(
-        torch.stack([*images.values()]), torch.tensor(labels), classes, path.resolve().name, "folder"
-    )
+    pixels, label = torch.stack([*images.values()]), path.resolve().name
+    return Dataset(pixels, torch.tensor(labels), classes, label, "folder")
 
 
 def class_folders(path: Path) -> list[Path]:

@@ -53,10 +53,9 @@ def answer_with(
         return model(images * stays[:, None])  # (B, H, W) -> (B, 1, H, W)
     # blocks must see neither places nor the number of tokens
     if cfg.pos_at != "stem" or cfg.attention != "full" or model.pos_embed.attention_bias() is not None:
-        raise ValueError(
-            "expected a model with full attention and positions that are added once, at the stem, got "
-            f"pos_embed={cfg.pos_embed!r}, pos_at={cfg.pos_at!r}, attention={cfg.attention!r}; erase by grey"
-        )
+        wanted = "a model with full attention and positions that are added once, at the stem"
+        got = f"pos_embed={cfg.pos_embed!r}, pos_at={cfg.pos_at!r}, attention={cfg.attention!r}"
+        raise ValueError(f"expected {wanted}, got {got}; erase by grey")
     x = model.embed(images)
     patches = x[:, 1:].gather(1, kept[:, :, None].expand(-1, -1, x.shape[-1]))
     return _answer(model, torch.cat([x[:, :1], patches], dim=1))  # (B, 1+n, D)

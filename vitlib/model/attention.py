@@ -140,9 +140,9 @@ class AxialAttention(Attention):
         rows, cols = self.grid
         parts = super().project(x)
         if x.shape[1] != 1 + rows * cols:
+            got = f"{x.shape[1]}; for images of another size use model.with_img_size(...)"
             raise ValueError(
-                f"expected {1 + rows * cols} tokens, CLS and a grid of {rows} x {cols}, got {x.shape[1]}; "
-                "for images of another size use model.with_img_size(...)"
+                f"expected {1 + rows * cols} tokens, CLS and a grid of {rows} x {cols}, got {got}"
             )
         return parts
 

@@ -139,10 +139,8 @@ class ConvPatchEmbed(nn.Module):
         super().__init__()
         self.patch_size = patch_size
         margin = patch_size // 2 if self.overlap else 0
-        kernel_size = patch_size + 2 * margin
-        self.proj = init_projection(
-            nn.Conv2d(in_chans, embed_dim, kernel_size, stride=patch_size, padding=margin)
-        )
+        conv = nn.Conv2d(in_chans, embed_dim, patch_size + 2 * margin, stride=patch_size, padding=margin)
+        self.proj = init_projection(conv)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
         # a convolution would drop the last pixels in silence

@@ -115,10 +115,9 @@ def corrupt_patches(
     """
     count = round(ratio * num_patches)
     if not 0 < count < num_patches:
-        raise ValueError(
-            f"expected a mask_ratio that corrupts 1 to {num_patches - 1} of {num_patches} patches, got {ratio}, "
-            f"which corrupts {count}; the paper takes 0.5, and smaller patches are more"
-        )
+        wanted = f"a mask_ratio that corrupts 1 to {num_patches - 1} of {num_patches} patches"
+        fix = "the paper takes 0.5, and smaller patches are more"
+        raise ValueError(f"expected {wanted}, got {ratio}, which corrupts {count}; {fix}")
     corrupted = torch.rand(n, num_patches, generator=generator).argsort(dim=1)[:, :count]  # (n, M)
     fate = torch.rand(n, count, generator=generator)  # (n, M)
     other = (corrupted + torch.randint(1, num_patches, (n, count), generator=generator)) % num_patches
@@ -182,10 +181,9 @@ def guess_patches(
     size, pixels = (images.shape[2], images.shape[3]), patch_size**2
     patches = patchify(images, patch_size)  # (B, N, P P C)
     if mask.shape != patches.shape[:2] or mask.all(dim=1).any():
-        raise ValueError(
-            f"expected a mask (B, N) = {tuple(patches.shape[:2])} that shows a patch of each image, got "
-            f"{tuple(mask.shape)} with {mask.sum(dim=1).tolist()!r:.60} masked; mask fewer, or see patch_size"
-        )
+        wanted = f"a mask (B, N) = {tuple(patches.shape[:2])} that shows a patch of each image"
+        got = f"{tuple(mask.shape)} with {mask.sum(dim=1).tolist()!r:.60} masked"
+        raise ValueError(f"expected {wanted}, got {got}; mask fewer, or see patch_size")
     shown = take_patches(patches, source)
     colours = shown.unflatten(2, (pixels, -1)).mean(dim=2)  # (B, N, P P, C) -> (B, N, C)
     seen = (~mask).to(colours)[:, :, None]  # (B, N, 1)

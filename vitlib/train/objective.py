@@ -33,6 +33,8 @@ from vitlib.train.recipe import Recipe
 
 __all__ = ["OBJECTIVES"]
 
+Batch = tuple[tuple[Tensor, ...], Tensor]  # the model's arguments, and what it should answer
+
 
 class Objective(ABC):
     """What the loop asks of whatever a model is trained for; the `recipe`'s model is what `build` makes.
@@ -60,9 +62,7 @@ class Objective(ABC):
             raise ValueError("expected at least one image to train on, got none")
 
     @abstractmethod
-    def draw(
-        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
+    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
         """The model's arguments and the targets of one `step` of `total`, from uint8 images (B, C, H, W) and labels.
 
         All is drawn from a CPU generator that is seeded for this step.
@@ -87,9 +87,7 @@ class Classification(Objective):
         super().check(data)
         check_labels(data.labels.cpu(), self.recipe.model.num_classes)
 
-    def draw(
-        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
+    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
         r = self.recipe
         mix = step < (1 - r.mix_off) * total
         images, targets = augment_batch(images, labels, r, r.model.num_classes, generator, mix=mix)
@@ -135,9 +133,7 @@ class MaskedPatches(Objective):
         """`corrupt_patches` for `n` images."""
         return corrupt_patches(n, self.cfg.num_patches, self.recipe.mask_ratio, generator)
 
-    def draw(
-        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
+    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
         images = augment_images(images, self.recipe, generator)
         mask, source, corrupted = (part.to(images.device) for part in self.corrupt(len(images), generator))
         return (normalize(images), mask, source, corrupted), take_patches(self.targets(images), corrupted)

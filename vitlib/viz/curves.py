@@ -88,10 +88,8 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
     _check_number_of_curves(results)
     for run, result in results.items():
         if not result.get("epochs"):
-            raise ValueError(
-                f'results[{run!r}]: expected a list of epochs under "epochs", got '
-                f"{result.get('epochs')!r}; pass what train_model returned, or a card"
-            )
+            got = f"{result.get('epochs')!r}; pass what train_model returned, or a card"
+            raise ValueError(f'results[{run!r}]: expected a list of epochs under "epochs", got {got}')
     splits = (
         ("val", "held out", {"linestyle": "-", "linewidth": 2.0}),
         ("train", "training", {"linestyle": "--", "linewidth": 1.4}),
@@ -144,9 +142,8 @@ def curve_panels(
     fig.axes[0].xaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
     fig.axes[0].yaxis.set_major_locator(ticker.MaxNLocator(4))
     fig.supxlabel(xlabel, size=SMALL)
-    _legend(
-        fig, [Line2D([], [], label=name, linestyle=LINESTYLES[i], **_look(i)) for i, name in enumerate(names)]
-    )
+    looks = [{"label": name, "linestyle": LINESTYLES[i], **_look(i)} for i, name in enumerate(names)]
+    _legend(fig, [Line2D([], [], **look) for look in looks])
     fig.legends[0].set_title(ylabel)
     fig.legends[0].set_alignment("left")
     return fig
@@ -213,9 +210,9 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
         arrays = [np.asarray(part, dtype=float) for part in parts]
         shapes = {a.shape for a in arrays}
         if not 2 <= len(arrays) <= 3 or len(shapes) > 1 or arrays[0].ndim != 1 or not arrays[0].size:
+            got = f"shapes {[a.shape for a in arrays]}"
             raise ValueError(
-                f"series {name!r}: expected y, (x, y) or (x, y, spread) of one length, "
-                f"got shapes {[a.shape for a in arrays]}"
+                f"series {name!r}: expected y, (x, y) or (x, y, spread) of one length, got {got}"
             )
         for log, what, array in ((logx, "x", arrays[0]), (logy, "y", arrays[1])):
             if log and not (array > 0).all():

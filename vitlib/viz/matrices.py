@@ -123,9 +123,9 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     if preds is None:
         counts = np.asarray(labels)
         if counts.shape != (k, k) or counts.min() < 0:
+            got = f"{counts.shape}; pass labels and preds, both (n,)"
             raise ValueError(
-                f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more, "
-                f"got {counts.shape}; pass labels and preds, both (n,)"
+                f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more, got {got}"
             )
     else:
         n = len(labels)
