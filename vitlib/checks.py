@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import operator
 import typing
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, SupportsIndex, TypeVar, get_args, get_origin
 
@@ -24,6 +25,7 @@ R = TypeVar("R")
 LARGEST = 8192
 # numbers below it are seeds that PyTorch takes, and what float32 holds
 REACH = {int: 2**64, float: torch.finfo(torch.float32).max}
+BOUNDS = {Gt: operator.gt, Ge: operator.ge, Lt: operator.lt, Le: operator.le}
 
 
 def is_number(value: Any) -> bool:
@@ -232,16 +234,8 @@ def _check(rules: Mapping[str, tuple[list, list]], values: Mapping[str, Any]) ->
 
 def _holds(mark: Any, value: Any) -> bool:
     """Whether a number is within a bound."""
-    match mark:
-        case Gt(low):
-            return value > low
-        case Ge(low):
-            return value >= low
-        case Lt(high):
-            return value < high
-        case Le(high):
-            return value <= high
-    return True
+    compare = BOUNDS.get(type(mark))
+    return compare is None or compare(value, *astuple(mark))
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -267,7 +261,7 @@ def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
         check_choice(name, value, get_args(kinds[0]))
     if any(map(_holds_images, kinds)):
         check_images(value)
-    match [mark for mark in marks if isinstance(mark, Gt | Ge | Lt | Le)]:
+    match [mark for mark in marks if type(mark) in BOUNDS]:
         case [Gt(0)] if kinds[0] is int:
             expected = "a positive integer"
         case [Gt(low)]:

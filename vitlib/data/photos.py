@@ -108,10 +108,7 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
     for label, folder in enumerate(folders):
         if label not in labels:
             inside = ", ".join(p.name for p in class_folders(folder))
-            fix = (
-                f"load it by itself if {inside} are the classes" * bool(inside)
-                or "put .jpg or .png files there"
-            )
+            fix = f"load it by itself if {inside} are classes" if inside else "put .jpg or .png files there"
             raise ValueError(f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". "))
     if skipped:
         warnings.warn(skipped, stacklevel=3)
@@ -169,10 +166,9 @@ def _import_cv2():
     try:
         import cv2
     except ImportError as error:
-        raise ImportError(
-            f"OpenCV does not start ({error}). opencv-python needs the system's libGL: install libgl1, or take the "
-            f"headless build, which is the same module: pip install --force-reinstall opencv-python-headless"
-        ) from error
+        why = f"OpenCV does not start ({error}). opencv-python needs the system's libGL: install libgl1, or take"
+        fix = "pip install --force-reinstall opencv-python-headless"
+        raise ImportError(f"{why} the headless build, which is the same module: {fix}") from error
     return cv2
 
 

@@ -108,11 +108,9 @@ def attention_distance(maps: Maps, grid: Grid, patch_size: Count) -> Float[Tenso
     """
     maps = _weights(maps)
     rows, cols = grid
-    if rows * cols + 1 != maps.shape[-1]:
+    if (tokens := rows * cols + 1) != maps.shape[-1]:
         got = f"maps (L, B, h, T, T) of T = {maps.shape[-1]}; use model.cfg.grid"
-        raise ValueError(
-            f"a grid of {rows} x {cols} patches has {rows * cols + 1} tokens with CLS, got {got}"
-        )
+        raise ValueError(f"a grid of {rows} x {cols} patches has {tokens} tokens with CLS, got {got}")
     centres = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()  # (N, 2)
     pixels = torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
     pixels = (patch_size * pixels).to(maps)

@@ -43,9 +43,7 @@ def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     if isinstance(cfg, ViTConfig):
         tokens, (rows, cols) = cfg.num_patches + 1, cfg.grid
         axial = [tokens + cfg.num_patches * (1 + length) for length in (cols, rows)]
-        pairs = sum(
-            {"full": [tokens**2], "axial": axial}[cfg.attention]
-        )  # of a query and a key, in a block's depth
+        pairs = tokens**2 if cfg.attention == "full" else sum(axial)  # of a query and a key
         macs = cfg.depth * 2 * pairs * cfg.embed_dim  # queries by keys, weights by values
     # each weight of a convolution or a matrix, as often as it is applied: once for each place of its output
 

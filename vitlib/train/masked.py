@@ -76,10 +76,8 @@ class MaskedPatchModel(nn.Module):
         for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
             got = (which.dtype, tuple(which.shape)) if isinstance(which, Tensor) else (which, "")
             if got != (dtype, tuple(patches.shape[:2])):
-                raise ValueError(
-                    f"expected a {name} of {dtype} {tuple(patches.shape[:2])}, one value for each patch, "
-                    f"got {got[0]} {got[1]}"
-                )
+                wanted = f"{dtype} {tuple(patches.shape[:2])}, one value for each patch"
+                raise ValueError(f"expected a {name} of {wanted}, got {got[0]} {got[1]}")
         patches = take_patches(patches, source)
         patches = torch.where(mask[:, :, None], self.encoder.mask_token.to(patches.dtype), patches)
         return self.encoder.add_positions(patches)

@@ -126,10 +126,8 @@ def sample_shots(labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0) ->
     """
     check_labels(labels.cpu(), len(labels), fix="label the classes from 0 on")  # else a class has no image
     numbers, dice = labels.cpu().numpy(), np.random.default_rng(seed)
-    drawn = [
-        dice.permutation(np.flatnonzero(numbers == label))[:shots]
-        for label in range(numbers.max(initial=0) + 1)
-    ]
+    each = [np.flatnonzero(numbers == label) for label in range(numbers.max(initial=0) + 1)]
+    drawn = [dice.permutation(members)[:shots] for members in each]
     for label, members in enumerate(drawn):
         if len(members) < shots:
             got = f"{len(members)} of class {label}; take fewer shots, or label the classes from 0 on"

@@ -210,10 +210,8 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
         arrays = [np.asarray(part, dtype=float) for part in parts]
         shapes = {a.shape for a in arrays}
         if not 2 <= len(arrays) <= 3 or len(shapes) > 1 or arrays[0].ndim != 1 or not arrays[0].size:
-            got = f"shapes {[a.shape for a in arrays]}"
-            raise ValueError(
-                f"series {name!r}: expected y, (x, y) or (x, y, spread) of one length, got {got}"
-            )
+            wanted = "y, (x, y) or (x, y, spread) of one length"
+            raise ValueError(f"series {name!r}: expected {wanted}, got shapes {[a.shape for a in arrays]}")
         for log, what, array in ((logx, "x", arrays[0]), (logy, "y", arrays[1])):
             if log and not (array > 0).all():
                 got = f"{array.min():g}; leave such points out or use log{what}=False"

@@ -84,13 +84,8 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
 
     Source: Figure 1; chapter 08.
     """
-    paper: dict[str, Any] = {
-        "pos_embed": "learned",
-        "pos_at": "stem",
-        "norm_order": "pre",
-        "attention": "full",
-    }
-    paper |= {"global_pool": "token", "head": "linear", "layer_scale": None}
+    paper: dict[str, Any] = {"pos_embed": "learned", "pos_at": "stem", "norm_order": "pre"}
+    paper |= {"attention": "full", "global_pool": "token", "head": "linear", "layer_scale": None}
     if cfg.patch_embed in ("overlap", "stem") or cfg != replace(cfg, **paper):
         raise ValueError(f"expected a model of the paper's parts, got {cfg}; show others by shape_flow")
     photo, P, N, D, K = image_array(image), cfg.patch_size, cfg.num_patches, cfg.embed_dim, cfg.num_classes

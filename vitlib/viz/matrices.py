@@ -123,10 +123,8 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     if preds is None:
         counts = np.asarray(labels)
         if counts.shape != (k, k) or counts.min() < 0:
-            got = f"{counts.shape}; pass labels and preds, both (n,)"
-            raise ValueError(
-                f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more, got {got}"
-            )
+            wanted = f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more"
+            raise ValueError(f"{wanted}, got {counts.shape}; pass labels and preds, both (n,)")
     else:
         n = len(labels)
         pairs = class_array("labels", labels, n, k) * k + class_array("preds", preds, n, k)
