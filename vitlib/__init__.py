@@ -71,12 +71,8 @@ _LATE = {  # loaded when first used: figures, which need matplotlib, and the wor
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",
 }
-_NOT_OURS = {"TYPE_CHECKING", "ModuleType", "annotations", "importlib"}
-__all__ = sorted(
-    {name for name, value in globals().items() if not isinstance(value, ModuleType) and name[0] != "_"}
-    - _NOT_OURS
-    | {"__version__", *_LATE}
-)
+_OURS = {name for name, value in globals().items() if not isinstance(value, ModuleType) and name[0] != "_"}
+__all__ = sorted(_OURS - {"TYPE_CHECKING", "ModuleType", "annotations"} | {"__version__", *_LATE})
 
 
 def __getattr__(name: str) -> object:

@@ -117,7 +117,7 @@ def check_quarters(name: str, embed_dim: int) -> None:
 def check_halvings(patch_size: Any) -> None:
     """Refuse a `patch_size` that a stem of layers with stride 2 cannot reach."""
     if not is_count(patch_size) or patch_size < 2 or patch_size & (patch_size - 1):
-        raise ValueError(f"a stem of halvings needs patch_size 2, 4, 8, ...; got {patch_size}")
+        raise ValueError(f"a stem halves at each layer and needs patch_size 2, 4, 8, ...; got {patch_size}")
 
 
 def as_pair(name: str, size: Any) -> tuple[int, int]:

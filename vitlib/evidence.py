@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -33,8 +34,6 @@ def provenance(dataset: str, device: torch.device, precision: str) -> dict[str, 
 
 def summarize(values: Sequence[float]) -> dict:
     """Mean, standard deviation (None for one value) and number of values."""
-    import statistics
-
     spread = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "sd": spread, "n": len(values)}
 
@@ -44,8 +43,6 @@ def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -
 
     "difference" is their mean, "se" its standard error, "interval" of 95 % (Student's t), "n" their number.
     """
-    import statistics
-
     from scipy.stats import t
 
     differences = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]

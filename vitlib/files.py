@@ -76,7 +76,7 @@ def read_json(path: str | Path, fix: str) -> dict:
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error}); {fix}") from error
     if found.pop("checksum", known := _checksum(found)) != known:
-        raise ValueError(f"{path} is damaged or changed by hand: its checksum is of other contents; {fix}")
+        raise ValueError(f"{path} is damaged, or was changed by hand: its checksum is another's; {fix}")
     return found
 
 

@@ -133,7 +133,6 @@ def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor
         got = f"{found.dtype} {tuple(found.shape)}" if isinstance(found, Tensor) else repr(found)
         raise ValueError(f"expected as many labels as images, {count} whole numbers, got {got}")
     check_dense("labels", found)
-    low, high = found.long().aminmax() if count else (0, 0)
-    if num_classes and not 0 <= low <= high < num_classes:
-        raise ValueError(f"expected labels in [0, {num_classes}), got {low} to {high}; name every class")
+    if num_classes:
+        check_labels(found.long().cpu(), num_classes, fix="name every class")
     return found.long()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -142,11 +143,9 @@ def fetch_cifar10(
     folder = data_folders(root)[0]
     target = folder / _CIFAR10_FOLDER
     part = folder / f"{CIFAR10_URL.rpartition('/')[2]}.part"
-    try:
+    with contextlib.suppress(ValueError):  # absent, or damaged and to be replaced
         check_cifar10(target)
         return target
-    except ValueError:
-        pass  # absent, or damaged and to be replaced
     needed = CIFAR10_BYTES + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
     free = shutil.disk_usage(next(p for p in (folder, *folder.absolute().parents) if p.exists())).free
     if free < needed:

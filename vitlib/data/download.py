@@ -53,8 +53,7 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
                 break
     if wrong and not reasons:
         raise ValueError(wrong)
-    if wrong:
-        reasons.append(wrong)
+    reasons += [wrong] if wrong else []
     if path.exists():
         reasons.append(f"{path.stat().st_size:,} of {size:,} bytes are kept, the same command goes on there")
     name = path.name.removesuffix(".part")
@@ -80,8 +79,7 @@ def unpack(archive: str | Path, target: str | Path, check: Callable, limit: int 
     """
     archive, target = Path(archive), Path(target)
     if not hasattr(tarfile, "data_filter"):
-        version = platform.python_version()
-        got = f"{version}; update"
+        got = f"{platform.python_version()}; update"
         raise ValueError(f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {got}")
     staging = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
     fresh = staging / target.name

@@ -13,12 +13,7 @@ _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # none of them 
 
 
 def rgb_pixels(picture: Any) -> np.ndarray:
-    """RGB (H, W, 3) uint8 of a path, bytes, a PIL picture, an array or a tensor; see `load_image`.
-
-    Raises:
-        OSError: The file cannot be opened.
-        ValueError: "kind: the reason; the fix", to be read after "it is".
-    """
+    """RGB (H, W, 3) uint8 of what `load_image` takes; a ValueError's "kind: reason; fix" is read after "it is"."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     if isinstance(picture, str | Path | bytes):

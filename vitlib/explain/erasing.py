@@ -129,11 +129,8 @@ def intervene(
     cfg, N = model.cfg, model.cfg.num_patches
     if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
         raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
-    for name, places, wanted in (
-        ("order", order, f"{N} places"),
-        ("positions", positions, f"{N} places"),
-        ("remove", remove, "places"),
-    ):
+    for name, places in {"order": order, "positions": positions, "remove": remove}.items():
+        wanted = "places" if name == "remove" else f"{N} places"
         if places is None or places == "none":
             continue
         if isinstance(places, str):

@@ -194,8 +194,7 @@ class Trainer:
         self.optimizer.step()
         if self.ema:
             self.ema.update(self.model)
-        sums = torch.stack([loss.detach() * len(targets), hits]).to(self.sums)
-        self.sums += self.ranks.sum(sums)
+        self.sums += self.ranks.sum(torch.stack([loss.detach() * len(targets), hits]).to(self.sums))
         self.step += 1
 
     def order(self, epoch: int) -> Tensor:

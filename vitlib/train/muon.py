@@ -74,10 +74,8 @@ class Muon(torch.optim.AdamW):
     @torch.no_grad()
     def step(self, closure=None):
         """Take one step; the gradients of matrices with "parts" are used up."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
         by_shape = defaultdict(list)  # (rows, columns) -> each matrix, what it would move by, and its group
         for group in self.param_groups:
             for weight in group["params"] if "parts" in group else ():

@@ -63,10 +63,7 @@ class Objective(ABC):
 
     @abstractmethod
     def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
-        """The model's arguments and the targets of one `step` of `total`, from uint8 images (B, C, H, W) and labels.
-
-        All is drawn from a CPU generator that is seeded for this step.
-        """
+        """One `step` of `total`, of uint8 images (B, C, H, W) and labels, drawn from a CPU `generator` of its own."""
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

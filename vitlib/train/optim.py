@@ -64,8 +64,7 @@ def parameter_groups(model: nn.Module, weight_decay: WeightDecay) -> list[dict]:
         if p.requires_grad:
             (rest if p.ndim < 2 or any(part in name for part in NO_DECAY) else decay).append(p)
     if not decay and not rest:
-        fix = "call model.requires_grad_(True)"
-        raise ValueError(f"expected a model with trainable parameters, got none; {fix}")
+        raise ValueError("expected trainable parameters, got none; call model.requires_grad_(True)")
     return [{"params": decay, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
 
 
@@ -139,8 +138,7 @@ def lr_at(
     """
     check_choice("schedule", schedule, SCHEDULES)
     if not 0 <= warmup < total:
-        fix = "5 % of the run is usual"
-        raise ValueError(f"warmup must be in [0, total), got {warmup} of {total} steps; {fix}")
+        raise ValueError(f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % is usual")
     if step < warmup:
         return base_lr * (step + 1) / warmup
     t = min(1.0, (step - warmup) / (total - warmup))  # 0 at the end of the warm-up, 1 at the end of the run
@@ -179,8 +177,7 @@ class EMA:
         mine: list[Tensor] = list(self.model.parameters())
         theirs = [p.detach() for p in model.parameters()]
         if [(p.shape, p.dtype) for p in mine] != [(p.shape, p.dtype) for p in theirs]:
-            fix = "make another EMA"
-            raise ValueError(f"expected the model that is averaged, got one of other weights; {fix}")
+            raise ValueError("expected the averaged model, got one of other weights; make another EMA")
         self.updates += 1
         torch._foreach_lerp_(mine, theirs, 1 - d)
         for buffer, theirs in zip(self.model.buffers(), model.buffers(), strict=True):

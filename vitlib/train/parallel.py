@@ -52,8 +52,7 @@ class Ranks:
     def check(self, batch_size: int) -> None:
         """Refuse a batch that cannot be divided evenly."""
         if batch_size % self.size:
-            near = max(1, round(batch_size / self.size)) * self.size
-            fix = f"try {near}"
+            fix = f"try {max(1, round(batch_size / self.size)) * self.size}"
             raise ValueError(f"batch_size {batch_size} cannot be divided among {self.size} processes; {fix}")
 
     def wrap(self, model: nn.Module) -> nn.Module:

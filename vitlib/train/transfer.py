@@ -182,9 +182,8 @@ def few_shot(
     test_y = test_y.cpu()
     if len(classes) < 2:
         raise ValueError("expected images of two classes or more, got one class")
-    if min(classes.min(), test_y.min()) < 0:
-        fix = "count from 0"
-        raise ValueError(f"expected labels of 0 or more, got {min(classes.min(), test_y.min())}; {fix}")
+    if (least := min(classes.min(), test_y.min())) < 0:
+        raise ValueError(f"expected labels of 0 or more, got {least}; count from 0")
     if not ridges or not all(is_number(value) and 0 < value < np.inf for value in ridges):
         raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
     x, z = train_x.to("cpu", torch.float64), test_x.to("cpu", torch.float64)

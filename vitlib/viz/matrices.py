@@ -58,9 +58,8 @@ def heat_maps(
         if array.ndim != 2 or not array.size or not np.isfinite(array).all():
             fix = "check the axes and for NaN"
             raise ValueError(f"expected finite matrices (R, C), got shape {array.shape}; {fix}")
-        for axis, names in enumerate((rows, columns)):
+        for axis, (what, names) in enumerate({"rows": rows, "columns": columns}.items()):
             if names and len(names) != array.shape[axis]:
-                what = ("rows", "columns")[axis]
                 raise ValueError(f"expected {array.shape[axis]} names in {what}=, got {len(names)}")
     titles = checked_titles(titles, len(arrays), "matrices")
     low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
