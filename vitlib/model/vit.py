@@ -16,7 +16,7 @@ from vitlib.checks import Size, checked, is_whole
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS
-from vitlib.model.patches import PATCH_EMBEDS, PatchDrop
+from vitlib.model.patches import PATCH_EMBEDS, PatchDrop, init_projection
 from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
 from vitlib.model.resnet import ResNet
 from vitlib.tensors import check_images, check_normalised
@@ -177,9 +177,7 @@ def _build_head(cfg: ViTConfig) -> nn.Module:
 def _init_weights(module: nn.Module, std: float = STD) -> None:
     """Truncated normals and zero biases; the patch embeddings initialise themselves."""
     if isinstance(module, nn.Linear):
-        nn.init.trunc_normal_(module.weight, std=std)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
+        init_projection(module, std)
 
 
 MODELS = (VisionTransformer, ResNet)  # what `build_model` makes

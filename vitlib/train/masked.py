@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from vitlib.checks import Count, MaskRatio, Natural, check_divides, checked
 from vitlib.config import ViTConfig
-from vitlib.model.patches import patchify, unpatchify
+from vitlib.model.patches import init_projection, patchify, unpatchify
 from vitlib.model.posembed import STD
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_labels, check_unit
@@ -43,9 +43,7 @@ class MaskedPatchModel(nn.Module):
         if not cfg.mask_token:
             raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
         self.encoder = VisionTransformer(cfg)
-        self.predict = nn.Linear(cfg.embed_dim, num_outputs)
-        nn.init.trunc_normal_(self.predict.weight, std=STD)
-        nn.init.zeros_(self.predict.bias)
+        self.predict = init_projection(nn.Linear(cfg.embed_dim, num_outputs), STD)
 
     def forward(
         self,
