@@ -199,7 +199,10 @@ class ResNetConfig:
             fix = "4 is for large images"
             raise ValueError(f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; {fix}")
 
-    image_shape = ViTConfig.image_shape
+    @property
+    def image_shape(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        return as_pair("img_size", self.img_size)
 
     @property
     def embed_dim(self) -> int:

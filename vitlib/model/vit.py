@@ -62,7 +62,8 @@ class VisionTransformer(nn.Module):
         later: Any = self.blocks[1:] if cfg.pos_at != "stem" else []
         for i, block in enumerate(later):
             block.positions = (self.pos_embeds[i] if self.pos_embeds else self.pos_embed,)
-        for block in self.blocks if cfg.pos_embed == "rope" else ():
+        turning: Any = self.blocks if cfg.pos_embed == "rope" else []
+        for block in turning:
             block.attn.rotary = (self.pos_embed,)
         if cfg.mask_token:  # for `MaskedPatchModel`; drawn last, so that everything else is as without it
             self.mask_token = learned(1, 1, cfg.embed_dim)
