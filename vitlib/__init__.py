@@ -40,14 +40,7 @@ from vitlib.model.patches import (
 from vitlib.model.posembed import resample_pos_embed, sincos_2d
 from vitlib.model.resnet import PreActBottleneck, ResNet, StdConv2d
 from vitlib.model.vit import VisionTransformer, build_model
-from vitlib.train.augment import (
-    augment_batch,
-    cutmix,
-    mixup,
-    rand_augment,
-    random_crop,
-    random_flip,
-)
+from vitlib.train.augment import augment_batch, cutmix, mixup, rand_augment, random_crop, random_flip
 from vitlib.train.evaluate import evaluate, predict
 from vitlib.train.loop import train_model
 from vitlib.train.masked import MaskedPatchModel, corrupt_patches, guess_patches, patch_colours
@@ -78,12 +71,8 @@ _LATE = {  # loaded when first used: figures, which need matplotlib, and the wor
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",
 }
-_NOT_OURS = {"TYPE_CHECKING", "ModuleType", "annotations", "importlib"}
-__all__ = sorted(
-    {name for name, value in globals().items() if not isinstance(value, ModuleType) and name[0] != "_"}
-    - _NOT_OURS
-    | {"__version__", *_LATE}
-)
+_OURS = {name for name, value in globals().items() if not isinstance(value, ModuleType) and name[0] != "_"}
+__all__ = sorted(_OURS - {"TYPE_CHECKING", "ModuleType", "annotations"} | {"__version__", *_LATE})
 
 
 def __getattr__(name: str) -> object:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import operator
 import typing
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, SupportsIndex, TypeVar, get_args, get_origin
 
@@ -24,6 +25,7 @@ R = TypeVar("R")
 LARGEST = 8192
 # numbers below it are seeds that PyTorch takes, and what float32 holds
 REACH = {int: 2**64, float: torch.finfo(torch.float32).max}
+BOUNDS = {Gt: operator.gt, Ge: operator.ge, Lt: operator.lt, Le: operator.le}
 
 
 def is_number(value: Any) -> bool:
@@ -99,13 +101,11 @@ def check_stages(widths: Any, depths: Any, unit: int) -> None:
     """Refuse stages that have no width or no depth, or a width that is no multiple of `unit`."""
     whole = all(isinstance(sizes, tuple) and all(map(is_count, sizes)) for sizes in (widths, depths))
     if not whole or not widths or len(widths) != len(depths):
-        raise ValueError(
-            f"widths and depths must be positive integers, one of each for a stage, got {widths} and {depths}"
-        )
+        got = f"{widths} and {depths}"
+        raise ValueError(f"widths and depths must be positive integers, one of each for a stage, got {got}")
     if odd := [width for width in widths if width % unit]:
-        raise ValueError(
-            f"widths must be multiples of 4 * num_groups = {unit}, got {odd[0]}; try {-(-odd[0] // unit) * unit}"
-        )
+        fix = f"try {-(-odd[0] // unit) * unit}"
+        raise ValueError(f"widths must be multiples of 4 * num_groups = {unit}, got {odd[0]}; {fix}")
 
 
 def check_quarters(name: str, embed_dim: int) -> None:
@@ -117,9 +117,7 @@ def check_quarters(name: str, embed_dim: int) -> None:
 def check_halvings(patch_size: Any) -> None:
     """Refuse a `patch_size` that a stem of layers with stride 2 cannot reach."""
     if not is_count(patch_size) or patch_size < 2 or patch_size & (patch_size - 1):
-        raise ValueError(
-            f"a stem halves the image per layer and needs patch_size 2, 4, 8, ...; got {patch_size}"
-        )
+        raise ValueError(f"a stem halves at each layer and needs patch_size 2, 4, 8, ...; got {patch_size}")
 
 
 def as_pair(name: str, size: Any) -> tuple[int, int]:
@@ -166,15 +164,14 @@ Size = Annotated[int | tuple[int, int] | list[int], as_pair]  # one side, or (he
 Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
-Height = Annotated[
-    float, Ge(1), Le(100), Usual(3.8)
-]  # of a figure, in inches; near 0 its layout aborts Python
+Height = Annotated[float, Ge(1), Le(100), Usual(3.8)]  # of a figure, in inches; near 0 Python aborts
 Rate = Annotated[float, Ge(0), Lt(1)]
 DropRate = Annotated[Rate, Usual(0.1)]
 PatchDropRate = Annotated[Rate, Usual(0.5)]
 Share = Annotated[float, Ge(0), Le(1)]
 MaskRatio = Annotated[float, Gt(0), Lt(1), Usual(0.5)]
 Magnitude = Annotated[float, Ge(0), Le(10), Usual(9)]  # of RandAugment
+Alpha = Annotated[Positive, Usual("0.8 for Mixup, 1 for CutMix")]  # of a Beta distribution
 LearningRate = Annotated[Positive, Usual("1e-3")]
 WeightDecay = Annotated[NonNegative, Usual(0.05)]
 EmaDecay = Annotated[Rate, Usual(0.999)]
@@ -237,25 +234,15 @@ def _check(rules: Mapping[str, tuple[list, list]], values: Mapping[str, Any]) ->
 
 def _holds(mark: Any, value: Any) -> bool:
     """Whether a number is within a bound."""
-    match mark:
-        case Gt(low):
-            return value > low
-        case Ge(low):
-            return value >= low
-        case Lt(high):
-            return value < high
-        case Le(high):
-            return value <= high
-    return True
+    compare = BOUNDS.get(type(mark))
+    return compare is None or compare(value, *astuple(mark))
 
 
 def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is no class is not looked at."""
     if hasattr(kind, "dim_str"):
         dense = isinstance(value, Tensor) and value.layout == torch.strided
-        return dense and not (
-            value.is_meta and isinstance(kind.dtypes, tuple)
-        )  # any dtype: nobody reads them
+        return dense and not (value.is_meta and isinstance(kind.dtypes, tuple))  # "any dtype" is never read
     if kind in (int, float):
         return is_number(value) and abs(value) < REACH[kind] and isinstance(value, kind | int)
     if isinstance(kind, UnionType):
@@ -274,7 +261,7 @@ def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
         check_choice(name, value, get_args(kinds[0]))
     if any(map(_holds_images, kinds)):
         check_images(value)
-    match [mark for mark in marks if isinstance(mark, Gt | Ge | Lt | Le)]:
+    match [mark for mark in marks if type(mark) in BOUNDS]:
         case [Gt(0)] if kinds[0] is int:
             expected = "a positive integer"
         case [Gt(low)]:

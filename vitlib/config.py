@@ -97,36 +97,27 @@ class ViTConfig:
             object.__setattr__(self, "img_size", tuple(self.img_size))
         check_fields(self)
         if not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
-            raise ValueError(
-                f"mlp_ratio must be a number that gives the MLP hidden units, got {self.mlp_ratio!r}; "
-                "the paper takes 4.0"
-            )
+            got = f"{self.mlp_ratio!r}; the paper takes 4.0"
+            raise ValueError(f"mlp_ratio must be a number that gives the MLP hidden units, got {got}")
         for side in self.image_shape:
             check_multiple("img_size", side, self.patch_size)
         check_heads(self.embed_dim, self.num_heads)
         if self.pos_embed in ("learned2d", "sincos2d"):
             check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
         if self.pos_embed == "rope" and self.embed_dim // self.num_heads % 4:
-            width = self.embed_dim // self.num_heads
-            raise ValueError(
-                f"pos_embed 'rope' turns pairs by row and by column, so a head's width must be a multiple "
-                f"of 4, got {self.embed_dim} / {self.num_heads} = {width}; take other num_heads"
-            )
+            why = "pos_embed 'rope' turns pairs by row and by column, so a head's width must be a multiple of"
+            got = f"{self.embed_dim} / {self.num_heads} = {self.embed_dim // self.num_heads}"
+            raise ValueError(f"{why} 4, got {got}; take other num_heads")
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
         if self.pos_embed not in (kinds := POS_AT[self.pos_at]):
-            raise ValueError(
-                f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {self.pos_embed!r}; "
-                'take pos_at "stem"'
-            )
-        needs_all_patches = (
-            self.pos_at != "stem" or self.attention != "full" or self.pos_embed in ("relative", "rope")
-        )
-        if self.patch_drop_rate and needs_all_patches:
-            raise ValueError(
-                f"patch_drop_rate {self.patch_drop_rate} needs positions that are added once, and full attention; "
-                'take 0, or pos_embed "learned", pos_at "stem" and attention "full"'
-            )
+            got = f'{self.pos_embed!r}; take pos_at "stem"'
+            raise ValueError(f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {got}")
+        added_once = self.pos_at == "stem" and self.pos_embed not in ("relative", "rope")
+        if self.patch_drop_rate and not (added_once and self.attention == "full"):
+            needs = "positions that are added once, and full attention"
+            fix = 'take 0, or pos_embed "learned", pos_at "stem" and attention "full"'
+            raise ValueError(f"patch_drop_rate {self.patch_drop_rate} needs {needs}; {fix}")
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -205,9 +196,8 @@ class ResNetConfig:
         check_fields(self)
         check_stages(self.widths, self.depths, 4 * self.num_groups)
         if self.stem_stride not in (1, 2, 4):
-            raise ValueError(
-                f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; 4 is for large images"
-            )
+            fix = "4 is for large images"
+            raise ValueError(f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; {fix}")
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -228,9 +218,8 @@ class ResNetConfig:
 #: The kinds of models by name, "vit" and "resnet", and their configs. Source: chapter 11.
 CONFIGS = {"vit": ViTConfig, "resnet": ResNetConfig}
 #: The fields of a `ViTConfig` that take one of a few words, and the words.
-CHOICES = {
-    name: get_args(hint) for name, hint in get_type_hints(ViTConfig).items() if get_origin(hint) is Literal
-}
+_HINTS = get_type_hints(ViTConfig)
+CHOICES = {name: get_args(hint) for name, hint in _HINTS.items() if get_origin(hint) is Literal}
 # positions that can be added there: "relative" and "rope" act in every block anyway, fixed waves are the same for each
 POS_AT = {
     "stem": CHOICES["pos_embed"],

@@ -62,10 +62,8 @@ def describe_hardware(device: torch.device) -> str:
     """The GPU's name, or the processor's with its model and the threads that PyTorch uses, as it stands in results."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    first = cpuinfo().partition("\n\n")[0]
-    facts = {
-        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())
-    }
+    lines = (line.partition(":") for line in cpuinfo().partition("\n\n")[0].splitlines())
+    facts = {key.strip(): value.strip() for key, _, value in lines}
     name = facts.get("model name") or platform.processor() or platform.machine()
     if "cpu family" in facts:  # virtual machines' names often leave the model out
         name += f" (family {facts['cpu family']}, model {facts['model']})"

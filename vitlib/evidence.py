@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -34,8 +34,6 @@ def provenance(dataset: str, device: torch.device, precision: str) -> dict[str, 
 
 def summarize(values: Sequence[float]) -> dict:
     """Mean, standard deviation (None for one value) and number of values."""
-    import statistics
-
     spread = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "sd": spread, "n": len(values)}
 
@@ -45,8 +43,6 @@ def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -
 
     "difference" is their mean, "se" its standard error, "interval" of 95 % (Student's t), "n" their number.
     """
-    import statistics
-
     from scipy.stats import t
 
     differences = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
@@ -55,16 +51,6 @@ def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -
     mean, se = statistics.fmean(differences), statistics.stdev(differences) / n**0.5
     reach = float(t.ppf(0.975, n - 1)) * se
     return {"difference": mean, "se": se, "interval": [mean - reach, mean + reach], "n": n}
-
-
-def seeds_to_reach(width: float, spread: float, least: int = 2) -> int:
-    """About how many seeds make a 95 % interval (Student's t) narrower than `width`, if the spread stays as it is."""
-    from scipy.stats import norm, t
-
-    n = max(least, math.ceil((2 * norm.ppf(0.975) * spread / width) ** 2))  # t needs more, and never fewer
-    while 2 * t.ppf(0.975, n - 1) * spread / n**0.5 >= width:
-        n += 1
-    return n
 
 
 @checked

@@ -34,9 +34,8 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
     """
     path = Path(path)
     if not path.name or "\0" in str(path) or path.is_dir():
-        raise ValueError(
-            f"expected the path of a file to write, got {str(path)!r}; give a file's name in a folder"
-        )
+        fix = "give a file's name in a folder"
+        raise ValueError(f"expected the path of a file to write, got {str(path)!r}; {fix}")
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,9 +76,7 @@ def read_json(path: str | Path, fix: str) -> dict:
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error}); {fix}") from error
     if found.pop("checksum", known := _checksum(found)) != known:
-        raise ValueError(
-            f"{path} is damaged, or was changed by hand: its checksum is of other contents; {fix}"
-        )
+        raise ValueError(f"{path} is damaged, or was changed by hand: its checksum is another's; {fix}")
     return found
 
 

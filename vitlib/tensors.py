@@ -12,11 +12,10 @@ from torch import Tensor
 
 def check_images(images: object, shape: str = "B C H W", fix: str = "resize the images") -> None:
     """Refuse what is no tensor of images of this `shape`, as in "B 3 32 32"; "... C H W" allows any axes before."""
+    wanted = f"({', '.join(shape.split())})"
     if not isinstance(images, Tensor):
-        raise ValueError(
-            f"expected images of shape ({', '.join(shape.split())}), got {type(images).__name__}; turn a NumPy image "
-            "(H, W, C) into a tensor with torch.from_numpy(image).permute(2, 0, 1)"
-        )
+        fix = "turn a NumPy image (H, W, C) into a tensor with torch.from_numpy(image).permute(2, 0, 1)"
+        raise ValueError(f"expected images of shape {wanted}, got {type(images).__name__}; {fix}")
     axes, got, n = shape.split(), tuple(images.shape), images.ndim
     if loose := axes[0] == "...":
         axes = ["B"] * (n - 3) + axes[1:]
@@ -37,7 +36,7 @@ def check_images(images: object, shape: str = "B C H W", fix: str = "resize the 
             fix = f"move the channels first with images.permute{order}"
         elif fits(got[-2:], axes[-2:]):
             fix = f"the model takes {axes[-3]} channels"
-    raise ValueError(f"expected images of shape ({', '.join(shape.split())}), got {got}; {fix}")
+    raise ValueError(f"expected images of shape {wanted}, got {got}; {fix}")
 
 
 def check_pixels(images: Tensor) -> None:
@@ -49,9 +48,8 @@ def check_pixels(images: Tensor) -> None:
 def check_dense(name: str, values: Tensor) -> None:
     """Refuse, under this `name`, a tensor that is sparse, or on "meta", where shapes have no numbers."""
     if values.layout != torch.strided or values.is_meta:
-        raise ValueError(
-            f"expected dense {name}, got {values.layout} on {values.device}; write {name}.to_dense(), or load them"
-        )
+        fix = f"write {name}.to_dense(), or load them"
+        raise ValueError(f"expected dense {name}, got {values.layout} on {values.device}; {fix}")
 
 
 def check_labels(
@@ -70,9 +68,8 @@ def check_unit(images: Tensor) -> None:
         low, high = (value.item() for value in images.aminmax())
         if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
             fix = "divide 0-255 by 255, and do not normalise twice (vl.denormalize takes it back)"
-            raise ValueError(
-                f"expected float images in [0, 1], got values from {low:.3g} to {high:.3g}; {fix}"
-            )
+            got = f"values from {low:.3g} to {high:.3g}"
+            raise ValueError(f"expected float images in [0, 1], got {got}; {fix}")
 
 
 def check_normalised(images: Tensor, weights: Tensor) -> None:
@@ -99,9 +96,8 @@ def check_tokens(x: Tensor, weights: Tensor) -> None:
     """Refuse tokens that a layer of these `weights`, (..., D), cannot take."""
     check_like("tokens", x, weights)
     if x.shape[-1:] != weights.shape[-1:]:
-        raise ValueError(
-            f"expected tokens of shape (B, T, {weights.shape[-1]}), got {tuple(x.shape)}; is it embedded yet?"
-        )
+        fix = "is it embedded yet?"
+        raise ValueError(f"expected tokens of shape (B, T, {weights.shape[-1]}), got {tuple(x.shape)}; {fix}")
 
 
 def check_numbers(name: str, value: object) -> None:
@@ -137,7 +133,6 @@ def as_labels(labels: Any, count: int, num_classes: int | None = None) -> Tensor
         got = f"{found.dtype} {tuple(found.shape)}" if isinstance(found, Tensor) else repr(found)
         raise ValueError(f"expected as many labels as images, {count} whole numbers, got {got}")
     check_dense("labels", found)
-    low, high = found.long().aminmax() if count else (0, 0)
-    if num_classes and not 0 <= low <= high < num_classes:
-        raise ValueError(f"expected labels in [0, {num_classes}), got {low} to {high}; name every class")
+    if num_classes:
+        check_labels(found.long().cpu(), num_classes, fix="name every class")
     return found.long()

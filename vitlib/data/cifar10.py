@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -65,10 +66,9 @@ def load_cifar10(
     folder = find_cifar10(root)
     if folder is None:
         searched = " or ".join(map(str, data_folders(root)))
-        raise FileNotFoundError(
-            f"no {_CIFAR10_FOLDER} in {searched}; download it with {FETCH}, or set VITLIB_DATA "
-            f"to the folder that holds it (load_dataset('drawn10') needs no download)"
-        )
+        fix = f"download it with {FETCH}, or set VITLIB_DATA to the folder that holds it"
+        others = "load_dataset('drawn10') needs no download"
+        raise FileNotFoundError(f"no {_CIFAR10_FOLDER} in {searched}; {fix} ({others})")
     records = np.concatenate([_read_batch(folder / name) for name in _CIFAR10_FILES[split]])
     labels = torch.from_numpy(records[:, 0].astype(np.int64))
     images = torch.from_numpy(records[:, 1:].copy())  # (n, 3072)
@@ -143,18 +143,14 @@ def fetch_cifar10(
     folder = data_folders(root)[0]
     target = folder / _CIFAR10_FOLDER
     part = folder / f"{CIFAR10_URL.rpartition('/')[2]}.part"
-    try:
+    with contextlib.suppress(ValueError):  # absent, or damaged and to be replaced
         check_cifar10(target)
         return target
-    except ValueError:
-        pass  # absent, or damaged and to be replaced
     needed = CIFAR10_BYTES + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
     free = shutil.disk_usage(next(p for p in (folder, *folder.absolute().parents) if p.exists())).free
     if free < needed:
-        raise OSError(
-            f"no space left: expected {needed / 1e6:.0f} MB free in {folder}, got {free / 1e6:.0f}; "
-            f"make room, or choose another folder with --root"
-        )
+        got = f"{free / 1e6:.0f}; make room, or choose another folder with --root"
+        raise OSError(f"no space left: expected {needed / 1e6:.0f} MB free in {folder}, got {got}")
     download(mirrors() if urls is None else urls, part, CIFAR10_BYTES, CIFAR10_MD5, progress)
     unpack(part, target, check_cifar10)
     part.unlink()

@@ -182,9 +182,7 @@ def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
 
 
 def denormalize(
-    images: Float[Tensor, "*B C H W"],
-    mean: float | Sequence[float] = 0.5,
-    std: float | Sequence[float] = 0.5,
+    images: Float[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5, std: float | Sequence[float] = 0.5
 ) -> Float[Tensor, "*B C H W"]:
     """The inverse of `normalize`, for looking at what a model was given.
 

@@ -53,8 +53,7 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
                 break
     if wrong and not reasons:
         raise ValueError(wrong)
-    if wrong:
-        reasons.append(wrong)
+    reasons += [wrong] if wrong else []
     if path.exists():
         reasons.append(f"{path.stat().st_size:,} of {size:,} bytes are kept, the same command goes on there")
     name = path.name.removesuffix(".part")
@@ -72,9 +71,7 @@ def _reason(url: str, error: Exception) -> str:
     return f"{url}: {str(reason) or type(error).__name__}{ask}"
 
 
-def unpack(
-    archive: str | Path, target: str | Path, check: Callable[[Path], object], limit: int = 1 << 30
-) -> Path:
+def unpack(archive: str | Path, target: str | Path, check: Callable, limit: int = 1 << 30) -> Path:
     """Unpacks a .tar.gz of one folder, whole and with no word from `check` against it, or leaves what was there.
 
     Only plain files below a folder of the target's name are taken: one member that is a link or a device, lies
@@ -82,10 +79,8 @@ def unpack(
     """
     archive, target = Path(archive), Path(target)
     if not hasattr(tarfile, "data_filter"):
-        version = platform.python_version()
-        raise ValueError(
-            f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {version}; update"
-        )
+        got = f"{platform.python_version()}; update"
+        raise ValueError(f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {got}")
     staging = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
     fresh = staging / target.name
 
@@ -110,10 +105,8 @@ def unpack(
                 os.replace(target, staging / "old")
             os.replace(fresh, target)
     except tarfile.FilterError as error:
-        raise ValueError(
-            f"refused the archive: expected plain files in {target.name}/, got others ({error}); "
-            "it is not the official one, download it again"
-        ) from error
+        got = f"others ({error}); it is not the official one, download it again"
+        raise ValueError(f"refused the archive: expected plain files in {target.name}/, got {got}") from error
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{archive} is damaged ({error}); delete it and download it again") from error
     finally:

@@ -179,9 +179,8 @@ class _Scene:
         red, green, blue = (np.clip(np.abs((hue + k) % 6 - 3) - 1, 0, 1) for k in (0, 4, 2))
         grey = 0.3 * red + 0.6 * green + 0.1 * blue
         strength = self.dice(0.1, vivid)
-        return np.stack(
-            [np.clip(brightness + (c - grey) * strength, 0, 1) for c in (red, green, blue)], axis=1
-        )
+        parts = [np.clip(brightness + (c - grey) * strength, 0, 1) for c in (red, green, blue)]
+        return np.stack(parts, axis=1)
 
     def bold(self):
         """A colour that stands out against the sky."""
@@ -197,9 +196,8 @@ class _Scene:
         dice = self.dice
         self.canvas[:] = self.colour(self.sky, 0.35)
         self.canvas += (dice(-0.12, 0.12) * self.y)[:, None]
-        self.paint(
-            _disc(self.x - dice(-1, 1), self.y - dice(-1, 0.2), dice(0.1, 0.3)), self.faint(0.16), dice.coin()
-        )
+        sun = _disc(self.x - dice(-1, 1), self.y - dice(-1, 0.2), dice(0.1, 0.3))
+        self.paint(sun, self.faint(0.16), dice.coin())
         hills = dice(-0.2, 0.2) * self.x + dice(-0.2, 0.2) * _wave(self.x * dice(0.2, 0.6) + dice())
         ripples = dice(0, 0.06) * dice.coin() * _wave(self.y * dice(2, 4) + self.x * dice(-1, 1))
         self.paint(dice(0.1, 0.9) + hills - self.y, self.faint(0.16) + ripples[:, None], dice(0.6, 1))

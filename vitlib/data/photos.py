@@ -21,17 +21,10 @@ from vitlib.data.pixels import channels_last, rgb_pixels
 
 __all__ = ["load_folder", "load_image", "sample_image"]
 
-SAMPLES = {  # photographs in the public domain that scikit-image's wheel carries
-    "astronaut": "astronaut.png",
-    "brick": "brick.png",
-    "camera": "camera.png",
-    "cat": "chelsea.png",
-    "coffee": "coffee.png",
-    "galaxies": "hubble_deep_field.jpg",
-    "grass": "grass.png",
-    "gravel": "gravel.png",
-    "rocket": "rocket.jpg",
-}
+# photographs in the public domain that scikit-image's wheel carries: their names, and those of files where they differ
+_NAMES = ("astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel", "rocket")
+_OTHERS = {"cat": "chelsea.png", "galaxies": "hubble_deep_field.jpg", "rocket": "rocket.jpg"}
+SAMPLES = {name: _OTHERS.get(name, f"{name}.png") for name in _NAMES}
 
 
 @checked
@@ -115,16 +108,13 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
     for label, folder in enumerate(folders):
         if label not in labels:
             inside = ", ".join(p.name for p in class_folders(folder))
-            fix = (
-                f"load it by itself if {inside} are the classes" if inside else "put .jpg or .png files there"
-            )
+            fix = f"load it by itself if {inside} are classes" if inside else "put .jpg or .png files there"
             raise ValueError(f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". "))
     if skipped:
         warnings.warn(skipped, stacklevel=3)
     classes = tuple(folder.name for folder in folders)
-    return Dataset(
-        torch.stack([*images.values()]), torch.tensor(labels), classes, path.resolve().name, "folder"
-    )
+    pixels, label = torch.stack([*images.values()]), path.resolve().name
+    return Dataset(pixels, torch.tensor(labels), classes, label, "folder")
 
 
 def class_folders(path: Path) -> list[Path]:
@@ -176,10 +166,9 @@ def _import_cv2():
     try:
         import cv2
     except ImportError as error:
-        raise ImportError(
-            f"OpenCV does not start ({error}). opencv-python needs the system's libGL: install libgl1, or take the "
-            f"headless build, which is the same module: pip install --force-reinstall opencv-python-headless"
-        ) from error
+        why = f"OpenCV does not start ({error}). opencv-python needs the system's libGL: install libgl1, or take"
+        fix = "pip install --force-reinstall opencv-python-headless"
+        raise ImportError(f"{why} the headless build, which is the same module: {fix}") from error
     return cv2
 
 

@@ -13,12 +13,7 @@ _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # none of them 
 
 
 def rgb_pixels(picture: Any) -> np.ndarray:
-    """RGB (H, W, 3) uint8 of a path, bytes, a PIL picture, an array or a tensor; see `load_image`.
-
-    Raises:
-        OSError: The file cannot be opened.
-        ValueError: "kind: the reason; the fix", to be read after "it is".
-    """
+    """RGB (H, W, 3) uint8 of what `load_image` takes; a ValueError's "kind: reason; fix" is read after "it is"."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     if isinstance(picture, str | Path | bytes):
@@ -60,22 +55,16 @@ def channels_last(picture: Any) -> np.ndarray:
     first, pixels = isinstance(picture, Tensor), picture
     if isinstance(picture, Tensor):
         pixels = (picture.float() if picture.is_floating_point() else picture).detach().cpu().numpy()
-    if (
-        isinstance(pixels, np.ndarray)
-        and pixels.size
-        and pixels.dtype.kind in "biuf"
-        and pixels.ndim in (2, 3)
-    ):
+    if isinstance(pixels, np.ndarray) and pixels.size and pixels.dtype.kind in "biuf" and 1 < pixels.ndim < 4:
         pixels = pixels[..., None] if pixels.ndim == 2 else pixels
         first &= picture.ndim == 3
         if first or (pixels.shape[0] in (1, 3) and pixels.shape[2] not in (1, 3)):
             pixels = pixels.transpose(1, 2, 0)  # (C, H, W) -> (H, W, C)
         if pixels.shape[2] in (1, 3, 4):
             return pixels
-    raise ValueError(
-        "no picture: expected a path, a file's bytes, a PIL picture, an array (H, W), (H, W, C) or (C, H, W), or a "
-        f"tensor, of 1, 3 or 4 channels, got {type(picture).__name__} {tuple(getattr(picture, 'shape', ''))}"
-    )
+    kinds = "a path, a file's bytes, a PIL picture, an array (H, W), (H, W, C) or (C, H, W), or a tensor"
+    got = f"{type(picture).__name__} {tuple(getattr(picture, 'shape', ''))}"
+    raise ValueError(f"no picture: expected {kinds}, of 1, 3 or 4 channels, got {got}")
 
 
 def _eight_bits(values: np.ndarray) -> np.ndarray:
@@ -88,8 +77,6 @@ def _eight_bits(values: np.ndarray) -> np.ndarray:
             raise ValueError(f"of floats: expected them in [0, 1], got {low:.4g} to {high:.4g}; scale them")
         return (255 * values.clip(0, 1)).round().astype(np.uint8)
     if low < 0 or not 2**14 <= high < 2**16:  # none of 16 bits, or all but black
-        raise ValueError(
-            f"16 bits deep: its numbers go from {low} to about {high}, of 0 to 65535, as if they were of fewer bits or "
-            "of more; scale them to 0 to 255 and make them uint8"
-        )
+        got = f"its numbers go from {low} to about {high}, of 0 to 65535, as if they were of fewer bits or of more"
+        raise ValueError(f"16 bits deep: {got}; scale them to 0 to 255 and make them uint8")
     return (values >> 8).astype(np.uint8)  # as Pillow does

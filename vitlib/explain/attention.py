@@ -108,11 +108,9 @@ def attention_distance(maps: Maps, grid: Grid, patch_size: Count) -> Float[Tenso
     """
     maps = _weights(maps)
     rows, cols = grid
-    if rows * cols + 1 != maps.shape[-1]:
-        raise ValueError(
-            f"a grid of {rows} x {cols} patches has {rows * cols + 1} tokens with CLS, "
-            f"got maps (L, B, h, T, T) of T = {maps.shape[-1]}; use model.cfg.grid"
-        )
+    if (tokens := rows * cols + 1) != maps.shape[-1]:
+        got = f"maps (L, B, h, T, T) of T = {maps.shape[-1]}; use model.cfg.grid"
+        raise ValueError(f"a grid of {rows} x {cols} patches has {tokens} tokens with CLS, got {got}")
     centres = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()  # (N, 2)
     pixels = torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
     pixels = (patch_size * pixels).to(maps)
@@ -151,9 +149,7 @@ def _weights(maps: Tensor | Sequence[Tensor]) -> Tensor:
         raise ValueError(f"expected maps (L, B, h, T, T) of one image or more, got {tuple(maps.shape)}")
     sums = maps.sum(dim=-1, dtype=torch.float32)
     if not ((sums - 1).abs() < 1e-2).all():  # written so that NaN fails too
-        raise ValueError(
-            "expected maps (L, B, h, T, T) of weights whose rows sum to 1, got sums from "
-            f"{sums.min():.3g} to {sums.max():.3g}; use model.attention_maps(images), "
-            "no token cut off, no scores from before the softmax"
-        )
+        got = f"sums from {sums.min():.3g} to {sums.max():.3g}"
+        fix = "use model.attention_maps(images), no token cut off, no scores from before the softmax"
+        raise ValueError(f"expected maps (L, B, h, T, T) of weights whose rows sum to 1, got {got}; {fix}")
     return maps

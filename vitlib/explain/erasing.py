@@ -22,10 +22,7 @@ __all__ = ["answer_with", "head_importance", "intervene", "occlusion"]
 @torch.no_grad()
 @checked
 def answer_with(
-    model: VisionTransformer,
-    images: Images,
-    kept: Int64[Tensor, "B n"],
-    erase: str = "remove",
+    model: VisionTransformer, images: Images, kept: Int64[Tensor, "B n"], erase: str = "remove"
 ) -> Float[Tensor, "B K"]:
     """Logits when each image has only some of its patches.
 
@@ -56,10 +53,9 @@ def answer_with(
         return model(images * stays[:, None])  # (B, H, W) -> (B, 1, H, W)
     # blocks must see neither places nor the number of tokens
     if cfg.pos_at != "stem" or cfg.attention != "full" or model.pos_embed.attention_bias() is not None:
-        raise ValueError(
-            "expected a model with full attention and positions that are added once, at the stem, got "
-            f"pos_embed={cfg.pos_embed!r}, pos_at={cfg.pos_at!r}, attention={cfg.attention!r}; erase by grey"
-        )
+        wanted = "a model with full attention and positions that are added once, at the stem"
+        got = f"pos_embed={cfg.pos_embed!r}, pos_at={cfg.pos_at!r}, attention={cfg.attention!r}"
+        raise ValueError(f"expected {wanted}, got {got}; erase by grey")
     x = model.embed(images)
     patches = x[:, 1:].gather(1, kept[:, :, None].expand(-1, -1, x.shape[-1]))
     return _answer(model, torch.cat([x[:, :1], patches], dim=1))  # (B, 1+n, D)
@@ -68,10 +64,7 @@ def answer_with(
 @torch.no_grad()
 @checked
 def occlusion(
-    model: VisionTransformer,
-    images: Images,
-    target: Target = None,
-    erase: str = "remove",
+    model: VisionTransformer, images: Images, target: Target = None, erase: str = "remove"
 ) -> Float[Tensor, "B N"]:
     """How much a class's logit falls when one patch is taken away, for each patch: N forward passes.
 
@@ -136,11 +129,8 @@ def intervene(
     cfg, N = model.cfg, model.cfg.num_patches
     if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
         raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
-    for name, places, wanted in (
-        ("order", order, f"{N} places"),
-        ("positions", positions, f"{N} places"),
-        ("remove", remove, "places"),
-    ):
+    for name, places in {"order": order, "positions": positions, "remove": remove}.items():
+        wanted = "places" if name == "remove" else f"{N} places"
         if places is None or places == "none":
             continue
         if isinstance(places, str):
@@ -163,9 +153,7 @@ def intervene(
 @torch.no_grad()
 @checked
 def head_importance(
-    model: VisionTransformer,
-    images: Images,
-    labels: Int64[Tensor, " B"],
+    model: VisionTransformer, images: Images, labels: Int64[Tensor, " B"]
 ) -> Float[Tensor, "L h"]:
     """How much the loss rises when one head's output is zero, for each head: L x h forward passes.
 
@@ -206,9 +194,8 @@ def _switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) ->
     for pair in heads:
         whole = isinstance(pair, Sequence) and len(pair) == 2 and all(map(is_whole, pair))
         if not whole or not (0 <= pair[0] < L and 0 <= pair[1] < h):
-            raise ValueError(
-                f"expected heads as pairs (layer, head) below ({L}, {h}), got {pair!r}; try [(0, 1)]"
-            )
+            fix = "try [(0, 1)]"
+            raise ValueError(f"expected heads as pairs (layer, head) below ({L}, {h}), got {pair!r}; {fix}")
 
     def silence(head: int) -> Callable:
         def hook(_module, args: tuple[Tensor]) -> tuple[Tensor]:

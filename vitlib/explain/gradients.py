@@ -21,11 +21,7 @@ Target = int | Sequence[int] | Int[Tensor, " B"] | None
 
 
 @checked
-def grad_cam(
-    model: VisionTransformer,
-    images: Images,
-    target: Target = None,
-) -> Float[Tensor, "B H W"]:
+def grad_cam(model: VisionTransformer, images: Images, target: Target = None) -> Float[Tensor, "B H W"]:
     """Which regions raise a class's logit: Grad-CAM on the tokens that the last attention reads.
 
     They are the last block's `norm1` output (of a post-norm model, its input). At the last block's
@@ -71,9 +67,7 @@ def grad_cam_patches(model: VisionTransformer, images: Tensor, target: Target = 
 
 @checked
 def attention_relevance(
-    model: VisionTransformer,
-    images: Images,
-    target: Target = None,
+    model: VisionTransformer, images: Images, target: Target = None
 ) -> Float[Tensor, "B T T"]:
     """How much each output token owes each input token for a class: gradient times attention, layer after layer.
 
@@ -109,10 +103,7 @@ def attention_relevance(
 
 @checked
 def integrated_gradients(
-    model: VisionTransformer,
-    images: Images,
-    target: Target = None,
-    steps: Count = 32,
+    model: VisionTransformer, images: Images, target: Target = None, steps: Count = 32
 ) -> Float[Tensor, "B C H W"]:
     """What each number of the image adds to a class's logit, from mid-grey to the image in small steps.
 

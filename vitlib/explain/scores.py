@@ -78,11 +78,7 @@ GRADIENTS = ("relevance", "grad-cam", "integrated gradients")
 
 @checked
 def patch_scores(
-    name: str,
-    model: VisionTransformer,
-    images: Images,
-    target: Target = None,
-    seed: Seed = 0,
+    name: str, model: VisionTransformer, images: Images, target: Target = None, seed: Seed = 0
 ) -> Float[Tensor, "B N"]:
     """How important each patch is, by one explanation or by a ranking that knows nothing.
 
@@ -180,9 +176,8 @@ def _curve(model, images, scores, target, steps: int | None, erase: str, inserts
     steps = min(16, N) if steps is None else steps
     check_between("steps", steps, 1, N, ", the number of patches")
     if scores.shape != (len(images), N) or not scores.isfinite().all():
-        raise ValueError(
-            f"expected finite scores ({len(images)}, {N}), one for each patch, got {tuple(scores.shape)}"
-        )
+        got = tuple(scores.shape)
+        raise ValueError(f"expected finite scores ({len(images)}, {N}), one for each patch, got {got}")
     classes = pick_targets(model, model(images), target)[:, None]
     order = scores.argsort(dim=1, descending=True, stable=True)  # (B, N)
     points = []

@@ -139,11 +139,9 @@ class AxialAttention(Attention):
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
         rows, cols = self.grid
         parts = super().project(x)
-        if x.shape[1] != 1 + rows * cols:
-            raise ValueError(
-                f"expected {1 + rows * cols} tokens, CLS and a grid of {rows} x {cols}, got {x.shape[1]}; "
-                "for images of another size use model.with_img_size(...)"
-            )
+        if x.shape[1] != (T := 1 + rows * cols):
+            got = f"{x.shape[1]}; for images of another size use model.with_img_size(...)"
+            raise ValueError(f"expected {T} tokens, CLS and a grid of {rows} x {cols}, got {got}")
         return parts
 
     def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from vitlib.checks import checked
 from vitlib.config import ResNetConfig, ViTConfig
-from vitlib.model.patches import PATCH_EMBEDS
 from vitlib.model.vit import build_model
 
 __all__ = ["count_macs", "count_parameters"]
@@ -40,37 +39,22 @@ def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     >>> round(count_macs(ViTConfig.preset("vit-b/16")) / 1e9, 4)
     17.5638
     """
-    with torch.device("meta"):
-        if isinstance(cfg, ResNetConfig):
-            return _layer_macs(build_model(cfg), cfg)
-        embedding = PATCH_EMBEDS[cfg.patch_embed](cfg.patch_size, cfg.in_chans, cfg.embed_dim)
-    tokens, width, pairs = cfg.num_patches + 1, cfg.embed_dim, _attention_pairs(cfg)
-    projections = tokens * 4 * width**2
-    attention = 2 * sum(pairs) * width  # queries by keys, weights by values
-    mlp = tokens * 2 * width * cfg.hidden_dim
-    hidden = width**2 if cfg.head == "mlp" and cfg.num_classes else 0
-    head = hidden + width * cfg.num_classes
-    blocks = cfg.depth * (len(pairs) * (projections + mlp) + attention)
-    return _layer_macs(embedding, cfg) + blocks + head
-
-
-def _attention_pairs(cfg: ViTConfig) -> list[int]:
-    """Pairs of a query and a key in each attention of one block's depth."""
-    tokens, (rows, cols) = cfg.num_patches + 1, cfg.grid
-    axial = [tokens + cfg.num_patches * (1 + length) for length in (cols, rows)]
-    return {"full": [tokens**2], "axial": axial}[cfg.attention]
-
-
-def _layer_macs(module: nn.Module, cfg: ViTConfig | ResNetConfig) -> int:
-    """Each weight of a convolution or a matrix, as often as it is applied: once for each place of its output."""
     macs = 0
+    if isinstance(cfg, ViTConfig):
+        tokens, (rows, cols) = cfg.num_patches + 1, cfg.grid
+        axial = [tokens + cfg.num_patches * (1 + length) for length in (cols, rows)]
+        pairs = tokens**2 if cfg.attention == "full" else sum(axial)  # of a query and a key
+        macs = cfg.depth * 2 * pairs * cfg.embed_dim  # queries by keys, weights by values
+    # each weight of a convolution or a matrix, as often as it is applied: once for each place of its output
 
     def count(layer: nn.Conv2d | nn.Linear, _inputs: tuple, output: Tensor) -> None:
         nonlocal macs
         macs += output.numel() // len(layer.weight) * layer.weight.numel()
 
-    for layer in module.modules():
-        if isinstance(layer, nn.Conv2d | nn.Linear):
-            layer.register_forward_hook(count)
-    module(torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta"))  # shapes alone: nothing is computed
+    with torch.device("meta"):  # shapes alone: nothing is computed
+        model = build_model(cfg).eval()
+        for layer in model.modules():
+            if isinstance(layer, nn.Conv2d | nn.Linear):
+                layer.register_forward_hook(count)
+        model(torch.empty(1, cfg.in_chans, *cfg.image_shape))
     return macs

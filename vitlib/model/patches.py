@@ -87,9 +87,9 @@ def conv_to_linear(weight: Shaped[Tensor, "D C P P"]) -> Shaped[Tensor, "D PPC"]
     return rearrange(weight, "d c p1 p2 -> d (p1 p2 c)")
 
 
-def init_projection(layer: nn.Conv2d | nn.Linear) -> nn.Conv2d | nn.Linear:
-    """Truncated normal of 1/sqrt(fan-in), so that tokens start with the pixels' mean square; zero bias."""
-    nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5)
+def init_projection(layer: nn.Conv2d | nn.Linear, std: float | None = None) -> nn.Conv2d | nn.Linear:
+    """Truncated normal, by default of 1/sqrt(fan-in): tokens start with the pixels' mean square; zero bias."""
+    nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5 if std is None else std)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
     return layer
@@ -139,10 +139,8 @@ class ConvPatchEmbed(nn.Module):
         super().__init__()
         self.patch_size = patch_size
         margin = patch_size // 2 if self.overlap else 0
-        kernel_size = patch_size + 2 * margin
-        self.proj = init_projection(
-            nn.Conv2d(in_chans, embed_dim, kernel_size, stride=patch_size, padding=margin)
-        )
+        conv = nn.Conv2d(in_chans, embed_dim, patch_size + 2 * margin, stride=patch_size, padding=margin)
+        self.proj = init_projection(conv)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
         # a convolution would drop the last pixels in silence
@@ -179,9 +177,8 @@ class ConvStem(nn.Module):
         widths = [in_chans] + [max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)]
         self.stem = nn.Sequential()
         for before, after in zip(widths, widths[1:], strict=False):
-            self.stem.append(nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False))
-            self.stem.append(nn.GroupNorm(1, after))
-            self.stem.append(nn.ReLU())
+            conv = nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False)
+            self.stem.extend([conv, nn.GroupNorm(1, after), nn.ReLU()])
         self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
@@ -212,8 +209,7 @@ class HybridPatchEmbed(nn.Module):
         self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        check_images(images)
-        check_divides(self.patch_size, *images.shape[2:])
+        _check(images, self.patch_size, next(self.backbone.parameters()))
         return flatten_map(self.proj(self.backbone.forward_features(images)))
 
 

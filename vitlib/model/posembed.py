@@ -90,11 +90,9 @@ def resample_pos_embed(
             fix = f"give old_grid=(rows, columns), or check num_prefix_tokens={num_prefix_tokens}"
             raise ValueError(f"{tokens} patch positions are not a square grid; {fix}")
         old_grid = side, side
-    places = old_grid[0] * old_grid[1]
-    if places != tokens:
-        raise ValueError(
-            f"old_grid {tuple(old_grid)} has {places} places, but pos_embed has {tokens} patch positions"
-        )
+    if (places := math.prod(old_grid)) != tokens:
+        got = f"{places} places, but pos_embed has {tokens} patch positions"
+        raise ValueError(f"old_grid {tuple(old_grid)} has {got}")
     prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
     patches = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
     patches = resample_grid(patches, new_grid).flatten(2).mT  # (1, D, rows', columns') -> (1, N', D)

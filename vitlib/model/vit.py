@@ -16,7 +16,7 @@ from vitlib.checks import Size, checked, is_whole
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.attention import ATTENTIONS, AxialAttention
 from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS
-from vitlib.model.patches import PATCH_EMBEDS, PatchDrop
+from vitlib.model.patches import PATCH_EMBEDS, PatchDrop, init_projection
 from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
 from vitlib.model.resnet import ResNet
 from vitlib.tensors import check_images, check_normalised
@@ -62,7 +62,8 @@ class VisionTransformer(nn.Module):
         later: Any = self.blocks[1:] if cfg.pos_at != "stem" else []
         for i, block in enumerate(later):
             block.positions = (self.pos_embeds[i] if self.pos_embeds else self.pos_embed,)
-        for block in self.blocks if cfg.pos_embed == "rope" else ():
+        turning: Any = self.blocks if cfg.pos_embed == "rope" else []
+        for block in turning:
             block.attn.rotary = (self.pos_embed,)
         if cfg.mask_token:  # for `MaskedPatchModel`; drawn last, so that everything else is as without it
             self.mask_token = learned(1, 1, cfg.embed_dim)
@@ -177,9 +178,7 @@ def _build_head(cfg: ViTConfig) -> nn.Module:
 def _init_weights(module: nn.Module, std: float = STD) -> None:
     """Truncated normals and zero biases; the patch embeddings initialise themselves."""
     if isinstance(module, nn.Linear):
-        nn.init.trunc_normal_(module.weight, std=std)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
+        init_projection(module, std)
 
 
 MODELS = (VisionTransformer, ResNet)  # what `build_model` makes

@@ -8,25 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Integer, Shaped
 from torch import Generator, Tensor
 
-from vitlib.checks import (
-    Classes,
-    Count,
-    Magnitude,
-    Natural,
-    Positive,
-    Rate,
-    Share,
-    Usual,
-    check_between,
-    checked,
-)
+from vitlib.checks import Alpha, Classes, Count, DropRate, Magnitude, Natural, Share, check_between, checked
 from vitlib.data.dataset import to_float
 from vitlib.tensors import check_labels, check_pixels
 
@@ -96,9 +84,7 @@ def augment_images(images: Images, recipe, generator: Generator) -> Floats:
 
 
 @checked
-def soft_targets(
-    labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: Annotated[Rate, Usual(0.1)] = 0.0
-) -> Targets:
+def soft_targets(labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: DropRate = 0.0) -> Targets:
     """Label smoothing: 1 - smoothing on the label, and `smoothing` spread evenly over all classes.
 
     Source: Szegedy et al. (2016, arXiv 1512.00567), Section 7.
@@ -148,9 +134,7 @@ def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
 
 
 @checked
-def mixup(
-    images: Images, targets: Targets, alpha: Annotated[Positive, Usual(0.8)], generator: Generator
-) -> tuple[Floats, Targets]:
+def mixup(images: Images, targets: Targets, alpha: Alpha, generator: Generator) -> tuple[Floats, Targets]:
     """Blend images with partners from the batch, lam * x + (1 - lam) * x', and targets alike; lam ~ Beta(alpha, alpha).
 
     Args:
@@ -167,16 +151,12 @@ def mixup(
     images = to_float(images)
     lam = _beta(alpha, len(images), generator).to(images.device)
     other = torch.randperm(len(images), generator=generator).to(images.device)
-    return (
-        torch.lerp(images[other], images, lam.view(-1, 1, 1, 1)),
-        torch.lerp(targets[other], targets, lam.view(-1, 1).to(targets)),
-    )
+    mixed = torch.lerp(images[other], images, lam.view(-1, 1, 1, 1))
+    return mixed, torch.lerp(targets[other], targets, lam.view(-1, 1).to(targets))
 
 
 @checked
-def cutmix(
-    images: Images, targets: Targets, alpha: Annotated[Positive, Usual(1)], generator: Generator
-) -> tuple[Floats, Targets]:
+def cutmix(images: Images, targets: Targets, alpha: Alpha, generator: Generator) -> tuple[Floats, Targets]:
     """Paste a box of another image into each image, and mix the targets by the box's true share of the pixels.
 
     Args:
@@ -303,10 +283,6 @@ def _posterize(x: Tensor, s: Tensor) -> Tensor:
     return ((x * 255).round() / step).floor() * step / 255
 
 
-def _solarize(x: Tensor, s: Tensor) -> Tensor:
-    return torch.where(x > 1 - s.abs(), 1 - x, x)
-
-
 def _autocontrast(x: Tensor, s: Tensor) -> Tensor:
     low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)
     return torch.where(high > low, (x - low) / (high - low).clamp_min(1e-6), x)
@@ -337,7 +313,7 @@ PHOTOMETRIC: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "contrast": lambda x, s: _blend(_grey(x).mean((2, 3), keepdim=True), x, s),
     "sharpness": _sharpness,
     "posterize": _posterize,
-    "solarize": _solarize,
+    "solarize": lambda x, s: torch.where(x > 1 - s.abs(), 1 - x, x),
     "autocontrast": _autocontrast,
     "equalize": _equalize,
 }

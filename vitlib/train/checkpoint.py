@@ -35,10 +35,9 @@ def save_checkpoint(path: Path, state: dict) -> None:
         write_atomic(path, content)
         write_json(path.with_name("log.json"), state["log"])
     except OSError as error:
-        raise OSError(
-            f"cannot write {path}, {len(content) / 1e6:.0f} MB ({error.strerror or error}); mend that and "
-            "repeat the command or call: it goes on from the last checkpoint"
-        ) from error
+        said = f"cannot write {path}, {len(content) / 1e6:.0f} MB ({error.strerror or error})"
+        fix = "mend that and repeat the command or call: it goes on from the last checkpoint"
+        raise OSError(f"{said}; {fix}") from error
 
 
 def load_checkpoint(path: Path, identity: dict, device: torch.device, defaults: dict | None = None) -> dict:

@@ -91,9 +91,7 @@ def beside(confusion: Tensor, loss: float, classes: Sequence[str]) -> dict:
         alone = f"of {n:,} images the model gets {model:,} right that this gets wrong, {guess:,} the other way round"
         warnings.append(f"{'perhaps ' * (model > guess)}no better than always saying {name}: {alone}")
     if round(loss, 3) > round(uniform, 3):
-        above = (
-            f"the loss, {loss:.3f}, is above {uniform:.3f}, that of giving each class the same probability"
-        )
+        above = f"the loss, {loss:.3f}, is above {uniform:.3f}, that of the same probability for each class"
         warnings.append(f"{above}: trust no probability of it; if it rose in training, try a third of the lr")
     recall = [hit / count if count else None for hit, count in zip(hits, counts, strict=True)]
     return {"commonest": [name, most / n], "recall": recall, "warnings": warnings}

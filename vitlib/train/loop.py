@@ -176,14 +176,12 @@ class Trainer:
         """One step on the images at `index`, (B,)."""
         r, s, seed = self.recipe, self.step, derive_seed(self.recipe.seed, "step", self.step)
         torch.manual_seed(self.ranks.seed(seed))  # for dropout and DropPath
-        generator = torch.Generator().manual_seed(seed)  # for the augmentation
+        draw = torch.Generator().manual_seed(seed)  # for the augmentation
         for group in self.optimizer.param_groups:
             group["lr"] = lr_at(s, self.total, r.lr, self.warmup, r.schedule, r.final_lr)
         for module, rate in self.dropping:
             module.rate = rate if s < (1 - r.patch_drop_off) * self.total else 0.0
-        inputs, targets = self.objective.draw(
-            self.images[index], self.labels[index], generator, s, self.total
-        )
+        inputs, targets = self.objective.draw(self.images[index], self.labels[index], draw, s, self.total)
         inputs, targets = tuple(map(self.ranks.share, inputs)), self.ranks.share(targets)
         self.model.train()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
@@ -196,8 +194,7 @@ class Trainer:
         self.optimizer.step()
         if self.ema:
             self.ema.update(self.model)
-        sums = torch.stack([loss.detach() * len(targets), hits]).to(self.sums)
-        self.sums += self.ranks.sum(sums)
+        self.sums += self.ranks.sum(torch.stack([loss.detach() * len(targets), hits]).to(self.sums))
         self.step += 1
 
     def order(self, epoch: int) -> Tensor:
@@ -256,10 +253,9 @@ class Trainer:
         """Mean loss and metric over the first `done` steps of this epoch, if the loss still is a number."""
         loss, score = (self.sums / (done * self.batch_size)).tolist()
         if not math.isfinite(loss):
-            raise FloatingPointError(
-                f"the loss became {loss} by step {self.step} of {self.total} (lr {self.recipe.lr:g}, "
-                f"{self.precision}); try a third of the lr, or clip_norm 1, in a new folder"
-            )
+            said = f"the loss became {loss} by step {self.step} of {self.total}"
+            fix = "try a third of the lr, or clip_norm 1, in a new folder"
+            raise FloatingPointError(f"{said} (lr {self.recipe.lr:g}, {self.precision}); {fix}")
         return {"loss": loss, self.objective.metric: score}
 
     def end_epoch(self, progress: bool) -> None:

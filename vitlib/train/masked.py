@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from vitlib.checks import Count, MaskRatio, Natural, check_divides, checked
 from vitlib.config import ViTConfig
-from vitlib.model.patches import patchify, unpatchify
+from vitlib.model.patches import init_projection, patchify, unpatchify
 from vitlib.model.posembed import STD
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_labels, check_unit
@@ -43,9 +43,7 @@ class MaskedPatchModel(nn.Module):
         if not cfg.mask_token:
             raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
         self.encoder = VisionTransformer(cfg)
-        self.predict = nn.Linear(cfg.embed_dim, num_outputs)
-        nn.init.trunc_normal_(self.predict.weight, std=STD)
-        nn.init.zeros_(self.predict.bias)
+        self.predict = init_projection(nn.Linear(cfg.embed_dim, num_outputs), STD)
 
     def forward(
         self,
@@ -76,10 +74,8 @@ class MaskedPatchModel(nn.Module):
         for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
             got = (which.dtype, tuple(which.shape)) if isinstance(which, Tensor) else (which, "")
             if got != (dtype, tuple(patches.shape[:2])):
-                raise ValueError(
-                    f"expected a {name} of {dtype} {tuple(patches.shape[:2])}, one value for each patch, "
-                    f"got {got[0]} {got[1]}"
-                )
+                wanted = f"{dtype} {tuple(patches.shape[:2])}, one value for each patch"
+                raise ValueError(f"expected a {name} of {wanted}, got {got[0]} {got[1]}")
         patches = take_patches(patches, source)
         patches = torch.where(mask[:, :, None], self.encoder.mask_token.to(patches.dtype), patches)
         return self.encoder.add_positions(patches)
@@ -115,10 +111,9 @@ def corrupt_patches(
     """
     count = round(ratio * num_patches)
     if not 0 < count < num_patches:
-        raise ValueError(
-            f"expected a mask_ratio that corrupts 1 to {num_patches - 1} of {num_patches} patches, got {ratio}, "
-            f"which corrupts {count}; the paper takes 0.5, and smaller patches are more"
-        )
+        wanted = f"a mask_ratio that corrupts 1 to {num_patches - 1} of {num_patches} patches"
+        fix = "the paper takes 0.5, and smaller patches are more"
+        raise ValueError(f"expected {wanted}, got {ratio}, which corrupts {count}; {fix}")
     corrupted = torch.rand(n, num_patches, generator=generator).argsort(dim=1)[:, :count]  # (n, M)
     fate = torch.rand(n, count, generator=generator)  # (n, M)
     other = (corrupted + torch.randint(1, num_patches, (n, count), generator=generator)) % num_patches
@@ -182,10 +177,9 @@ def guess_patches(
     size, pixels = (images.shape[2], images.shape[3]), patch_size**2
     patches = patchify(images, patch_size)  # (B, N, P P C)
     if mask.shape != patches.shape[:2] or mask.all(dim=1).any():
-        raise ValueError(
-            f"expected a mask (B, N) = {tuple(patches.shape[:2])} that shows a patch of each image, got "
-            f"{tuple(mask.shape)} with {mask.sum(dim=1).tolist()!r:.60} masked; mask fewer, or see patch_size"
-        )
+        wanted = f"a mask (B, N) = {tuple(patches.shape[:2])} that shows a patch of each image"
+        got = f"{tuple(mask.shape)} with {mask.sum(dim=1).tolist()!r:.60} masked"
+        raise ValueError(f"expected {wanted}, got {got}; mask fewer, or see patch_size")
     shown = take_patches(patches, source)
     colours = shown.unflatten(2, (pixels, -1)).mean(dim=2)  # (B, N, P P, C) -> (B, N, C)
     seen = (~mask).to(colours)[:, :, None]  # (B, N, 1)

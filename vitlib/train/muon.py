@@ -68,18 +68,14 @@ class Muon(torch.optim.AdamW):
             for weight in group["params"]:
                 parts = group["parts"]
                 if weight.ndim != 2 or parts not in range(1, 1 + len(weight)) or len(weight) % parts:
-                    raise ValueError(
-                        f"expected matrices with rows in {parts} equal parts, got {tuple(weight.shape)}; "
-                        'leave "parts" out, and AdamW takes it'
-                    )
+                    got = f'{tuple(weight.shape)}; leave "parts" out, and AdamW takes it'
+                    raise ValueError(f"expected matrices with rows in {parts} equal parts, got {got}")
 
     @torch.no_grad()
     def step(self, closure=None):
         """Take one step; the gradients of matrices with "parts" are used up."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
         by_shape = defaultdict(list)  # (rows, columns) -> each matrix, what it would move by, and its group
         for group in self.param_groups:
             for weight in group["params"] if "parts" in group else ():

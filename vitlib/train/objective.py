@@ -33,6 +33,8 @@ from vitlib.train.recipe import Recipe
 
 __all__ = ["OBJECTIVES"]
 
+Batch = tuple[tuple[Tensor, ...], Tensor]  # the model's arguments, and what it should answer
+
 
 class Objective(ABC):
     """What the loop asks of whatever a model is trained for; the `recipe`'s model is what `build` makes.
@@ -54,21 +56,14 @@ class Objective(ABC):
         model, images = self.recipe.model, data.images
         want = (model.in_chans, *model.image_shape)
         if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
-            raise ValueError(
-                f"expected uint8 images (n, {', '.join(map(str, want))}), got {images.dtype} "
-                f"{tuple(images.shape)}; give them as loaded, or change the recipe's model"
-            )
+            got = f"{images.dtype} {tuple(images.shape)}; give them as loaded, or change the recipe's model"
+            raise ValueError(f"expected uint8 images (n, {', '.join(map(str, want))}), got {got}")
         if len(images) == 0:
             raise ValueError("expected at least one image to train on, got none")
 
     @abstractmethod
-    def draw(
-        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """The model's arguments and the targets of one `step` of `total`, from uint8 images (B, C, H, W) and labels.
-
-        All is drawn from a CPU generator that is seeded for this step.
-        """
+    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
+        """One `step` of `total`, of uint8 images (B, C, H, W) and labels, drawn from a CPU `generator` of its own."""
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,9 +84,7 @@ class Classification(Objective):
         super().check(data)
         check_labels(data.labels.cpu(), self.recipe.model.num_classes)
 
-    def draw(
-        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
+    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
         r = self.recipe
         mix = step < (1 - r.mix_off) * total
         images, targets = augment_batch(images, labels, r, r.model.num_classes, generator, mix=mix)
@@ -118,19 +111,15 @@ class MaskedPatches(Objective):
 
     def __init__(self, recipe: Recipe) -> None:
         if not isinstance(recipe.model, ViTConfig):
-            raise ValueError(
-                f"expected a ViTConfig with objective {recipe.objective!r}, got {type(recipe.model).__name__}; "
-                "only patches can be masked"
-            )
+            got = f"{type(recipe.model).__name__}; only patches can be masked"
+            raise ValueError(f"expected a ViTConfig with objective {recipe.objective!r}, got {got}")
         self.cfg = replace(recipe.model, num_classes=0, mask_token=True)
         super().__init__(replace(recipe, model=self.cfg))
         off = {name: getattr(recipe, name) for name in ("mixup", "cutmix", "label_smoothing")}
         off["model.patch_drop_rate"] = self.cfg.patch_drop_rate
         if wrong := [name for name, value in off.items() if value]:
-            raise ValueError(
-                f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {off[wrong[0]]}; no label is read, "
-                "and every patch may be asked for"
-            )
+            got = f"{off[wrong[0]]}; no label is read, and every patch may be asked for"
+            raise ValueError(f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {got}")
         self.patch_size = self.cfg.patch_size
         self.corrupt(1, Generator())  # refuses a ratio that does not fit
 
@@ -141,9 +130,7 @@ class MaskedPatches(Objective):
         """`corrupt_patches` for `n` images."""
         return corrupt_patches(n, self.cfg.num_patches, self.recipe.mask_ratio, generator)
 
-    def draw(
-        self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
+    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
         images = augment_images(images, self.recipe, generator)
         mask, source, corrupted = (part.to(images.device) for part in self.corrupt(len(images), generator))
         return (normalize(images), mask, source, corrupted), take_patches(self.targets(images), corrupted)

@@ -64,9 +64,7 @@ def parameter_groups(model: nn.Module, weight_decay: WeightDecay) -> list[dict]:
         if p.requires_grad:
             (rest if p.ndim < 2 or any(part in name for part in NO_DECAY) else decay).append(p)
     if not decay and not rest:
-        raise ValueError(
-            "expected a model with trainable parameters, got none; call model.requires_grad_(True)"
-        )
+        raise ValueError("expected trainable parameters, got none; call model.requires_grad_(True)")
     return [{"params": decay, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
 
 
@@ -101,9 +99,8 @@ def _muon_groups(model: nn.Module, decaying: dict, lr_scale: float) -> list[dict
     named = {f".{name}": p for name, p in model.named_parameters() if p.ndim == 2 and p.requires_grad}
     blocks = {name: p for name, p in named.items() if ".blocks." in name}
     if not blocks:
-        raise ValueError(
-            'expected a ViT, whose blocks have trainable matrices, got none for Muon; take optimizer "adamw"'
-        )
+        fix = 'take optimizer "adamw"'
+        raise ValueError(f"expected a ViT, whose blocks have trainable matrices, got none for Muon; {fix}")
     taken = {id(p) for p in blocks.values()}
     decaying["params"] = [p for p in decaying["params"] if id(p) not in taken]
     joint = [p for name, p in blocks.items() if name.endswith(".qkv.weight")]
@@ -141,9 +138,7 @@ def lr_at(
     """
     check_choice("schedule", schedule, SCHEDULES)
     if not 0 <= warmup < total:
-        raise ValueError(
-            f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % of the run is usual"
-        )
+        raise ValueError(f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % is usual")
     if step < warmup:
         return base_lr * (step + 1) / warmup
     t = min(1.0, (step - warmup) / (total - warmup))  # 0 at the end of the warm-up, 1 at the end of the run
@@ -182,9 +177,7 @@ class EMA:
         mine: list[Tensor] = list(self.model.parameters())
         theirs = [p.detach() for p in model.parameters()]
         if [(p.shape, p.dtype) for p in mine] != [(p.shape, p.dtype) for p in theirs]:
-            raise ValueError(
-                "expected the model that is averaged, got one of other weights; make another EMA"
-            )
+            raise ValueError("expected the averaged model, got one of other weights; make another EMA")
         self.updates += 1
         torch._foreach_lerp_(mine, theirs, 1 - d)
         for buffer, theirs in zip(self.model.buffers(), model.buffers(), strict=True):

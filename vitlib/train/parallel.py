@@ -40,10 +40,8 @@ class Ranks:
         if device.type == "cuda":
             local, count = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
             if local >= count:
-                raise ValueError(
-                    f"expected a GPU for each process, got {count} for at least {local + 1}; "
-                    f"use --nproc-per-node={count}"
-                )
+                got = f"{count} for at least {local + 1}"
+                raise ValueError(f"expected a GPU for each process, got {got}; use --nproc-per-node={count}")
             device = torch.device("cuda", local)
             torch.cuda.set_device(device)
         if not dist.is_initialized():
@@ -54,10 +52,8 @@ class Ranks:
     def check(self, batch_size: int) -> None:
         """Refuse a batch that cannot be divided evenly."""
         if batch_size % self.size:
-            near = max(1, round(batch_size / self.size)) * self.size
-            raise ValueError(
-                f"batch_size {batch_size} cannot be divided among {self.size} processes; try {near}"
-            )
+            fix = f"try {max(1, round(batch_size / self.size)) * self.size}"
+            raise ValueError(f"batch_size {batch_size} cannot be divided among {self.size} processes; {fix}")
 
     def wrap(self, model: nn.Module) -> nn.Module:
         """The same model, whose gradients are averaged over the processes in every backward pass."""

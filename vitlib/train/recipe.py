@@ -226,9 +226,7 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
             shape, changes = _FULL[name]
             base = replace(base, model=replace(base.model, **shape), **changes)
         elif scale != "quick":
-            raise ValueError(
-                f"preset {name!r} has no scale {scale!r}; {', '.join(_FULL)} have quick and full"
-            )
+            raise ValueError(f"preset {name!r} has no scale {scale!r}; {', '.join(_FULL)} have both")
     inside = [key for key in overrides if key.startswith("model.")]
     shape = {key.removeprefix("model."): overrides.pop(key) for key in inside}
     if isinstance(kind := overrides.get("model"), str):

@@ -126,16 +126,12 @@ def sample_shots(labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0) ->
     """
     check_labels(labels.cpu(), len(labels), fix="label the classes from 0 on")  # else a class has no image
     numbers, dice = labels.cpu().numpy(), np.random.default_rng(seed)
-    drawn = [
-        dice.permutation(np.flatnonzero(numbers == label))[:shots]
-        for label in range(numbers.max(initial=0) + 1)
-    ]
+    each = [np.flatnonzero(numbers == label) for label in range(numbers.max(initial=0) + 1)]
+    drawn = [dice.permutation(members)[:shots] for members in each]
     for label, members in enumerate(drawn):
         if len(members) < shots:
-            raise ValueError(
-                f"expected {shots} images of each class, got {len(members)} of class {label}; "
-                "take fewer shots, or label the classes from 0 on"
-            )
+            got = f"{len(members)} of class {label}; take fewer shots, or label the classes from 0 on"
+            raise ValueError(f"expected {shots} images of each class, got {got}")
     return torch.from_numpy(np.concatenate(drawn))
 
 
@@ -186,10 +182,8 @@ def few_shot(
     test_y = test_y.cpu()
     if len(classes) < 2:
         raise ValueError("expected images of two classes or more, got one class")
-    if min(classes.min(), test_y.min()) < 0:
-        raise ValueError(
-            f"expected labels of 0 or more, got {min(classes.min(), test_y.min())}; count from 0"
-        )
+    if (least := min(classes.min(), test_y.min())) < 0:
+        raise ValueError(f"expected labels of 0 or more, got {least}; count from 0")
     if not ridges or not all(is_number(value) and 0 < value < np.inf for value in ridges):
         raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
     x, z = train_x.to("cpu", torch.float64), test_x.to("cpu", torch.float64)

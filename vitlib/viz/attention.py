@@ -97,9 +97,8 @@ def attention_grid(
     """
     array, maps = image_array(image), stack_layers(maps)
     if maps.ndim != 4 or maps.shape[-1] != maps.shape[-2]:
-        raise ValueError(
-            f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; take maps[:, i] for image i"
-        )
+        fix = "take maps[:, i] for image i"
+        raise ValueError(f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; {fix}")
     layers, heads = maps.shape[:2]
     rows = maps[:, :, 0, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
     table = torch.from_numpy(np.stack(_coloured(array, rows, grid, gamma, pixels=1024 // layers)))
@@ -141,10 +140,8 @@ def show_attention_from_patch(
     """
     maps = stack_layers(maps)
     if maps.ndim not in (2, 3) or maps.shape[-1] != maps.shape[-2]:
-        raise ValueError(
-            f"expected maps of shape (T, T) or (k, T, T), got {tuple(maps.shape)}; "
-            "take one layer of one image, maps[-1, 0]"
-        )
+        fix = "take one layer of one image, maps[-1, 0]"
+        raise ValueError(f"expected maps of shape (T, T) or (k, T, T), got {tuple(maps.shape)}; {fix}")
     patches = maps.shape[-1] - 1
     if not 0 <= patch < patches:
         raise ValueError(f"patch must be from 0 to {patches - 1}, got {patch}")
@@ -173,10 +170,8 @@ def _coloured(
     fits = weights.ndim in (1, 2) and weights.numel()
     if not fits or not (weights >= 0).all() or not weights.isfinite().all():
         values = f" with values from {weights.min():.3g} to {weights.max():.3g}" if weights.numel() else ""
-        raise ValueError(
-            f"expected weights of shape (N,) or (k, N), finite and 0 or more, got shape {tuple(weights.shape)}"
-            f"{values}; use attention weights, not scores"
-        )
+        got = f"shape {tuple(weights.shape)}{values}; use attention weights, not scores"
+        raise ValueError(f"expected weights of shape (N,) or (k, N), finite and 0 or more, got {got}")
     if not 0 < gamma < float("inf") or not 0 <= floor <= 1:
         raise ValueError(f"expected gamma above 0 and floor in [0, 1], got gamma={gamma}, floor={floor}")
     rows, cols = patch_grid(weights.shape[-1], grid)

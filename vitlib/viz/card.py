@@ -129,12 +129,8 @@ def panels(
         cols = -(-n // -(-n // cols))
     rows = -(-n // cols)
     side = min(max_side, INNER_WIDTH / cols - 0.08)
-    card = Card(
-        rows * (side * aspect + 1.2 * (above + below) + 0.17) + 2 * MARGIN,
-        compress=True,
-        w_pad=0.05,
-        h_pad=0.09,
-    )
+    height = rows * (side * aspect + 1.2 * (above + below) + 0.17) + 2 * MARGIN
+    card = Card(height, compress=True, w_pad=0.05, h_pad=0.09)
     axes = [card.add_subplot(rows, cols, i + 1, xticks=[], yticks=[]) for i in range(n)]
     for i, ax in enumerate(axes):
         ax.set(title=titles[i] if titles else "", xlabel=xlabels[i] if xlabels else "")

@@ -88,10 +88,8 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
     _check_number_of_curves(results)
     for run, result in results.items():
         if not result.get("epochs"):
-            raise ValueError(
-                f'results[{run!r}]: expected a list of epochs under "epochs", got '
-                f"{result.get('epochs')!r}; pass what train_model returned, or a card"
-            )
+            got = f"{result.get('epochs')!r}; pass what train_model returned, or a card"
+            raise ValueError(f'results[{run!r}]: expected a list of epochs under "epochs", got {got}')
     splits = (
         ("val", "held out", {"linestyle": "-", "linewidth": 2.0}),
         ("train", "training", {"linestyle": "--", "linewidth": 1.4}),
@@ -144,9 +142,8 @@ def curve_panels(
     fig.axes[0].xaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
     fig.axes[0].yaxis.set_major_locator(ticker.MaxNLocator(4))
     fig.supxlabel(xlabel, size=SMALL)
-    _legend(
-        fig, [Line2D([], [], label=name, linestyle=LINESTYLES[i], **_look(i)) for i, name in enumerate(names)]
-    )
+    looks = [{"label": name, "linestyle": LINESTYLES[i], **_look(i)} for i, name in enumerate(names)]
+    _legend(fig, [Line2D([], [], **look) for look in looks])
     fig.legends[0].set_title(ylabel)
     fig.legends[0].set_alignment("left")
     return fig
@@ -155,10 +152,8 @@ def curve_panels(
 def _check_number_of_curves(series: Collection) -> None:
     """Refuse more curves than there are colours, and none."""
     if not 1 <= len(series) <= len(PALETTE):
-        raise ValueError(
-            f"expected 1 to {len(PALETTE)} curves, got {len(series)}; more cannot be told apart, "
-            "so draw two figures"
-        )
+        fix = "more cannot be told apart, so draw two figures"
+        raise ValueError(f"expected 1 to {len(PALETTE)} curves, got {len(series)}; {fix}")
 
 
 def _name_axes(ax: Axes, xlabel: str, ylabel: str) -> None:
@@ -215,16 +210,12 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
         arrays = [np.asarray(part, dtype=float) for part in parts]
         shapes = {a.shape for a in arrays}
         if not 2 <= len(arrays) <= 3 or len(shapes) > 1 or arrays[0].ndim != 1 or not arrays[0].size:
-            raise ValueError(
-                f"series {name!r}: expected y, (x, y) or (x, y, spread) of one length, "
-                f"got shapes {[a.shape for a in arrays]}"
-            )
+            wanted = "y, (x, y) or (x, y, spread) of one length"
+            raise ValueError(f"series {name!r}: expected {wanted}, got shapes {[a.shape for a in arrays]}")
         for log, what, array in ((logx, "x", arrays[0]), (logy, "y", arrays[1])):
             if log and not (array > 0).all():
-                raise ValueError(
-                    f"series {name!r}: a logarithmic axis needs {what} > 0, got "
-                    f"{array.min():g}; leave such points out or use log{what}=False"
-                )
+                got = f"{array.min():g}; leave such points out or use log{what}=False"
+                raise ValueError(f"series {name!r}: a logarithmic axis needs {what} > 0, got {got}")
         curves[name] = arrays
     return curves
 

@@ -40,10 +40,8 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: Count) -> Figure:
     Source: chapter 01.
     """
     if image.ndim != 2 or tokens.ndim != 2 or max(image.shape) > 8 or max(tokens.shape) > 16:
-        raise ValueError(
-            "expected an image (H, W) of at most 8 x 8 and tokens (N, K) of at most 16 x 16, got "
-            f"{tuple(image.shape)} and {tuple(tokens.shape)}"
-        )
+        got = f"{tuple(image.shape)} and {tuple(tokens.shape)}"
+        raise ValueError(f"expected an image of at most 8 x 8 and tokens of at most 16 x 16, got {got}")
     (height, width), (count, places) = image.shape, tokens.shape
     patches = patchify(image[None, None], patch_size)[0].tolist()  # (H, W) -> (N, P*P)
     patch_of = {number: i for i, patch in enumerate(patches) for number in patch}
@@ -86,13 +84,8 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
 
     Source: Figure 1; chapter 08.
     """
-    paper: dict[str, Any] = {
-        "pos_embed": "learned",
-        "pos_at": "stem",
-        "norm_order": "pre",
-        "attention": "full",
-    }
-    paper |= {"global_pool": "token", "head": "linear", "layer_scale": None}
+    paper: dict[str, Any] = {"pos_embed": "learned", "pos_at": "stem", "norm_order": "pre"}
+    paper |= {"attention": "full", "global_pool": "token", "head": "linear", "layer_scale": None}
     if cfg.patch_embed in ("overlap", "stem") or cfg != replace(cfg, **paper):
         raise ValueError(f"expected a model of the paper's parts, got {cfg}; show others by shape_flow")
     photo, P, N, D, K = image_array(image), cfg.patch_size, cfg.num_patches, cfg.embed_dim, cfg.num_classes
@@ -191,10 +184,8 @@ def shape_flow(
     """
     stages = list(next(iter(flows.values()), {}))
     if not 1 <= len(flows) <= 2 or not stages or any(list(flow) != stages for flow in flows.values()):
-        raise ValueError(
-            "expected one or two models with the same stages in the same order, got "
-            f"{ {name: list(flow) for name, flow in flows.items()} }"
-        )
+        got = {name: list(flow) for name, flow in flows.items()}
+        raise ValueError(f"expected one or two models with the same stages in the same order, got {got}")
     first = stages.index(inside[0]) if len(inside) and inside[0] in stages else 0
     if list(inside) != stages[first : first + len(inside)]:
         raise ValueError(f"inside must name stages that follow one another in {stages}, got {list(inside)}")

@@ -56,12 +56,10 @@ def heat_maps(
         arrays = [np.stack(arrays)]
     for array in arrays or [np.zeros(0)]:
         if array.ndim != 2 or not array.size or not np.isfinite(array).all():
-            raise ValueError(
-                f"expected finite matrices (R, C), got shape {array.shape}; check the axes and for NaN"
-            )
-        for axis, names in enumerate((rows, columns)):
+            fix = "check the axes and for NaN"
+            raise ValueError(f"expected finite matrices (R, C), got shape {array.shape}; {fix}")
+        for axis, (what, names) in enumerate({"rows": rows, "columns": columns}.items()):
             if names and len(names) != array.shape[axis]:
-                what = ("rows", "columns")[axis]
                 raise ValueError(f"expected {array.shape[axis]} names in {what}=, got {len(names)}")
     titles = checked_titles(titles, len(arrays), "matrices")
     low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
@@ -73,10 +71,8 @@ def heat_maps(
     room = side / max(array.shape[1] for array in arrays) - 0.03  # inches across a square
     if values and room < text_size([format(low, values), format(high, values)], size=SMALL)[0]:
         letters = room / text_size(["0"], size=SMALL)[0]
-        raise ValueError(
-            f"numbers of {values!r} do not fit squares of {letters:.1f} letters; write fewer digits, "
-            'use fewer cols, or values=""'
-        )
+        fix = 'write fewer digits, use fewer cols, or values=""'
+        raise ValueError(f"numbers of {values!r} do not fit squares of {letters:.1f} letters; {fix}")
     fig, axes = panels(len(arrays), cols, aspect, titles, max_cols=5, max_side=side)
     for ax, array in zip(axes, arrays, strict=True):
         picture = ax.imshow(array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high)
@@ -126,10 +122,8 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     if preds is None:
         counts = np.asarray(labels)
         if counts.shape != (k, k) or counts.min() < 0:
-            raise ValueError(
-                f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more, "
-                f"got {counts.shape}; pass labels and preds, both (n,)"
-            )
+            wanted = f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more"
+            raise ValueError(f"{wanted}, got {counts.shape}; pass labels and preds, both (n,)")
     else:
         n = len(labels)
         pairs = class_array("labels", labels, n, k) * k + class_array("preds", preds, n, k)
@@ -181,10 +175,8 @@ def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
     if table.ndim == 3 and len(table) == 1:
         table = table[0, 1:]  # (1, 1+N, D) -> (N, D)
     if table.ndim != 2:
-        raise ValueError(
-            f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; "
-            "use model.pos_embed.table()"
-        )
+        fix = "use model.pos_embed.table()"
+        raise ValueError(f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; {fix}")
     rows, cols = patch_grid(len(table), grid)
     unit = F.normalize(table, dim=1)
     maps = (unit @ unit.T).reshape(rows, cols, rows, cols, 1)  # (N, N) -> a map at each place

@@ -91,9 +91,8 @@ def show_tokens(image: Tensor, patch_size: Count, first: int = 8, last: int = 3,
     tiles = _tiles(image, patch_size)
     tiles = tiles.reshape(-1, *tiles.shape[2:])  # (rows, cols, P, P, 3) -> (N, P, P, 3)
     if first < 1 or last < 0 or first + last > 20:
-        raise ValueError(
-            f"expected first >= 1, last >= 0 and at most 20 patches together, got first={first}, last={last}"
-        )
+        got = f"first={first}, last={last}"
+        raise ValueError(f"expected first >= 1, last >= 0 and at most 20 patches together, got {got}")
     shown = list(range(len(tiles)))
     if len(tiles) > first + last:
         shown = [*shown[:first], None, *shown[len(tiles) - last :]]
@@ -135,15 +134,12 @@ def show_predictions(
     arrays, probs = image_arrays(images), torch.as_tensor(probs).detach().cpu().float()
     n, k = len(arrays), len(classes)
     if probs.shape != (n, k):
-        raise ValueError(
-            f"expected probs of shape ({n}, {k}) for {n} images and {k} classes, got {tuple(probs.shape)}"
-        )
+        got = tuple(probs.shape)
+        raise ValueError(f"expected probs of shape ({n}, {k}) for {n} images and {k} classes, got {got}")
     sums = probs.sum(dim=1)
     if not ((sums - 1).abs() < 1e-2).all():
-        raise ValueError(
-            f"expected probs whose rows sum to 1, got sums from {sums.min():.3g} to "
-            f"{sums.max():.3g}; use logits.softmax(dim=1)"
-        )
+        got = f"sums from {sums.min():.3g} to {sums.max():.3g}"
+        raise ValueError(f"expected probs whose rows sum to 1, got {got}; use logits.softmax(dim=1)")
     shares, preds = probs.max(dim=1)
     truths = preds.tolist() if labels is None else class_array("labels", labels, n, k).tolist()
     titles, xlabels, colours = [], [], []
@@ -171,10 +167,8 @@ def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
     if getattr(image, "ndim", 0) == 2:
         side = round(len(image) ** 0.5)
         if side**2 != len(image):
-            raise ValueError(
-                f"expected a square number of patches, got {len(image)}; for another grid use "
-                "vl.unpatchify and pass the image"
-            )
+            fix = "for another grid use vl.unpatchify and pass the image"
+            raise ValueError(f"expected a square number of patches, got {len(image)}; {fix}")
         image = unpatchify(image[None], patch_size, side * patch_size)
     array = image_array(image)
     check_divides(patch_size, *array.shape[:2])

@@ -12,9 +12,7 @@ __all__ = ["PALETTE", "use_style"]
 
 STYLE = rc_params_from_file(Path(__file__).with_name("patchbypatch.mplstyle"), use_default_template=False)
 WIDE = "Noto Sans CJK SC,Noto Sans CJK JP,PingFang SC,Hiragino Sans,Microsoft YaHei,Malgun Gothic".split(",")
-STYLE["font.family"] += [
-    font for font in WIDE if font in fontManager.get_font_names()
-]  # beside DejaVu's letters
+STYLE["font.family"] += [font for font in WIDE if font in fontManager.get_font_names()]  # besides DejaVu
 CARD, INK = STYLE["figure.facecolor"], STYLE["text.color"]
 DPI, SMALL = STYLE["figure.dpi"], STYLE["legend.fontsize"]  # dots per inch, points
 WIDTH, NARROW, MARGIN = 7.2, 4.4, 0.12  # inches; narrow is a phone

@@ -39,9 +39,8 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     head, *body = ([str(cell).replace("|", "&#124;") for cell in row] for row in (header, *rows))
     for i, row in enumerate(body):
         if len(row) != len(head):
-            raise ValueError(
-                f"expected {len(head)} cells in each row, as in the header, got {len(row)} in row {i}"
-            )
+            got = f"{len(row)} in row {i}"
+            raise ValueError(f"expected {len(head)} cells in each row, as in the header, got {got}")
     columns = zip(*body, strict=True) if body else ([""] for _ in head)
     rules = ["---:" if i and all(map(NUMBER.match, column)) else "---" for i, column in enumerate(columns)]
     return Table("\n".join(f"| {' | '.join(row)} |" for row in (head, rules, *body)))

@@ -53,10 +53,9 @@ def read_weights(path: str | Path) -> Any:
         with torch.serialization.safe_globals(objects):
             return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # bytes that are changed or missing make the readers raise anything
-        raise ValueError(
-            f"{path} cannot be read without running code that it holds, or is damaged "
-            f"({textwrap.shorten(repr(error), 200)}); fetch it again, or as .safetensors"
-        ) from error
+        said = f"{path} cannot be read without running code that it holds, or is damaged"
+        why = textwrap.shorten(repr(error), 200)
+        raise ValueError(f"{said} ({why}); fetch it again, or as .safetensors") from error
 
 
 def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:

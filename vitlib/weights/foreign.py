@@ -150,9 +150,7 @@ def load_weights(
     if "pos_embed" in state and (old_grid or state["pos_embed"].shape != own["pos_embed"].shape):
         count = state["pos_embed"].shape[1]
         if count == (old_grid[0] * old_grid[1] if old_grid else round(count**0.5) ** 2):
-            state["pos_embed"] = F.pad(
-                state["pos_embed"], (0, 0, 1, 0)
-            )  # only patches have any: CLS gets zeros
+            state["pos_embed"] = F.pad(state["pos_embed"], (0, 0, 1, 0))  # CLS, which has none, gets zeros
         state["pos_embed"] = resample_pos_embed(state["pos_embed"], model.cfg.grid, old_grid)
     model.load_state_dict(state)
     for part in model.modules():
@@ -202,9 +200,8 @@ def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], num_heads: int,
     if problems:
         text, fix = "; ".join(problems), "make the model with the sizes of the weights"
         fix += ", rename what only has another name" * ("left over" in text)
-        fix += ", or pass load_head=False to keep the model's own head" * bool(
-            re.search(r"head\.|num_cl", text)
-        )
+        if re.search(r"head\.|num_cl", text):
+            fix += ", or pass load_head=False to keep the model's own head"
         raise ValueError(f"the weights ({found.library}) do not fit the model: {text}; {fix}")
 
 
@@ -239,11 +236,9 @@ def find_vit(state: Any) -> Weights:
     places = {place for place in places if AVERAGED.search("".join(place))} or places
     if len(places) != 1:
         check_parts(names := [name for _, name, _ in arrays])
-        raise ValueError(
-            f"expected the weights of one ViT under the names of {', '.join(LIBRARIES)}, "
-            f"got {_some(map(''.join, places) if places else names) or f'no tensors ({_some(state)})'}; "
-            "give one model's state_dict(), renamed if need be"
-        )
+        got = _some(map("".join, places) if places else names) or f"no tensors ({_some(state)})"
+        wanted = f"the weights of one ViT under the names of {', '.join(LIBRARIES)}"
+        raise ValueError(f"expected {wanted}, got {got}; give one model's state_dict(), renamed if need be")
     ((place, prefix),) = places
     converted, others, num_heads = {}, [], None
     for key, value in ((key, value) for where, key, value in arrays if where == place):

@@ -72,10 +72,8 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
         model = build_model(cfg)
         model.load_state_dict({key: value.float() for key, value in state.items()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
-        raise ValueError(
-            f"{name} in {folder} is damaged or incomplete ({textwrap.shorten(str(error), 200)}); "
-            "reinstall vitlib, or train the model again"
-        ) from error
+        why, fix = textwrap.shorten(str(error), 200), "reinstall vitlib, or train the model again"
+        raise ValueError(f"{name} in {folder} is damaged or incomplete ({why}); {fix}") from error
     return model.eval(), card
 
 
@@ -87,10 +85,8 @@ def _find(name: str, folder: Path) -> tuple[str, Path]:
     if is_book and path.name in list_pretrained(path.parent):
         return path.name, path.parent
     if not (is_book and path.is_dir()):
-        there = ", ".join(known) or "none yet"
-        raise ValueError(
-            f"no model called {name!r}; there are: {there}" + is_book * ", and the folders of your runs"
-        )
+        there = (", ".join(known) or "none yet") + is_book * ", and the folders of your runs"
+        raise ValueError(f"no model called {name!r}; there are: {there}")
     if len(found := list_pretrained(path)) != 1:
         fix = f"take one, as in {path / found[0]}" if found else "a run writes it when it has finished"
         raise ValueError(f"expected one model in {path}, got {', '.join(found) or 'none'}; {fix}")
