@@ -182,19 +182,6 @@ def test_an_images_tokens_do_not_depend_on_the_batch(kind):
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
-    ("shape", "P", "message"),
-    [
-        ((1, 3, 225, 224), 16, "image height 225 is not a multiple of patch_size 16; try 224 or 240"),
-        ((1, 3, 224, 225), 16, "image width 225 is not a multiple of patch_size 16; try 224 or 240"),
-    ],
-)
-def test_patchify_refuses(shape, P, message):
-    with pytest.raises(ValueError, match=message):
-        vl.patchify(torch.zeros(shape), P)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
     ("shape", "P", "size", "message"),
     [
         ((1, 4, 47), 4, 8, r"with P = 4, got \(1, 4, 47\)"),

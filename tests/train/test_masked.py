@@ -289,10 +289,7 @@ def test_a_recipe_names_what_there_is():
         (dict(mixup=0.8), "expected mixup 0 with objective 'masked-mean', got 0.8; no label is read"),
         (dict(cutmix=1.0), "expected cutmix 0"),
         (dict(label_smoothing=0.1), "expected label_smoothing 0"),
-        (
-            dict(model=replace(TINY, patch_drop_rate=0.5)),
-            "expected model.patch_drop_rate 0 .*, got 0.5; .* every",
-        ),
+        (dict(model=replace(TINY, patch_drop_rate=0.5)), "model.patch_drop_rate 0 .*, got 0.5; .* every"),
     ],
 )
 def test_recipes_that_cannot_be_are_refused(changes, message):

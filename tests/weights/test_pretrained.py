@@ -84,13 +84,6 @@ def test_a_resnets_card_tells_what_it_is(tmp_path):
     assert torch.equal(loaded.stem.conv.weight, model.stem.conv.weight.half().float())
 
 
-def test_an_old_model_is_replaced(tmp_path):
-    saved(tmp_path, seed=0)
-    new = saved(tmp_path, seed=1)
-    assert torch.equal(vl.load_pretrained("tiny", tmp_path)[0].head.weight, new.head.weight.half().float())
-    assert sorted(os.listdir(tmp_path)) == ["tiny.json", "tiny.safetensors"]
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_a_failed_save_leaves_the_old_model(tmp_path, monkeypatch, error):
     saved(tmp_path, seed=0)
