@@ -162,6 +162,12 @@ def test_axial_dropout_acts_in_training_alone():
 
 
 @pytest.mark.errors
+def test_axial_attention_needs_an_axis():
+    with pytest.raises(ValueError, match="axis must be one of row, column; got 'rows'; did you mean 'row'"):
+        axial(axis="rows")
+
+
+@pytest.mark.errors
 @pytest.mark.parametrize("method", ["forward", "attention_weights", "project"])
 def test_tokens_of_another_grid_are_refused(method):
     message = "expected 13 tokens, CLS and a grid of 3 x 4, got 17; .*with_img_size"

@@ -83,10 +83,8 @@ def test_each_corrupted_patch_is_told_from_its_own_token():
     _, model, (images, mask, source, corrupted), _ = drawn("masked-pixels")
     moved = source != torch.arange(16)
     assert moved.any()  # so that the source matters
-    tokens, found = (
-        model.encoder.encode(model.embed(images, mask, source)),
-        model(images, mask, source, corrupted),
-    )
+    tokens = model.encoder.encode(model.embed(images, mask, source))
+    found = model(images, mask, source, corrupted)
     for b in range(6):
         for m, patch in enumerate(corrupted[b].tolist()):
             torch.testing.assert_close(found[b, m], model.predict(tokens[b, 1 + patch]))
