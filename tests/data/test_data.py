@@ -408,6 +408,7 @@ def test_a_dataset_takes_arrays_and_lists():
     [
         ({"images": None}, "expected images of shape .*got NoneType"),
         ({"images": torch.zeros(3, 4, 4, dtype=torch.uint8)}, r"add the batch axis with images\[None\]"),
+        ({"labels": [0]}, "expected as many labels as images, 2 whole numbers"),
         ({"labels": [0, 2]}, r"expected labels in \[0, 2\), got 0 to 2; name every class"),
     ],
 )

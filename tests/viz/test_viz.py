@@ -337,6 +337,7 @@ def drawn_model(**changes):
         (lambda: viz.show_images(IMAGE * 255), "divide 0-255"),
         (lambda: viz.show_images(IMAGE * torch.nan), r"\[0, 1\]"),
         (lambda: viz.show_images(BATCH, titles=["one"]), "expected 4 titles"),
+        (lambda: viz.show_patches(rand(3, 9, 8), 4), "image height 9 is not a multiple of patch_size 4"),
         (lambda: viz.show_patches(BATCH, 4), "expected one image"),
         (lambda: viz.show_patches(rand(6, 48), 4), "square number"),
         (lambda: viz.show_patches(rand(3, 32, 128), 4, numbers=True), "up to 16"),
