@@ -1,7 +1,5 @@
 """How bad input is refused: every argument of every public function, the words, and what passes."""
 
-from __future__ import annotations
-
 import inspect
 import traceback
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Configs and presets: what they accept, what they refuse, and in which words."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import FrozenInstanceError, asdict, replace

@@ -1,7 +1,5 @@
 """Calls that once ended in an error of PyTorch's or Python's, in NaN, or not at all: each is refused in a sentence."""
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import replace

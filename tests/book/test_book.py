@@ -1,7 +1,5 @@
 """The book's form: every notebook as it is kept in git, and every page as it was built by `make book`."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Explorers in the built book: alive, well behaved in light and dark, and a picture where no script runs."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

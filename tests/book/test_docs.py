@@ -1,7 +1,5 @@
 """The pages around the chapters: their commands exist, their links lead somewhere, their numbers are the files'."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import random

@@ -4,8 +4,6 @@ As in `unseen`, but the present checks were written by somebody who knew this li
 reader's, who alarmed that doctor with the first four healthy ones; the last six another's.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The doctor: each bug of the book's list is found by its name, a healthy model has none, and nothing is changed."""
 
-from __future__ import annotations
-
 import copy
 import random
 from dataclasses import replace

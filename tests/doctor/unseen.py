@@ -12,8 +12,6 @@ Bugs also have `build(seed, wrong=False)`, the same without the bug and, where i
 weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -31,14 +29,16 @@ import vitlib as vl
 D, HEADS, DEPTH, P, N = 64, 4, 3, 8, 16  # width, heads, layers, patch side, patches
 CONFIG = vl.ViTConfig(patch_size=P, embed_dim=D, depth=DEPTH, num_heads=HEADS, mlp_ratio=2.0, init_std=0.1)
 RECIPE = vl.recipe("drawn10", lr=2e-3, model=CONFIG)
-BUGS: list[Case] = []
-HEALTHY: list[Case] = []
 
 
 @dataclass(frozen=True)
 class Case:
     name: str
     build: Callable[..., dict[str, Any]]
+
+
+BUGS: list[Case] = []
+HEALTHY: list[Case] = []
 
 
 def enter(cases: list[Case], name: str) -> Callable:

@@ -1,7 +1,5 @@
 """How answers are judged and survived: forms of right ones, wrong kinds, errors, loops, guesses, hints."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Each exercise: its reference and other right answers pass, each known mistake gets its own sentence; its cells."""
 
-from __future__ import annotations
-
 import ast
 import re
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Answers written without a look at the entries: no wrong one passes, no right one is refused, the replies help."""
 
-from __future__ import annotations
-
 import linecache
 import re
 import textwrap

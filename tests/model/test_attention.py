@@ -1,7 +1,5 @@
 """Attention: the fused path, the explicit weights, PyTorch's own layer and timm's."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Patchify and its inverse, every patch embedding, and patches left out in training."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The ResNet baseline and the hybrid: against timm, against slow loops, and what their shapes promise."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from functools import partial
 

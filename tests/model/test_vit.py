@@ -1,7 +1,5 @@
 """The whole model: parity with timm, properties of every variant, what it refuses."""
 
-from __future__ import annotations
-
 import copy
 import io
 import math

@@ -1,7 +1,5 @@
 """Masked patch prediction: its loss beside a slow one, no label read, scores that repeat, runs that go on, learning."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import get_args, get_type_hints

@@ -1,7 +1,5 @@
 """The training loop: it learns, resumes to the bit after any death, stops cleanly, and refuses what does not fit."""
 
-from __future__ import annotations
-
 import errno
 import re
 import signal

@@ -1,7 +1,5 @@
 """What the training loop does: a slow loop, written out here, reaches the same weights and the same log."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """Transfer: a new head, training that begins with another model's weights, ridge regression on frozen features."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

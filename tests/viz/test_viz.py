@@ -1,7 +1,5 @@
 """Figures: one card each, in the house style, shown once by a notebook; and every refusal."""
 
-from __future__ import annotations
-
 import base64
 import io
 import subprocess

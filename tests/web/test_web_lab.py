@@ -1,7 +1,5 @@
 """The lab by mouse, keyboard and link, in headless Chromium; what it shows is what `vl.intervene` says."""
 
-from __future__ import annotations
-
 import base64
 import json
 

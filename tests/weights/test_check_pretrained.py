@@ -1,7 +1,5 @@
 """Files of others on the command line: `check-pretrained` answers as timm does, `finetune` goes on; refusals."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from dataclasses import replace

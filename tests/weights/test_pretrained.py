@@ -1,7 +1,5 @@
 """The book's models on disk: saved whole, damage reported; the committed ones give what their cards state."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Other libraries' weights: every name known, the same logits, what does not fit refused, no code run."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import random
