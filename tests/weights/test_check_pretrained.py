@@ -263,7 +263,7 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
         ("deit_tiny_patch16_224.fb_in1k weights", "vit-ti/16 has embed_dim 192, weights 24; leave"),
         ("swin_tiny_patch4 weights", "got 'swin_tiny_patch4'"),
         ("weights --heads 3 --image nothing.jpg", "no file nothing.jpg"),
-        ("weights --heads 3 --image names.txt", "names.txt is damaged or no image"),
+        ("weights --heads 3 --image names.txt", "names.txt is of no kind that is read"),
         ("weights --heads 3 --classes names.txt", "expected 7 names in names.txt, got 2; write one a"),
         ("weights --heads 3 --classes nothing.txt", "No such file or directory: nothing.txt"),
         ("weights --heads 3 --out names.txt", "--out must be a folder, got the file names.txt"),
