@@ -4,8 +4,6 @@ A test file takes `needs_browser` for its `pytestmark`: without Chrome or Chromi
 `address`, `browser` and `visited` come by way of `conftest.py`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 

@@ -7,8 +7,6 @@ Two environment variables change a run:
 - ``VITLIB_DATA`` names the folder that holds ``cifar-10-batches-bin/``, as everywhere in the book.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal

@@ -1,7 +1,5 @@
 """A process that dies by kill -9 at one moment."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

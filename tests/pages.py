@@ -1,7 +1,5 @@
 """What tests of the pages share: the chapters as notebooks, and the prose of any page."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """The reference page, book/api.md: written from the docstrings, whole, and each name with its chapter."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

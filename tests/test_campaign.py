@@ -5,8 +5,6 @@ any moment, on a slow disk; 100 runs whose disk is full, 40 whose disk can no lo
 500 with one bit turned, of each kind. A damaged file is refused in words, or gives what was in it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """Seeds and devices."""
 
-from __future__ import annotations
-
 import os
 import random
 

@@ -1,7 +1,5 @@
 """The committed results, and what paired runs say."""
 
-from __future__ import annotations
-
 import pytest
 
 import vitlib as vl

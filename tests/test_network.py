@@ -4,8 +4,6 @@ Only by `pytest -m network`, in the weekly workflow: a gigabyte is downloaded. I
 huggingface_hub. What `check-pretrained` answers and draws is kept in the folder VITLIB_ANSWERS, if that is set.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

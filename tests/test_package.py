@@ -1,7 +1,5 @@
 """Both packages as a whole: their rooms, the public names, docstrings, what importing costs."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import doctest

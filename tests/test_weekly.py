@@ -1,7 +1,5 @@
 """One run of each committed study once more: it finds about what was found. Only by `pytest -m weekly`: it trains."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields, replace
 

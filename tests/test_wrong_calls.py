@@ -1,7 +1,5 @@
 """Calls that once ended in an error of PyTorch's or Python's, in NaN, or not at all: each is refused in a sentence."""
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import replace
@@ -44,12 +42,8 @@ LAYERS = {
 OF_IMAGES = (*PATCH_EMBEDS, "model")
 NORMALISED = ("answer_with", "deletion_curve", "grad_cam", "head_importance", "insertion_curve", "intervene")
 NORMALISED += ("attention_relevance", "integrated_gradients", "logit_lens", "occlusion")
-MORE = {
-    "answer_with": (SOURCE[:, :2],),
-    "deletion_curve": (X[:3, :1].expand(3, 4),),
-    "head_importance": (LABELS,),
-}
-MORE["insertion_curve"] = MORE["deletion_curve"]
+MORE = {"answer_with": (SOURCE[:, :2],), "head_importance": (LABELS,)}
+MORE |= dict.fromkeys(("deletion_curve", "insertion_curve"), (X[:3, :1].expand(3, 4),))
 
 
 def tiny_weights() -> nn.Module:
@@ -130,7 +124,8 @@ CALLS = [
     (lambda: vl.sincos_2d((FAR, 1), 12), "grid must be at most 8192 rows or columns"),
     (lambda: vl.viz.plot_lines({"a": [1, 2]}, "x", "y", height=0.5), r"height must be a number in \[1, 100\]"),
     (lambda: vl.Dataset((255 * IMAGES).byte(), LABELS, None), "classes must be a Sequence, got None"),
-    *((lambda k=k: MODEL.attention_maps(IMAGES, k), "name blocks from -2 to 1, got") for k in (1, "a", [None])),
+    *((lambda k=k: MODEL.attention_maps(IMAGES, k), "name blocks from -2 to 1, got")
+      for k in (1, "a", [None], [2], [-3], [0, 5], [])),
     *((lambda t=t: vl.grad_cam(MODEL, IMAGES, t), "target must be a class, 3 classes") for t in ("cat", [None, 1, 2])),
     *((lambda m=m: vl.normalize(IMAGES, m), "expected mean as numbers, got") for m in (None, "half", [None])),
     *((lambda f=f, x=x: f(x), "expected dense images, got")

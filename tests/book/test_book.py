@@ -1,7 +1,5 @@
 """The book's form: every notebook as it is kept in git, and every page as it was built by `make book`."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -108,13 +106,7 @@ def test_the_template(path):
     text = prose(path)
     assert re.match(r"(\([\w-]+\)=\n)?# .+\n\n[^#\s]", text), "title, then the one-line promise"
     box = re.search(r"\{admonition\} At a glance\n:class:[^\n]*\bglance\b(.+?)\n:::", text, re.S)[1]
-    parts = (
-        r"\bcan\b|be able to",
-        "need first",
-        r"\bminutes to read\b",
-        "In the paper",
-        r"cite:[pt]\}`dosov",
-    )
+    parts = (r"\bcan\b|be able to", "need first", r"\bminutes to read\b", "In the paper", r"cite:[pt]\}`dos")
     assert not [part for part in parts if not re.search(part, box)], "not in the box at the top"
     assert re.search(r"\{admonition\} What goes wrong.*\n:class:.*\bgoes-wrong\b", text)
     wanted = ["Summary", "Key terms", "Exercises", "References"]

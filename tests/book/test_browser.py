@@ -1,8 +1,6 @@
 """Every page of the built book in headless Chromium: no request to any other host, no console errors, equations and
 images that are there, words that can be read, no page wider than a phone. Without a browser these tests are skipped."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The built book for those who use no mouse, no eyes or no scripts: axe-core, the focus, names, touch, colours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

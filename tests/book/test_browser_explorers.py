@@ -1,7 +1,5 @@
 """Explorers in the built book: alive, well behaved in light and dark, and a picture where no script runs."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -125,9 +123,7 @@ def test_a_picture_stands_there_without_scripts_and_on_paper(browser, page):
 
 def stills(tab) -> int:
     """How many explorers show their picture, with a description."""
-    images = tab.locator(
-        ", ".join(f"{name} img" for name in {tag for tags in EXPLORED.values() for tag in tags})
-    ).all()
+    images = tab.locator(", ".join(f"{name} img" for name in {*sum(EXPLORED.values(), [])})).all()
     for image in images:
         assert image.is_visible() and len(image.get_attribute("alt")) > 60
         assert image.evaluate("image => image.complete && image.naturalWidth > 400")
@@ -177,14 +173,15 @@ def test_the_contract_of_every_page(browser, address):
         assert tab.evaluate(f"window.vit.pixels({canvas}).then(pixels => pixels.length)") == 3 * 32 * 32
         assert len(models) >= 2
         for config, classes, parameters, sizes in models:
-            T, L, h = (
-                1 + (config["img_size"] // config["patch_size"]) ** 2,
-                config["depth"],
-                config["num_heads"],
-            )
+            T, L = 1 + (config["img_size"] // config["patch_size"]) ** 2, config["depth"]
             assert classes == config["num_classes"] == 10 and parameters <= 600_000
             tokens = (L + 1) * T * config["embed_dim"]
-            assert sizes == {"logits": 10, "probs": 10, "attention": L * h * T * T, "tokens": tokens}
+            assert sizes == {
+                "logits": 10,
+                "probs": 10,
+                "attention": L * config["num_heads"] * T**2,
+                "tokens": tokens,
+            }
 
 
 LABS = json.loads((ROOT / "vitlib/results/lab.json").read_text())["models"]

@@ -1,7 +1,5 @@
 """Figures, equations and icons of the chapters: they follow the page's colours, weigh little, and lie still."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

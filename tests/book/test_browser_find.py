@@ -1,7 +1,5 @@
 """Finding one's way in the built book: how chapters open, where the reader is, search, cards."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Drawings and maps are the same on every machine: with one family of fonts at a time, under fontconfig."""
 
-from __future__ import annotations
-
 import html
 import re
 import sys

@@ -1,7 +1,5 @@
 """The book on paper: light whatever the screen is, without furniture, nothing cut off; and as one PDF."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit

@@ -1,7 +1,5 @@
 """Chapter 10: the doctor names each seeded bug and none in the healthy run."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Figures on their way into a page: from a card's SVG to a drawing in the page's colours."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

@@ -1,7 +1,5 @@
 """What the search and the cards say, in parts: the text of nodes, formulas in a line, first sentences, linked terms."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """A book of four short pages, built with the book's own extensions: what each of them puts on a page."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Code in the prose of chapters from 09 on: solutions run alone and check themselves; the cell for classrooms runs."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

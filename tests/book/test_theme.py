@@ -1,7 +1,5 @@
 """What the theme and Sphinx do wrong, mended: markup, scripts that are not needed, colours without scripts."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

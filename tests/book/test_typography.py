@@ -1,7 +1,5 @@
 """How equations, numbers and names are set on a page: MathML in the book's font, marks, what stays on one line."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

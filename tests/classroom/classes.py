@@ -1,7 +1,5 @@
 """What tests of the classroom share: notebooks as students would hand them in."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bundle: what is in it, and the one command that starts it where nothing else is."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

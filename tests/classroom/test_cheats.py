@@ -1,7 +1,5 @@
 """Cheats, each by its name: none gets a point, and a right answer after it still gets all."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The students' and the teacher's chapters: they differ only where they must, and the students' run."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Commands, refusals, and what the tables say of people."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -1,7 +1,5 @@
 """The four homeworks: references pass on any seed, known mistakes are named, notebooks hold no reference."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io

@@ -1,7 +1,5 @@
 """Thirty submissions, most of them bad in task 1.1 and right in the others: one of them spoils no other."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -177,10 +175,8 @@ def test_grading_again_grades_what_changed_and_keeps_a_persons_points(graded, ca
     top, tables = graded
     grades = top / "out" / "grades.csv"
     text = grades.read_text(encoding="utf-8-sig").splitlines()
-    place, row = (
-        text[0].split(",").index("1.5"),
-        next(i for i, t in enumerate(text) if t.startswith("right,")),
-    )
+    place = text[0].split(",").index("1.5")
+    row = next(i for i, t in enumerate(text) if t.startswith("right,"))
     cells = text[row].split(",")
     assert cells[place] == "" and cells[-2] == "1.5"
     cells[place] = "2"

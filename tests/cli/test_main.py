@@ -1,7 +1,5 @@
 """The command line: what it writes, what it says, and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

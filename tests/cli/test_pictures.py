@@ -1,7 +1,5 @@
 """A reader's own pictures on the command line: train, finetune, predict; and each mistake in one sentence."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Wrong command lines: one line on stderr, exit code 2, nothing loaded, nothing written."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Data sets and photographs: what is read, what is refused."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import sys

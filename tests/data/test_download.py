@@ -1,7 +1,5 @@
 """CIFAR-10 fetched and unpacked: whole or absent, gone on with after any stop, nothing hostile let out."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 import hashlib

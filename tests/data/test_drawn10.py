@@ -1,7 +1,5 @@
 """Drawn-10: the same bytes everywhere, train and test apart, and shapes that are where they should be."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 

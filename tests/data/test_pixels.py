@@ -1,7 +1,5 @@
 """One picture, one answer: whatever it comes as, its pixels are the same, or it is refused for the true reason."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

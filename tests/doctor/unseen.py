@@ -12,8 +12,6 @@ Bugs also have `build(seed, wrong=False)`, the same without the bug and, where i
 weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -31,14 +29,16 @@ import vitlib as vl
 D, HEADS, DEPTH, P, N = 64, 4, 3, 8, 16  # width, heads, layers, patch side, patches
 CONFIG = vl.ViTConfig(patch_size=P, embed_dim=D, depth=DEPTH, num_heads=HEADS, mlp_ratio=2.0, init_std=0.1)
 RECIPE = vl.recipe("drawn10", lr=2e-3, model=CONFIG)
-BUGS: list[Case] = []
-HEALTHY: list[Case] = []
 
 
 @dataclass(frozen=True)
 class Case:
     name: str
     build: Callable[..., dict[str, Any]]
+
+
+BUGS: list[Case] = []
+HEALTHY: list[Case] = []
 
 
 def enter(cases: list[Case], name: str) -> Callable:
@@ -221,10 +221,7 @@ def einops_axes_swapped(wrong=True):
 def without_batch_first(wrong=True):
     """PyTorch's layer takes (T, B, D): pictures attend to one another."""
     layer = nn.TransformerEncoderLayer(D, HEADS, 2 * D, 0.0, "gelu", batch_first=not wrong)
-    case = plain(
-        encode=lambda self, x: self.norm(self.layers(x)),
-        read=lambda self, x: self.head(x.mean(dim=1)),
-    )
+    case = plain(encode=lambda self, x: self.norm(self.layers(x)), read=lambda self, x: self.head(x.mean(1)))
     case["model"].layers = nn.TransformerEncoder(layer, DEPTH, enable_nested_tensor=False)
     return case
 
@@ -642,10 +639,7 @@ def zero_head():
 @healthy("max-pooling without CLS")
 def max_pooling():
     """The head reads each channel's largest value among the patches."""
-    case = plain(
-        embed=lambda self, images: self.tokens(images) + self.pos,
-        read=lambda self, x: self.head(x.amax(dim=1)),
-    )
+    case = plain(embed=lambda self, x: self.tokens(x) + self.pos, read=lambda self, x: self.head(x.amax(1)))
     del case["model"].cls
     case["model"].pos = small(1, N, D)
     return case
@@ -760,11 +754,8 @@ def sequence_first():
 @healthy("post-norm")
 def post_norm():
     """Norms stand after the sums, as in 2017; a long warm-up goes with it."""
-    config = replace(CONFIG, norm_order="post")
-    return {
-        "model": vl.VisionTransformer(config),
-        "recipe": replace(RECIPE, model=config, lr=1e-3, warmup=0.3),
-    }
+    cfg = replace(CONFIG, norm_order="post")
+    return {"model": vl.VisionTransformer(cfg), "recipe": replace(RECIPE, model=cfg, lr=1e-3, warmup=0.3)}
 
 
 @healthy("LayerScale and stochastic depth")

@@ -1,125 +1,92 @@
 r"""Wrong and right answers, written from the chapters' pages alone, before the entries were read.
 
-    03.1 how_many: what is wrong with it
+    03.1 how_many: what is wrong with it -> d the reply's first words
         the answer: an expression, or a function's source
-      d the reply's first words
 
 The letter judges the reply: d, its own diagnosis; h, a true hint; v, vague; m, misleading. A right answer has no reply.
 """
 
 WRONG = r"""
-01.a: each patch read column by column
+01.a: each patch read column by column -> d each patch is read column by column;
     [[0, 4, 1, 5], [2, 6, 3, 7], [8, 12, 9, 13], [10, 14, 11, 15]]
-  d each patch is read column by column;
-01.b: channels outermost in a token
+01.b: channels outermost in a token -> d within a token the channels come first;
     def my_patchify(images, P):
         B, C, H, W = images.shape
         x = images.reshape(B, C, H // P, P, W // P, P)
         return x.permute(0, 2, 4, 1, 3, 5).reshape(B, -1, P * P * C)
-  d within a token the channels come first;
-01.b: a square picture taken for granted
+01.b: a square picture taken for granted -> h RuntimeError at `x = images.reshape(B,
     def my_patchify(images, P):
         B, C, H, W = images.shape
         n = H // P
         x = images.reshape(B, C, n, P, n, P).permute(0, 2, 4, 3, 5, 1)
         return x.reshape(B, n * n, P * P * C)
-  h RuntimeError at `x = images.reshape(B,
-01.1 b: the shorter side twice
+01.1 b: the shorter side twice -> v not this number
     15 * 15
-  v not this number
-01.1 d: only the picture grows
+01.1 d: only the picture grows -> d two things change, and each of them
     4 * 196
-  d two things change, and each of them
-01.2 where_15: counted from 1
+01.2 where_15: counted from 1 -> d rows and columns are counted from 0, too
     [3, 4]
-  d rows and columns are counted from 0, too
-01.3: channels outermost
+01.3: channels outermost -> d channels are outermost here; in the
     lambda row, col, c, P, W, C: (row // P * (W // P) + col // P, c * P * P + row % P * P + col % P)
-  d channels are outermost here; in the
-01.4 there: the third of the first three
+01.4 there: the third of the first three -> h places are counted from 0; and the two
     2
-  h places are counted from 0; and the two
-01.5: pictures that follow the letters
+01.5: pictures that follow the letters -> d A and B are exchanged: who mirrors the
     "ABC"
-  d A and B are exchanged: who mirrors the
-01.6: a whole patch more where nothing is missing
+01.6: a whole patch more where nothing is missing -> d a size that divides gets a row of
     def patchify_padded(images, P):
         H, W = images.shape[-2:]
         return vl.patchify(F.pad(images, (0, P - W % P, 0, P - H % P)), P)
-  d a size that divides gets a row of
-01.6: the rest cut off
+01.6: the rest cut off -> d it cuts off what does not fit; fill up
     def patchify_padded(images, P):
         H, W = images.shape[-2:]
         return vl.patchify(images[..., :H // P * P, :W // P * P], P)
-  d it cuts off what does not fit; fill up
-01.7 sides: patches along a side
+01.7 sides: patches along a side -> d these are patches along a side; each is
     [math.sqrt(6 * D) for D in (192, 768, 1280)]
-  d these are patches along a side; each is
-02.a: the matrix transposed, as in nn.Linear
+02.a: the matrix transposed, as in nn.Linear -> d E is (PPC, D): its columns are the
     lambda patches, E, b: patches @ E.T + b
-  d E is (PPC, D): its columns are the
-02.b: as it lies in memory
+02.b: as it lies in memory -> d this is the kernel's own order,
     [0, 1, 2, 3, 4, 5, 6, 7]
-  d this is the kernel's own order,
-02.c unpadded: steps along both sides, the last too far
+02.c unpadded: steps along both sides, the last too far -> d the kernel starts in steps of 8, but
     28 * 28
-  d the kernel starts in steps of 8, but
-02.d: not permuted at all
+02.d: not permuted at all -> d D must be brought to the front by
     lambda kernel: kernel.reshape(kernel.shape[-1], -1)
-  d D must be brought to the front by
-02.1 a: no bias
+02.1 a: no bias -> d the bias is missing: a number for each
     768 * 768
-  d the bias is missing: a number for each
-02.1 e: a quarter, since there are a quarter of the patches
+02.1 e: a quarter, since there are a quarter of the patches -> v off by a factor of 4: bytes, or numbers
     196 * 768**2 // 4
-  v off by a factor of 4: bytes, or numbers
-02.2 E: the sum, not the mean
+02.2 E: the sum, not the mean -> d this filter takes the sum; a mean is a
     [[1, 1], [1, -1], [1, 1], [1, -1]]
-  d this filter takes the sum; a mean is a
-02.3: the inverse permutation
+02.3: the inverse permutation -> d this is the inverse: place k of the
     lambda E, perm: E[perm.argsort()]
-  d this is the inverse: place k of the
-02.3: nothing to do
+02.3: nothing to do -> d each number meets another weight now: E
     lambda E, perm: E
-  d each number meets another weight now: E
-02.4: rows and columns exchanged
+02.4: rows and columns exchanged -> d rows and columns of each filter are
     lambda weight, P: weight.reshape(len(weight), P, P, -1).permute(0, 3, 2, 1)
-  d rows and columns of each filter are
-02.5: channels not flipped
+02.5: channels not flipped -> d the weights' channels are still RGB
     lambda weight, bias: (weight / 127.5, bias - weight.sum((1, 2, 3)))
-  d the weights' channels are still RGB
-02.5: the -1 through the scaled weights
+02.5: the -1 through the scaled weights -> d the shift is that of the normalised
     def fold(weight, bias):
         w = weight.flip(1) / 127.5
         return w, bias - w.sum(dim=(1, 2, 3))
-  d the shift is that of the normalised
-03.a: offsets, not places in the list
+03.a: offsets, not places in the list -> h expected shape (4,), got (4, 2)
     [(0, 0), (0, -1), (-1, 0), (-1, -1)]
-  h expected shape (4,), got (4, 2)
-03.a: nothing added before counting
+03.a: nothing added before counting -> d the row offset must be made to start at
     [0, -1, -3, -4]
-  d the row offset must be made to start at
-03.b: scalar products, not cosines
+03.b: scalar products, not cosines -> d these are scalar products: the lengths
     lambda table: table @ table.T
-  d these are scalar products: the lengths
-03.b: each place with itself only
+03.b: each place with itself only -> h expected shape (5, 5), got (5,)
     lambda table: F.cosine_similarity(table, table)
-  h expected shape (5, 5), got (5,)
-03.b: the mean taken off first
+03.b: the mean taken off first -> d the mean is subtracted; here it is not
     def my_similarity(table):
         unit = F.normalize(table - table.mean(0), dim=1)
         return unit @ unit.T
-  d the mean is subtracted; here it is not
-03.1 how_many: rows and columns added
+03.1 how_many: rows and columns added -> d negative offsets count as well: the key may lie below, or to the right; or
     3 + 5
-  d negative offsets count as well: the key may lie below, or to the right; or each offset down goes with each
-03.1 row_of_4: key minus query
+03.1 row_of_4: key minus query -> d these are key − query; query − key is
     [1, 2, 3, 6, 7, 8]
-  d these are key − query; query − key is
-03.1 commonest: the pairs counted once, not both ways
+03.1 commonest: the pairs counted once, not both ways -> h how many patches are a pair with
     5
-  h how many patches are a pair with
-03.2: sine and cosine take turns
+03.2: sine and cosine take turns -> d sines and cosines take turns; all sines
     def sincos_1d(length, D):
         if D % 2:
             raise ValueError("odd")
@@ -127,225 +94,173 @@ WRONG = r"""
         angles = torch.arange(length)[:, None] * 10000 ** (-torch.arange(0, D, 2) / D)
         table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()
         return table
-  d sines and cosines take turns; all sines
-03.2: speeds fall half as fast
+03.2: speeds fall half as fast -> d k is divided by D, not by D/2: the
     def sincos_1d(length, D):
         assert D % 2 == 0
         angles = torch.arange(length)[:, None] * 10000 ** (-torch.arange(D // 2) / D)
         return torch.cat([torch.sin(angles), torch.cos(angles)], dim=1)
-  d k is divided by D, not by D/2: the
-03.2: stacked as rows, (D, length)
+03.2: stacked as rows, (D, length) -> d places are rows, channels columns:
     def sincos_1d(length, D):
         if D % 2 != 0:
             raise ValueError("D must be even")
         w = 10000.0 ** (-torch.arange(D // 2) / (D // 2))
         angles = w[:, None] * torch.arange(length)
         return torch.cat([angles.sin(), angles.cos()])
-  d places are rows, channels columns:
-03.3: blocks of two, as if sine and cosine took turns
+03.3: blocks of two, as if sine and cosine took turns -> d all sines come first, then all cosines
     def turn(m, D):
         a = m * 10000 ** (-torch.arange(D // 2) / (D // 2))
         return torch.block_diag(*[torch.tensor([[t.cos(), t.sin()], [-t.sin(), t.cos()]]) for t in a])
-  d all sines come first, then all cosines
-03.3: one step only, m is not used
+03.3: one step only, m is not used -> d m is not used: this is one step,
     def turn(m, D):
         a = 10000 ** (-torch.arange(D // 2) / (D // 2))
         c, s = torch.diag(a.cos()), torch.diag(a.sin())
         return torch.cat([torch.cat([c, s], 1), torch.cat([-s, c], 1)])
-  d m is not used: this is one step,
-03.4: the tables that can learn it
+03.4: the tables that can learn it -> d these are the kinds that do not survive
     {"learned", "learned2d"}
-  d these are the kinds that do not survive
-03.5: says whether it is right, not whether it is faulty
+03.5: says whether it is right, not whether it is faulty -> d True and False are exchanged: True
     def finds_the_bug(pos):
         got = pos(torch.zeros(4, 17, 48)).detach()
         same = torch.allclose(got, got[:1].expand_as(got))
         return bool(same and (torch.pdist(got[0]) > 1e-6).all())
-  d True and False are exchanged: True
-03.5: compares CLS with patch 0 only
+03.5: compares CLS with patch 0 only -> h all images alike; and are two patches
     def finds_the_bug(pos):
         got = pos(torch.zeros(4, 17, 48))
         if not torch.equal(got[0], got[1]):
             return True
         return torch.equal(got[0, 0], got[0, 1])
-  h all images alike; and are two patches
-03.6: as short as a fresh learned table
+03.6: as short as a fresh learned table -> d what varies is shorter than in the
     lambda: torch.randn(16, 48) * 0.02
-  d what varies is shorter than in the
-03.6: with a row for CLS
+03.6: with a row for CLS -> d ValueError, for (): expected 16 finite
     lambda: torch.randn(17, 48) * 0.2
-  d ValueError, for (): expected 16 finite
-04.a: the ends aligned
+04.a: the ends aligned -> d these are aligned ends, the other
     lambda old, new: torch.arange(new) * (old - 1) / (new - 1)
-  d these are aligned ends, the other
-04.a: old and new exchanged
+04.a: old and new exchanged -> d upside down: with more new places each
     lambda old, new: (torch.arange(new) + 0.5) * new / old - 0.5
-  d upside down: with more new places each
-04.b: the grid
+04.b: the grid -> d at 48 the column of the grid shows no
     "grid"
-  d at 48 the column of the grid shows no
-04.1 a: beyond the edge the line goes on
+04.1 a: beyond the edge the line goes on -> d beyond an old centre there is one
     [-3, 3, 9, 15]
-  d beyond an old centre there is one
-04.2 b: CLS forgotten
+04.2 b: CLS forgotten -> d CLS has a row, too
     1200
-  d CLS has a row, too
-04.2 d: columns first
+04.2 d: columns first -> d rows first: 24 is the height
     (10, 6)
-  d rows first: 24 is the height
-04.3: only the patches are looked at
+04.3: only the patches are looked at -> d it looks at the patches alone: is CLS
     def keeps_cls(function):
         t = torch.zeros(1, 65, 8)
         t[:, 0] = 1
         return not function(t, (6, 10), (8, 8))[:, 1:].any()
-  d it looks at the patches alone: is CLS
-04.4: the numbers of the places, not the places
+04.4: the numbers of the places, not the places -> d these are the places' numbers, 0, 1, 2
     lambda rows, cols, D: vl.sincos_2d((len(rows), len(cols)), D)
-  d these are the places' numbers, 0, 1, 2
-04.4: places down the columns
+04.4: places down the columns -> d reading order: the column changes
     def sincos_at(rows, cols, D):
         w = 10000 ** -(torch.arange(D // 4) / (D // 4))
         r, c = torch.meshgrid(rows, cols, indexing="xy")
         a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
         return torch.cat([a.sin(), a.cos(), b.sin(), b.cos()], 1)
-  d reading order: the column changes
-04.5: the grid first
+04.5: the grid first -> v number 1, number 1, numbers 1, 2 of 2
     [((6, 6), 3), ((6, 6), 4), ((8, 8), 4)]
-  v number 1, number 1, numbers 1, 2 of 2
-05.a norm1: a norm thought to mix tokens
+05.a norm1: a norm thought to mix tokens -> d LayerNorm takes the mean over a token's
     65
-  d LayerNorm takes the mean over a token's
-05.b: not divided
+05.b: not divided -> d 1/sqrt(d) is missing: the scores'
     lambda q, k, v: (q @ k.T).softmax(dim=-1) @ v
-  d 1/sqrt(d) is missing: the scores'
-05.b: divided by d
+05.b: divided by d -> d the scores are divided by d, not by its
     lambda q, k, v: torch.softmax(q @ k.T / q.shape[1], dim=1) @ v
-  d the scores are divided by d, not by its
-05.b: powers that are not divided by their sum
+05.b: powers that are not divided by their sum -> d the weights are not divided by their sum
     lambda q, k, v: torch.exp(q @ k.T / q.shape[1] ** 0.5) @ v
-  d the weights are not divided by their sum
-05.b: keys not transposed
+05.b: keys not transposed -> h RuntimeError at `lambda q, k, v: (q @ k
     lambda q, k, v: (q @ k / q.shape[1] ** 0.5).softmax(-1) @ v
-  h RuntimeError at `lambda q, k, v: (q @ k
-05.1: scores not halved
+05.1: scores not halved -> d the scores are not divided by 2
     [[0.87, 0.12, 0.02], [0.11, 0.79, 0.11], [0.02, 0.12, 0.87]]
-  d the scores are not divided by 2
-05.1: scaled scores, not weights
+05.1: scaled scores, not weights -> d these are the scores; e to their power
     [[2, 1, 0], [1, 2, 1], [0, 1, 2]]
-  d these are the scores; e to their power
-05.2 a: CLS forgotten
+05.2 a: CLS forgotten -> d CLS is a token, too
     576
-  d CLS is a token, too
-05.2 b: megabytes, not MiB
+05.2 b: megabytes, not MiB -> d MB of 10⁶ bytes; MiB of 2²⁰ are asked
     4 * 12 * 577**2 / 1e6
-  d MB of 10⁶ bytes; MiB of 2²⁰ are asked
-05.2 d: no biases
+05.2 d: no biases -> d biases count as well: D for each of the
     [4 * 768**2, 4 * 768**2]
-  d biases count as well: D for each of the
-05.2 e: the same, since the width is split
+05.2 e: the same, since the width is split -> d one head has one table
     4 * 12 * 577**2 / 2**20
-  d one head has one table
-05.3: mended, and divided by the root of the whole width
+05.3: mended, and divided by the root of the whole width -> d the root is of a head's width d, not of
     def my_forward(layer, x):
         B, T, D = x.shape
         q, k, v = layer.project(x)
         w = (q @ k.transpose(-2, -1) / D ** 0.5).softmax(-1)
         return layer.proj((w @ v).transpose(1, 2).reshape(B, T, D))
-  d the root is of a head's width d, not of
-05.4: the values' bias
+05.4: the values' bias -> d a bias of the values is added to every
     "v"
-  d a bias of the values is added to every
-05.5: the end of the row above, for the first column
+05.5: the end of the row above, for the first column -> d a patch in the first column reads the
     def left_bias(rows, cols, strength):
         b = torch.zeros(rows * cols, rows * cols)
         for i in range(rows * cols):
             b[i, max(i - 1, 0)] = strength
         return b[None, None]
-  d a patch in the first column reads the
-05.5: the neighbour above
+05.5: the neighbour above -> d these read the neighbour above
     def left_bias(rows, cols, strength):
         i = torch.arange(rows * cols)
         return strength * F.one_hot(torch.where(i >= cols, i - cols, i), rows * cols).float()[None, None]
-  d these read the neighbour above
-06.a sd: divided by seven
+06.a sd: divided by seven -> d the squares are divided by D, here 8,
     2.138
-  d the squares are divided by D, here 8,
-06.b: divided by D - 1
+06.b: divided by D - 1 -> d `var` divides by D − 1 unless it is
     def my_layer_norm(x, gamma, beta, eps=1e-6):
         return gamma * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + eps).sqrt() + beta
-  d `var` divides by D − 1 unless it is
-06.b: the last axis gets lost
+06.b: the last axis gets lost -> d the mean has lost its axis:
     def my_layer_norm(x, gamma, beta, eps=1e-6):
         return gamma * (x - x.mean(-1)) / (x.var(-1, unbiased=False) + eps).sqrt() + beta
-  d the mean has lost its axis:
-06.c: the second norm still overwrites
+06.c: the second norm still overwrites -> d the second half still has it: to what
     def mended(block, x):
         x = x + block.attn(block.norm1(x))
         x = block.norm2(x)
         return x + block.mlp(x)
-  d the second half still has it: to what
-06.c: both branches from the block's input
+06.c: both branches from the block's input -> d the MLP must read what attention has
     lambda block, x: x + block.attn(block.norm1(x)) + block.mlp(block.norm2(x))
-  d the MLP must read what attention has
-06.1 a: divided by the variance
+06.1 a: divided by the variance -> d divided by the variance, not by its root
     [-0.75, -0.25, 0, 0.25, 0.75]
-  d divided by the variance, not by its root
-06.1 c: BatchNorm
+06.1 c: BatchNorm -> d only this image's pixels change, and
     "BatchNorm"
-  d only this image's pixels change, and
-06.2: the given layer is changed
+06.2: the given layer is changed -> d it changes its argument number 2: work
     @torch.no_grad()
     def fold(norm, linear):
         linear.bias += linear.weight @ norm.bias
         linear.weight *= norm.weight
         return linear
-  d it changes its argument number 2: work
-06.3: all from there on
+06.3: all from there on -> d all blocks from i on are gone; leave
     def without(model, i):
         new = copy.deepcopy(model)
         new.blocks = new.blocks[:i]
         return new
-  d all blocks from i on are gone; leave
-06.4: ordinary blocks, as they are
+06.4: ordinary blocks, as they are -> d each ordinary block has attention and
     def shifted(blocks, x):
         x = x + blocks[0].mlp(blocks[0].norm2(x))
         for b in blocks[1:]:
             x = x + b.attn(b.norm1(x))
             x = x + b.mlp(b.norm2(x))
         return x + blocks[-1].attn(blocks[-1].norm1(x))
-  d each ordinary block has attention and
-06.4: the last attention forgotten
+06.4: the last attention forgotten -> d the attention at the end is missing
     def shifted(blocks, x):
         x = x + blocks[0].mlp(blocks[0].norm2(x))
         for a, b in zip(blocks, blocks[1:]):
             x = x + a.attn(a.norm1(x))
             x = x + b.mlp(b.norm2(x))
         return x
-  d the attention at the end is missing
-06.5: the branches made larger
+06.5: the branches made larger -> h the branches are still nearly as long
     @torch.no_grad()
     def rescue(model):
         for block in model.blocks:
             block.attn.proj.weight *= 10
             block.mlp.fc2.weight *= 10
         return model
-  h the branches are still nearly as long
-07.a: the minus forgotten
+07.a: the minus forgotten -> d the minus is missing: logarithms of
     lambda weights: (weights * weights.clamp_min(1e-12).log2()).sum(-1)
-  d the minus is missing: logarithms of
-07.a: all rows added
+07.a: all rows added -> d one number for all rows; each row has
     lambda weights: -(weights * weights.clamp_min(1e-12).log2()).sum()
-  d one number for all rows; each row has
-07.b gap_in: only CLS
+07.b gap_in: only CLS -> v too small by a good deal
     1
-  v too small by a good deal
-07.1 votes: first plus second
+07.1 votes: first plus second -> d the second number is subtracted, not
     [4, 4, 4]
-  d the second number is subtracted, not
-07.2 query: ones
+07.2 query: ones -> d with ones each score is a sum of a
     [1, 1, 1, 1, 1, 1, 1, 1]
-  d with ones each score is a sum of a
-07.3: left out after the first block
+07.3: left out after the first block -> d CLS goes after the first block: what
     def logits_without_cls(model, images):
         z = model.embed(images)
         for i, block in enumerate(model.blocks):
@@ -353,139 +268,108 @@ WRONG = r"""
             if i == 0:
                 z = z[:, 1:]
         return model.head(model.norm(z).mean(dim=1))
-  d CLS goes after the first block: what
-07.4 end: CLS
+07.4 end: CLS -> d compare the ends of the two curves:
     "CLS"
-  d compare the ends of the two curves:
-07.5: the share that is left
+07.5: the share that is left -> h all tokens go through the last
     def frugal(model, images):
         T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
         whole = T * 4 * D**2 + 2 * T**2 * D + T * 2 * r * D**2
         now = T * 2 * D**2 + 2 * D**2 + 2 * T * D + 2 * r * D**2
         return model(images), now / whole
-  h all tokens go through the last
-07.5: no attention's products in the count
+07.5: no attention's products in the count -> h all tokens go through the last
     def frugal(model, images):
         T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
         whole = T * 4 * D**2 + T * 2 * r * D**2
         return model(images), 1 - (T * 2 * D**2 + 2 * D**2 + 2 * r * D**2) / whole
-  h all tokens go through the last
-08.a: CLS in front, and the last patch read
+08.a: CLS in front, and the last patch read -> d the last patch is read; Equation 4
     def my_forward(vit, images):
         x = vit.patch_embed(images)
         cls = vit.cls_token.expand(len(x), -1, -1)
         x = torch.cat([cls, x], dim=1) + vit.pos_embed
         return vit.head(vit.norm(vit.blocks(x))[:, -1])
-  d the last patch is read; Equation 4
-08.a: positions before CLS
+08.a: positions before CLS -> d row 0 of the table is CLS's, so that
     def my_forward(vit, images):
         x = vit.patch_embed(images) + vit.pos_embed[:, :-1]
         cls = vit.cls_token.expand(len(x), -1, -1)
         return vit.head(vit.norm(vit.blocks(torch.cat([cls, x], dim=1)))[:, 0])
-  d row 0 of the table is CLS's, so that
-08.b: CLS
+08.b: CLS -> h “cls_token” does not belong here
     ["cls_token"]
-  h “cls_token” does not belong here
-08.1 a: no biases
+08.1 a: no biases -> d the MLP's biases are missing; and
     8 * 128**2 + 4 * 128
-  d the MLP's biases are missing; and
-08.1 c: twice the heads, twice the attention
+08.1 c: twice the heads, twice the attention -> d twice as many heads are each half as
     4 * (4 * 128**2 + 4 * 128)
-  d twice as many heads are each half as
-08.2 q, k, v in one: one of the three
+08.2 q, k, v in one: one of the three -> d queries, keys and values together
     (5, 49, 384)
-  d queries, keys and values together
-08.3: queries and keys exchanged
+08.3: queries and keys exchanged -> d the weights of queries and keys are
     @torch.no_grad()
     def fuse(q, k, v):
         new = nn.Linear(q.in_features, 3 * q.out_features)
         new.weight.copy_(torch.cat([k.weight, q.weight, v.weight]))
         new.bias.copy_(torch.cat([k.bias, q.bias, v.bias]))
         return new
-  d the weights of queries and keys are
-08.3: stacked along the inputs
+08.3: stacked along the inputs -> h RuntimeError, for (Linear, Linear,
     def fuse(q, k, v):
         new = nn.Linear(q.in_features, 3 * q.out_features)
         new.weight.data = torch.cat([q.weight, k.weight, v.weight], dim=1)
         new.bias.data = torch.cat([q.bias, k.bias, v.bias])
         return new
-  h RuntimeError, for (Linear, Linear,
-08.4 depth: the last number
+08.4 depth: the last number -> d blocks are counted from 0
     7
-  d blocks are counted from 0
-08.4 mlp_ratio: the width itself
+08.4 mlp_ratio: the width itself -> d this is the width inside; how many
     960
-  d this is the width inside; how many
-08.5: copies, not the same block
+08.5: copies, not the same block -> d these are copies: alike at first, but
     def tie(model):
         model.blocks = nn.ModuleList([copy.deepcopy(model.blocks[0]) for _ in model.blocks])
         return model
-  d these are copies: alike at first, but
-08.5: only attention is tied
+08.5: only attention is tied -> h more parameters are left than one
     def tie(model):
         for block in model.blocks:
             block.attn = model.blocks[0].attn
         return model
-  h more parameters are left than one
-09.a: powers first, so that 300 overflows
+09.a: powers first, so that 300 overflows -> d e to the power of a large logit is
     def my_cross_entropy(logits, labels):
         p = logits.exp() / logits.exp().sum(1, keepdim=True)
         return -p[torch.arange(len(labels)), labels].log().mean()
-  d e to the power of a large logit is
-09.a: the sum over the batch
+09.a: the sum over the batch -> d the sum over the batch; its mean is
     lambda logits, labels: -logits.log_softmax(1)[torch.arange(len(labels)), labels].sum()
-  d the sum over the batch; its mean is
-09.a: all columns of the labels
+09.a: all columns of the labels -> v close, not by rounding: is
     lambda logits, labels: -logits.log_softmax(1)[:, labels].mean()
-  v close, not by rounding: is
-09.b: nothing is forgotten
+09.b: nothing is forgotten -> d the gradients of all steps add up
     def my_step(model, optimizer, x, y):
         loss = F.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
-  d the gradients of all steps add up
-09.c large: the rate times the gradient
+09.c large: the rate times the gradient -> v off by a factor of 10: is a decimal
     0.01
-  v off by a factor of 10: is a decimal
-09.2: upside down, too
+09.2: upside down, too -> d one of the two costs this model many
     "both"
-  d one of the two costs this model many
-09.3 n: the difference as large as the error, not twice
+09.3 n: the difference as large as the error, not twice -> d the difference should be twice its error
     (0.9 * 0.1 + 0.905 * 0.095) / 0.005**2
-  d the difference should be twice its error
-09.5: a new optimiser, at the same rate
+09.5: a new optimiser, at the same rate -> d the new optimiser knows nothing of the
     def resume(model, optimizer):
         other = copy.deepcopy(model)
         return other, torch.optim.Adam(other.parameters(), lr=optimizer.param_groups[0]["lr"])
-  d the new optimiser knows nothing of the
-10.a: the cosine counts from the first step
+10.a: the cosine counts from the first step -> d t is 0 at the end of the warm-up, not
     def my_rate(step, total, peak, warmup, end):
         if step < warmup:
             return peak * (step + 1) / warmup
         return end + 0.5 * (peak - end) * (1 + math.cos(math.pi * step / total))
-  d t is 0 at the end of the warm-up, not
-10.c: the box cut off below and on the right only
+10.c: the box cut off below and on the right only -> d the box is not cut off at the top and
     def my_share(lam, cy, cx, H, W):
         h, w = round(H * (1 - lam) ** 0.5), round(W * (1 - lam) ** 0.5)
         top, left = cy - h // 2, cx - w // 2
         return 1 - (min(top + h, H) - top) * (min(left + w, W) - left) / (H * W)
-  d the box is not cut off at the top and
-10.1 root: the root of the new batch
+10.1 root: the root of the new batch -> v too large by a good deal
     0.001 * 4096**0.5
-  v too large by a good deal
-10.1 nearer: the linear rule
+10.1 nearer: the linear rule -> h by what factor is each of them off?
     "linear"
-  h by what factor is each of them off?
-10.2 decay: the half-life of the whole run
+10.2 decay: the half-life of the whole run -> d this is a half-life of the whole run
     2 ** (-1 / 936)
-  d this is a half-life of the whole run
-10.2 factor: one minus the decay
+10.2 factor: one minus the decay -> d divide by 1 + d: squares of the weights
     1 - 2 ** (-20 / 936)
-  d divide by 1 + d: squares of the weights
-10.3: an even coin
+10.3: an even coin -> d this is the entropy of an even mix; λ
     math.log(2)
-  d this is the entropy of an even mix; λ
-10.4: the fresh gradient beside the kept one
+10.4: the fresh gradient beside the kept one -> d upside down: p.grad over the fresh one
     def lengths(model, x, y, clear):
         out, optimizer = [], torch.optim.SGD(model.parameters(), lr=0.01)
         for _ in range(5):
@@ -497,8 +381,7 @@ WRONG = r"""
             out.append((fresh.norm() / head.grad.norm()).item())
             optimizer.step()
         return out
-  d upside down: p.grad over the fresh one
-10.5: divided by the root of the whole width
+10.5: divided by the root of the whole width -> v the shape is right, the numbers are
     class Other(vl.Attention):
         def forward(self, x, bias=None):
             q, k, v = self.project(x)
@@ -508,158 +391,120 @@ WRONG = r"""
         for block in model.blocks:
             block.attn.__class__ = Other
         return model
-  v the shape is right, the numbers are
-11.a: a layer's own stride counted
+11.a: a layer's own stride counted -> d a stride counts for the layers after
     def my_field(layers):
         side, jump = 1, 1
         for k, s in layers:
             jump *= s
             side += (k - 1) * jump
         return side
-  d a stride counts for the layers after
-11.b at_8: the stride's own shift forgotten
+11.b at_8: the stride's own shift forgotten -> d eight pixels are one whole patch
     ["around"]
-  d eight pixels are one whole patch
-11.c: each channel in its own order
+11.c: each channel in its own order -> d numbers change their channel: shuffle
     def my_shuffled_pixels(images, seed=0):
         g = torch.Generator().manual_seed(seed)
         order = torch.randperm(images[0].numel(), generator=g)
         return images.flatten(1)[:, order].view_as(images)
-  d numbers change their channel: shuffle
-11.c: pictures shuffled, not pixels
+11.c: pictures shuffled, not pixels -> d the pixels are where they were: the
     lambda images, seed=0: images[torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))]
-  d the pixels are where they were: the
-11.1 b: the stride forgotten
+11.1 b: the stride forgotten -> d the strides are left out
     1 + 6 + 4 * 2
-  d the strides are left out
-11.1 d: one patch
+11.1 d: one patch -> d this is one patch; does attention stay
     16
-  d this is one patch; does attention stay
-11.2 stem: the stem's stride only
+11.2 stem: the stem's stride only -> d behind the stem come patches of 2 on
     16 * 16
-  d behind the stem come patches of 2 on
-11.3 own: sharing kept
+11.3 own: sharing kept -> d the kernel is not shared any more: one
     9 * 16**2
-  d the kernel is not shared any more: one
-11.4: the mean difference
+11.4: the mean difference -> d the mean difference; the largest is
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).abs().mean()
-  d the mean difference; the largest is
-11.4: with its sign
+11.4: with its sign -> d a difference may be negative: the
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).max().item()
-  d a difference may be negative: the
-11.5 kept: rows kept, their order mixed
+11.5 kept: rows kept, their order mixed -> d some distances change: do neighbours
     [4, 5, 6, 7, 0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15]
-  d some distances change: do neighbours
-11.5 count: turns only
+11.5 count: turns only -> d there are mirrorings and turns: a
     4
-  d there are mirrorings and turns: a
-12.a patch: twice the sides' sides
+12.a patch: twice the sides' sides -> d so it is once attention's T² outweighs
     4
-  d so it is once attention's T² outweighs
-12.b: compared with the one before
+12.b: compared with the one before -> d compared with the one before; no
     def my_frontier(points):
         return [p for i, p in enumerate(points) if i == 0 or p[1] > points[i - 1][1]]
-  d compared with the one before; no
-12.b: beaten by a dearer one
+12.b: beaten by a dearer one -> d walked from dear to cheap; it goes from
     lambda points: [p for i, p in enumerate(points) if all(q[1] < p[1] for q in points[i + 1:])]
-  d walked from dear to cheap; it goes from
-12.1 share: all of attention
+12.1 share: all of attention -> v too large by a good deal
     (4 * 197 * 768**2 + 2 * 197**2 * 768) / (197 * (4 * 768**2 + 2 * 768 * 3072) + 2 * 197**2 * 768)
-  v too large by a good deal
-12.2 ring: sums only, not handed on
+12.2 ring: sums only, not handed on -> d by then each sum is complete in one
     [3, 3]
-  d by then each sum is complete in one
-12.2 eight: the busiest as with four
+12.2 eight: the busiest as with four -> d the rows of eight students have eight
     [14, 14, 56]
-  d the rows of eight students have eight
-12.3 checkpoints: no block computed again
+12.3 checkpoints: no block computed again -> d while a block is computed again, all
     int((80e9 - 16 * 304e6) // (24 * 4 * 577 * 1024))
-  d while a block is computed again, all
-12.4: sums, never divided
+12.4: sums, never divided -> d this is the gradient of the sum; the
     def uneven(model, x, y, size):
         model.zero_grad()
         for a, b in zip(x.split(size), y.split(size)):
             F.cross_entropy(model(a), b, reduction="sum").backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
-  d this is the gradient of the sum; the
-12.5 calculus: the root of L
+12.5 calculus: the root of L -> d so it is where a block keeps as little
     math.sqrt(24)
-  d so it is where a block keeps as little
-12.6 hours: half the time
+12.6 hours: half the time -> d the ring takes as long as before; only
     2
-  d the ring takes as long as before; only
-12.6 batch: the same
+12.6 batch: the same -> d at the same batch each GPU has half as
     4096
-  d at the same batch each GPU has half as
-13.a: bits
+13.a: bits -> d these are the bits; how many tokens is
     lambda table: (torch.special.entr(table).sum(-1) / math.log(2)).mean()
-  d these are the bits; how many tokens is
-13.a: weights that are zero, and their logarithm
+13.a: weights that are zero, and their logarithm -> d 0 · log 0 comes out as nan: a weight of
     lambda table: 2 ** (-(table * table.log2()).sum(-1).mean())
-  d 0 · log 0 comes out as nan: a weight of
-13.b: mean and test on the first half
+13.b: mean and test on the first half -> d the maps that are explained are those
     def my_share(a):
         a = a[: len(a) // 2]
         m, even = a.mean(0), 1 / a.shape[1]
         return 1 - (a - m).square().sum() / (a - even).square().sum()
-  d the maps that are explained are those
-13.c shifted: all but the last
+13.c shifted: all but the last -> d every patch moved, the ones within a
     63
-  d every patch moved, the ones within a
-13.1 tokens: those that are not zero
+13.1 tokens: those that are not zero -> d these are the weights above zero;
     [3, 1, 3]
-  d these are the weights above zero;
-13.1 middle: a row alone gives an output
+13.1 middle: a row alone gives an output -> d half of the least value and half of the
     False
-  d half of the least value and half of the
-13.2: the bias forgotten
+13.2: the bias forgotten -> d the biases of `qkv` stayed where they
     def reorder(model, block, order):
         model = copy.deepcopy(model)
         attn = model.blocks[block].attn
         attn.qkv.weight.data = attn.qkv.weight.data.unflatten(0, (3, attn.num_heads, -1))[:, order].flatten(0, 2)
         attn.proj.weight.data = attn.proj.weight.data.unflatten(1, (attn.num_heads, -1))[:, order].flatten(1)
         return model
-  d the biases of `qkv` stayed where they
-13.3: means, not sums
+13.3: means, not sums -> d these are means; each place should have
     lambda w: F.avg_pool2d(w.reshape(-1, 1, 8, 8), 2).reshape(*w.shape[:-1], 16)
-  d these are means; each place should have
-13.4: without the lowest
+13.4: without the lowest -> d the lowest scores were left out; the
     def survive(model, images, scores, n):
         kept = scores.argsort(-1)[:, n:]
         return (vl.answer_with(model, images, kept).argmax(1) == model(images).argmax(1)).double().mean()
-  d the lowest scores were left out; the
-13.4: the share that changes
+13.4: the share that changes -> d this is the share that was lost
     def survive(model, images, scores, n):
         kept = scores.argsort(-1)[:, :-n]
         return (vl.answer_with(model, images, kept).argmax(1) != model(images).argmax(1)).double().mean()
-  d this is the share that was lost
-14.a: the first layer on the left
+14.a: the first layer on the left -> d the first layer stands on the left; the
     def my_rollout(maps):
         R = torch.eye(maps.shape[-1])
         for A in maps.mean(1):
             R = R @ (0.5 * A + 0.5 * torch.eye(len(A)))
         return R
-  d the first layer stands on the left; the
-14.a: the identity added whole
+14.a: the identity added whole -> d rows should sum to 1: half of what it
     def my_rollout(maps):
         R = torch.eye(maps.shape[-1])
         for A in maps.mean(1):
             R = (A + torch.eye(len(A))) @ R
         return R
-  d rows should sum to 1: half of what it
-14.a: number by number
+14.a: number by number -> h the numbers should sum to 1 along axis 1
     def my_rollout(maps):
         A = maps.mean(1) / 2 + torch.eye(maps.shape[-1]) / 2
         return A.prod(0)
-  h the numbers should sum to 1 along axis 1
-14.b gap_leaves: as under CLS
+14.b gap_leaves: as under CLS -> d the head reads the mean of exactly
     0
-  d the head reads the mean of exactly
-14.c: the pieces' right ends
+14.c: the pieces' right ends -> d the points are the ends of the pieces;
     def my_shares(model, image, target, steps):
         total = torch.zeros_like(image)
         for i in range(steps):
@@ -667,31 +512,23 @@ WRONG = r"""
             (grad,) = torch.autograd.grad(model(point)[0, target], point)
             total += grad
         return image * total / steps
-  d the points are the ends of the pieces;
-14.1 holds: A A, without the halves
+14.1 holds: A A, without the halves -> d this multiplies A itself; half of each
     [3 / 8, 5 / 16, 5 / 16]
-  d this multiplies A itself; half of each
-14.1 third: layer 2 thought to decide alone
+14.1 third: layer 2 thought to decide alone -> d who took from it in layer 1, and who
     False
-  d who took from it in layer 1, and who
-14.2 worst: it stays until the end
+14.2 worst: it stays until the end -> d on the step where the patch goes the
     0.9
-  d on the step where the patch goes the
-14.3: the own picture included
+14.3: the own picture included -> d the mean of all pictures: leave each
     lambda scores: scores.mean(0, keepdim=True).expand_as(scores)
-  d the mean of all pictures: leave each
-14.3: the mean over patches
+14.3: the mean over patches -> v the shape is right, the numbers are
     lambda scores: (scores.sum(1, keepdim=True) - scores) / (scores.shape[1] - 1)
-  v the shape is right, the numbers are
-14.4: CLS is in
+14.4: CLS is in -> h expected shape (2, 6), got (2, 7): one
     lambda model, images, target: model.forward_features(images) @ model.head.weight[target] / 64
-  h expected shape (2, 6), got (2, 7): one
-14.4: with a ReLU
+14.4: with a ReLU -> d there is no ReLU here: shares may be
     def cam(model, images, target):
         t = model.forward_features(images)[:, 1:]
         return (t @ model.head.weight[target] / t.shape[1]).relu()
-  d there is no ReLU here: shares may be
-14.5: the absolute value of the mean
+14.5: the absolute value of the mean -> d the mean comes first and the absolute
     def smooth_grad(model, images, classes, n=8, sigma=0.2):
         total = torch.zeros_like(images)
         for _ in range(n):
@@ -699,8 +536,7 @@ WRONG = r"""
             y = model(x)[torch.arange(len(x)), classes].sum()
             total += torch.autograd.grad(y, x)[0] / n
         return vl.patchify(total.abs(), model.cfg.patch_size).sum(-1)
-  d the mean comes first and the absolute
-14.6: occlusion, looked at once
+14.6: occlusion, looked at once -> d all are ranked once, as in occlusion;
     def greedy(model, image, target, k=8):
         N, losses = model.cfg.num_patches, []
         with torch.no_grad():
@@ -708,164 +544,124 @@ WRONG = r"""
                 kept = torch.tensor([[m for m in range(N) if m != n]])
                 losses.append(vl.answer_with(model, image, kept)[0, target])
         return torch.stack(losses).argsort()[:k].tolist()
-  d all are ranked once, as in occlusion;
-15.a: CLS left in
+15.a: CLS left in -> v not this number
     def my_distance(A, rows, cols, P):
         at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
         far = F.pad(P * torch.cdist(at, at), (1, 0, 1, 0))
         return (A * far).sum(-1).mean()
-  v not this number
-15.a: steps down and across added
+15.a: steps down and across added -> d this goes along rows and columns;
     def my_distance(A, rows, cols, P):
         at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
         A = A[1:, 1:] / A[1:, 1:].sum(-1, keepdim=True)
         return P * (A * torch.cdist(at, at, p=1)).sum(-1).mean()
-  d this goes along rows and columns;
-15.c: its term taken off, the bias with it
+15.c: its term taken off, the bias with it -> d the bias of the projection belongs to
     def my_without_head(attn, x, m):
         heads = attn.attention_weights(x) @ attn.project(x)[2]
         heads[:, [i for i in range(attn.num_heads) if i != m]] = 0
         return attn(x) - attn.proj(heads.transpose(1, 2).flatten(2))
-  d the bias of the projection belongs to
-15.1 first: readers 2 to 4 only
+15.1 first: readers 2 to 4 only -> d reader 1 counts, too: it reads itself
     20
-  d reader 1 counts, too: it reads itself
-15.1 invented: each its right neighbour
+15.1 invented: each its right neighbour -> d this is (c)'s head: the four distances
     [2, 3, 4, 4]
-  d this is (c)'s head: the four distances
-15.3: the mean over pictures only
+15.3: the mean over pictures only -> d each place's own mean is subtracted;
     def likeness(z):
         u = F.normalize(z - z.mean(0), dim=-1)
         at = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
         steps = torch.cdist(at, at)
         return [(u @ u.mT)[:, k].mean() for k in (steps == 1, steps >= 5)]
-  d each place's own mean is subtracted;
-15.3: diagonals touch, too
+15.3: diagonals touch, too -> d patches that meet in a corner are √2
     def likeness(z):
         u = F.normalize(z - z.mean((0, 1)), dim=-1)
         at = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
         steps = torch.cdist(at, at)
         return [(u @ u.mT)[:, k].mean() for k in ((steps > 0) & (steps < 2), steps >= 5)]
-  d patches that meet in a corner are √2
-15.4: turned the other way
+15.4: turned the other way -> d turned backwards, by the transpose
     lambda model, z, Q: model.head(model.norm(z @ Q.T))
-  d turned backwards, by the transpose
-15.5: ranked once
+15.5: ranked once -> d ranked once, each head with all others
     def greedy(model, images, labels, count):
         cost = vl.head_importance(model, images, labels)
         return [divmod(i, model.cfg.num_heads) for i in cost.flatten().argsort()[:count].tolist()]
-  d ranked once, each head with all others
-16.a zero_head: zero weights thought to stay
+16.a zero_head: zero weights thought to stay -> d zero weights need not stay zero: the
     False
-  d zero weights need not stay zero: the
-16.b: lambda left out
+16.b: lambda left out -> d λ is not used: this is least squares
     lambda Z, Y, lam: torch.linalg.lstsq(Z, Y).solution
-  d λ is not used: this is least squares
-16.b: added after inverting
+16.b: added after inverting -> v the shape is right, the numbers are
     def my_ridge(Z, Y, lam):
         return (torch.linalg.inv(Z.T @ Z) + lam * torch.eye(Z.shape[1], dtype=Z.dtype)) @ Z.T @ Y
-  v the shape is right, the numbers are
-16.1 old: no biases
+16.1 old: no biases -> d a bias for each class is missing
     768 * 21843
-  d a bias for each class is missing
-16.1 loss: logarithm to the base of ten
+16.1 loss: logarithm to the base of ten -> d the loss takes the natural logarithm
     math.log10(37)
-  d the loss takes the natural logarithm
-16.2 a: the last step before
+16.2 a: the last step before -> d at this step it is just short of 99 %
     43
-  d at this step it is just short of 99 %
-16.2 rate: multiplied where it should be divided
+16.2 rate: multiplied where it should be divided -> d a longer memory makes longer steps, so
     0.3
-  d a longer memory makes longer steps, so
-16.3 beta: one per cent forgotten
+16.3 beta: one per cent forgotten -> d this leaves 99 per cent; one per cent
     0.99 ** (1 / 32)
-  d this leaves 99 per cent; one per cent
-16.4 leverages: the mean's share forgotten
+16.4 leverages: the mean's share forgotten -> d the first part of H, the mean's, is
     [0.5, 0, 0.5]
-  d the first part of H, the mean's, is
-16.5: not transposed
+16.5: not transposed -> d inputs come first still: transpose each
     lambda query, key, value: torch.cat([x.flatten(1) for x in (query, key, value)])
-  d inputs come first still: transpose each
-16.5: side by side
+16.5: side by side -> d side by side; the outputs of query, key
     lambda query, key, value: torch.cat([x.flatten(1).T for x in (query, key, value)], dim=1)
-  d side by side; the outputs of query, key
-16.5: head by head, q, k and v together
+16.5: head by head, q, k and v together -> d each head's query, key and value stand
     lambda *x: torch.stack([y.permute(1, 2, 0) for y in x], 1).flatten(0, 2)
-  d each head's query, key and value stand
-16.6: the products, not the class
+16.6: the products, not the class -> d these are the scalar products; which
     def by_means(Z, labels, test):
         means = torch.stack([Z[labels == k].mean(0) for k in range(10)])
         return test @ means.T
-  d these are the scalar products; which
-16.6: the class of the most alike picture
+16.6: the class of the most alike picture -> d this is the nearest single picture;
     lambda Z, labels, test: labels[(test @ Z.T).argmax(1)]
-  d this is the nearest single picture;
-17.a: masked places have no position
+17.a: masked places have no position -> d the mask token still has no position:
     lambda x, mask, source, token, pos: torch.where(mask[:, None], token, x[source] + pos)
-  d the mask token still has no position:
-17.a: positions twice
+17.a: positions twice -> d shown patches have two positions now:
     lambda x, mask, source, token, pos: torch.where(mask[:, None], token, (x + pos)[source]) + pos
-  d shown patches have two positions now:
-17.b: blue first
+17.b: blue first -> d the digits stand the other way round:
     def my_colours(images, P):
         m = vl.patchify(images.float(), P).unflatten(2, (P * P, 3)).mean(2)
         d = (m // 32).long()
         return d[..., 0] + 8 * d[..., 1] + 64 * d[..., 2]
-  d the digits stand the other way round:
-17.b: rounded, not cut off
+17.b: rounded, not cut off -> d rounded; the highest bits are what is
     def my_colours(images, P):
         d = (F.avg_pool2d(images.float(), P) / 32).round().long().clamp(max=7)
         return (64 * d[:, 0] + 8 * d[:, 1] + d[:, 2]).flatten(1)
-  d rounded; the highest bits are what is
-17.b: a map, not a row of patches
+17.b: a map, not a row of patches -> h expected shape (2, 6), got (2, 2, 3):
     def my_colours(images, P):
         d = (F.avg_pool2d(images.float(), P) // 32).long()
         return 64 * d[:, 0] + 8 * d[:, 1] + d[:, 2]
-  h expected shape (2, 6), got (2, 2, 3):
-17.c squared: the middle
+17.c squared: the middle -> d so if both were equally likely
     0.5
-  d so if both were equally likely
-17.1 a: all that are asked
+17.1 a: all that are asked -> v not this number
     98
-  v not this number
-17.1 c: those that are not asked
+17.1 c: those that are not asked -> d a tenth of those asked about are shown
     98
-  d a tenth of those asked about are shown
-17.3 colour: red last
+17.3 colour: red last -> d the digits stand the other way round:
     6 + 8 * 0 + 64 * 3
-  d the digits stand the other way round:
-17.3 classes: two channels
+17.3 classes: two channels -> v numbers 1, 2 of 2 are wrong
     [16, 256]
-  v numbers 1, 2 of 2 are wrong
-17.4 sure: only where it is right
+17.4 sure: only where it is right -> d this is when the commonest comes; half
     -math.log(0.997)
-  d this is when the commonest comes; half
-17.5: the encoder alone
+17.5: the encoder alone -> d the decoder is left out
     4.07
-  d the decoder is left out
-17.6: the shown ones, not the masked ones
+17.6: the shown ones, not the masked ones -> d the second is of the patches that are
     def both(P, mask, images):
         plain = torch.arange(mask.shape[1]).expand(len(images), -1)
         a = vl.patchify(vl.normalize(vl.guess_patches(images, mask, plain, P)), P)
         b = vl.patchify(vl.normalize(images), P)
         return explained(a.flatten(0, 1), b.flatten(0, 1)), explained(a[~mask], b[~mask])
-  d the second is of the patches that are
-18.a: rows and columns change places
+18.a: rows and columns change places -> d rows and columns are exchanged: patches
     def on_a_line(rows, cols, axis):
         i = torch.arange(rows * cols)
         line = i % cols if axis == "row" else i // cols
         return (line[:, None] == line).float()
-  d rows and columns are exchanged: patches
-18.a: scores, minus infinity elsewhere
+18.a: scores, minus infinity elsewhere -> h 432 of 576 numbers are nan or inf:
     def on_a_line(rows, cols, axis):
         i = torch.arange(rows * cols)
         line = i // cols if axis == "row" else i % cols
         return torch.zeros(rows * cols, rows * cols).masked_fill(line[:, None] != line, -torch.inf)
-  h 432 of 576 numbers are nan or inf:
-18.b paths: both ways round the corner
+18.b paths: both ways round the corner -> d columns come after rows: the other
     2
-  d columns come after rows: the other
-18.c: classes never met are left out
+18.c: classes never met are left out -> h a class that is named and never there
     def my_miou(answers, target, K):
         scores = []
         for k in range(K):
@@ -873,43 +669,32 @@ WRONG = r"""
             if (a & b).any():
                 scores.append((a & b).sum() / (a | b).sum())
         return sum(scores) / len(scores)
-  h a class that is named and never there
-18.1 squares: without its own
+18.1 squares: without its own -> d its own square counts as well
     14
-  d its own square counts as well
-18.1 moves: two layers of windows
+18.1 moves: two layers of windows -> d the shifted window ends before the far
     [2, 2]
-  d the shifted window ends before the far
-18.2: one MLP
+18.2: one MLP -> h the MLPs are left out
     41
-  h the MLPs are left out
-18.3 ious: found among the named
+18.3 ious: found among the named -> d this is the share of calls that are
     [8 / 14, 84 / 86, (8 / 14 + 84 / 86) / 2]
-  d this is the share of calls that are
-18.3 lazy: the boat left out
+18.3 lazy: the boat left out -> d the boat's IoU belongs to the mean: it
     [0, 0.9, 0.9]
-  d the boat's IoU belongs to the mean: it
-18.4 full: tokens, not pairs
+18.4 full: tokens, not pairs -> d each query meets each key
     4096
-  d each query meets each key
-18.5 least: perfect but for that
+18.5 least: perfect but for that -> d with equal rows, can both give all
     0
-  d with equal rows, can both give all
-18.5 tied: the rows are not equal
+18.5 tied: the rows are not equal -> d the first two pictures are the same, so
     torch.eye(4)
-  d the first two pictures are the same, so
-18.6: the mean of the weights
+18.6: the mean of the weights -> d the weights are shrunk like a picture;
     def off(x, weight):
         P = x.shape[-1] // 2
         want = F.conv2d(x, weight, stride=2 * P)
         return (F.conv2d(F.avg_pool2d(x, 2), F.avg_pool2d(weight, 2), stride=P) - want).norm() / want.norm()
-  d the weights are shrunk like a picture;
-18.6: relative to the new tokens
+18.6: relative to the new tokens -> d divided by the length of what came out;
     def off(x, weight):
         P = x.shape[-1] // 2
         got = F.conv2d(F.avg_pool2d(x, 2), 4 * F.avg_pool2d(weight, 2), stride=P)
         return (got - F.conv2d(x, weight, stride=2 * P)).norm() / got.norm()
-  d divided by the length of what came out;
 """
 
 RIGHT = r"""

@@ -1,7 +1,5 @@
 """Answers written without a look at the entries: no wrong one passes, no right one is refused, the replies help."""
 
-from __future__ import annotations
-
 import linecache
 import re
 import textwrap
@@ -14,7 +12,7 @@ from heldout import RIGHT, WRONG
 
 from vitworkshop.exercises.engine import Verdict, find, judge
 
-ENTRY = re.compile(r"(\S+?)(?: ([^:]+))?: (.+)\n((?:    .*\n)+)(?:  ([dhvm]) (.*)\n)?")
+ENTRY = re.compile(r"(\S+?)(?: ([^:]+))?: (.+?)(?: -> ([dhvm]) (.*))?\n((?:    .*\n)+)")
 AT_HAND = """
 import copy, math
 from fractions import Fraction
@@ -46,7 +44,7 @@ def made(source: str) -> Any:
 def judged(table: str) -> Iterator[tuple[str, str, str, Verdict]]:
     """Each answer of a table: what it is, the letter and first words on record, the verdict."""
     assert not ENTRY.sub("", table).strip(), "a line that is not read"
-    for number, part, what, source, letter, words in ENTRY.findall(table):
+    for number, part, what, letter, words, source in ENTRY.findall(table):
         answer = made(source)
         verdicts = judge(find(number), {part: answer} if part else answer)
         yield f"{number} {part}".strip() + f": {what}", letter, words, verdicts[part]

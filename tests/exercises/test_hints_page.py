@@ -1,7 +1,5 @@
 """Hints on a page: above the first cell that checks an exercise, folded, once, and followed when an entry changes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

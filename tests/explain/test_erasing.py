@@ -1,7 +1,5 @@
 """What is erased, moved or switched off, against the same done another way; scores of patches, and their curves."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from test_explain import CLOSE, POOLS, tiny_images, tiny_model

@@ -1,7 +1,5 @@
 """Attention and gradients read: golden values, autograd by hand, properties, no traces left on the model."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

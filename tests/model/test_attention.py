@@ -1,7 +1,5 @@
 """Attention: the fused path, the explicit weights, PyTorch's own layer and timm's."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given
@@ -10,7 +8,7 @@ from torch import nn
 
 import vitlib as vl
 
-CLOSE = dict(rtol=1e-5, atol=1e-6)
+CLOSE, EITHER = dict(rtol=1e-5, atol=1e-6), st.booleans()
 
 
 def random_attention(embed_dim=12, num_heads=3, **options) -> vl.Attention:
@@ -18,9 +16,7 @@ def random_attention(embed_dim=12, num_heads=3, **options) -> vl.Attention:
     return vl.Attention(embed_dim, num_heads, **options).eval()
 
 
-@given(
-    st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.booleans()
-)
+@given(st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), EITHER, EITHER)
 def test_fused_path_is_explicit_weights_times_values(B, T, heads, d, qkv_bias, biased):
     layer = random_attention(heads * d, heads, qkv_bias=qkv_bias)
     x = torch.randn(B, T, heads * d)
@@ -113,14 +109,7 @@ def readable(grid: tuple[int, int], axis: str) -> torch.Tensor:
     )  # True where both are in one line, or one of them is CLS
 
 
-@given(
-    st.integers(1, 4),
-    st.integers(1, 4),
-    st.sampled_from(AXES),
-    st.integers(1, 3),
-    st.booleans(),
-    st.booleans(),
-)
+@given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(AXES), st.integers(1, 3), EITHER, EITHER)
 def test_axial_attention_is_a_loop_over_lines(rows, cols, axis, heads, qkv_bias, biased):
     layer = axial((rows, cols), axis, 4 * heads, heads, qkv_bias=qkv_bias)
     T = 1 + rows * cols
@@ -198,13 +187,7 @@ def test_heads_must_divide_the_width():
 @pytest.mark.errors
 @pytest.mark.parametrize("method", ["forward", "attention_weights", "project"])
 @pytest.mark.parametrize(
-    "shape, fix",
-    [
-        ((5, 12), "add the batch axis"),
-        ((2, 5, 13), "embedded"),
-        ((2, 3, 5, 12), "embedded"),
-        ((12,), "embedded"),
-    ],
+    "shape, fix", [((5, 12), "add the batch axis"), ((2, 5, 13), "embedded"), ((12,), "embedded")]
 )
 def test_tokens_of_another_shape_are_refused(method, shape, fix):
     with pytest.raises(ValueError, match=rf"expected tokens of shape \(B, T, 12\), got .*{fix}"):

@@ -1,7 +1,5 @@
 """Parameters and multiply-accumulates: the paper's sizes, and PyTorch's own counter."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

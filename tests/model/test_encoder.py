@@ -1,7 +1,5 @@
 """Encoder blocks, the norm before each branch or after it, and their parts: MLP, stochastic depth, LayerScale."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.nn import functional as F

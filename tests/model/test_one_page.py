@@ -1,7 +1,5 @@
 """The whole ViT on one page: the same function as the package's model, and short."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 

@@ -1,7 +1,5 @@
 """Position embeddings of every kind: their interface, their numbers, and another grid, beside timm's."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

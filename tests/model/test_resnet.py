@@ -1,7 +1,5 @@
 """The ResNet baseline and the hybrid: against timm, against slow loops, and what their shapes promise."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from functools import partial
 
@@ -17,14 +15,7 @@ from vitlib.model.resnet import GroupNormAct
 TINY = vl.ResNetConfig(
     img_size=16, num_classes=5, widths=(32, 64), depths=(2, 1), stem_stride=1, num_groups=4
 )
-R50 = vl.ResNetConfig(
-    img_size=224,
-    num_classes=1000,
-    widths=(256, 512, 1024, 2048),
-    depths=(3, 4, 6, 3),
-    stem_stride=4,
-    num_groups=32,
-)
+R50 = dict(widths=(256, 512, 1024, 2048), depths=(3, 4, 6, 3), stem_stride=4, num_groups=32)
 
 
 def built(cfg: vl.ResNetConfig, seed: int = 0) -> vl.ResNet:
@@ -80,7 +71,7 @@ def test_weights_and_logits_are_timms(timm, cfg):
 
 def test_the_papers_r50_has_its_size():
     with torch.device("meta"):
-        model = vl.ResNet(R50)
+        model = vl.ResNet(vl.ResNetConfig(224, num_classes=1000, **R50))
     assert vl.count_parameters(model) == 25_549_352  # BiT's R50x1 with 1000 classes
     assert model.forward_features(torch.empty(1, 3, 224, 224, device="meta")).shape == (1, 2048, 7, 7)
 

@@ -1,7 +1,5 @@
 """The whole model: parity with timm, properties of every variant, what it refuses."""
 
-from __future__ import annotations
-
 import copy
 import io
 import math
@@ -461,19 +459,6 @@ BATCH = torch.zeros(2, 3, 16, 16)
 def test_wrong_images_are_refused_everywhere(images, message, method):
     with pytest.raises(ValueError, match=message):
         getattr(make(TINY), method)(images)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("layers", [[2], [-3], [0, 5], []])
-def test_attention_maps_of_layers_that_are_not_there(layers):
-    with pytest.raises(ValueError, match=r"layers must name blocks from -2 to 1, got \["):
-        make(TINY).attention_maps(images_for(TINY), layers=layers)
-
-
-@pytest.mark.errors
-def test_another_image_size_must_divide():
-    with pytest.raises(ValueError, match="img_size 30 is not a multiple of patch_size 4; try 28 or 32"):
-        make(TINY).with_img_size(30)
 
 
 # --- the model that a config describes --------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """The benchmark: it runs on what is installed, says what it left out, and refuses what it cannot measure."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import sys

@@ -1,7 +1,5 @@
 """Colab and Kaggle: the zip that `make colab` writes, and the chapters' first cell, which installs from it."""
 
-from __future__ import annotations
-
 import builtins
 import importlib.util
 import json

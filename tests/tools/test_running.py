@@ -1,7 +1,5 @@
 """What a chapter depends on, when it runs again, and nbval on what the build saw."""
 
-from __future__ import annotations
-
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor

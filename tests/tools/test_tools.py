@@ -1,7 +1,5 @@
 """The tools around the book: the public address, the lock, the build's hashes and reports, make, the workflows."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

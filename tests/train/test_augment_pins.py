@@ -1,7 +1,5 @@
 """What each part of the augmentation does, against PIL, SciPy and slow code written out here, with the same draws."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from itertools import product

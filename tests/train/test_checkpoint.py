@@ -1,7 +1,5 @@
 """What makes a run the same run: nested dictionaries compared, fields that came later at their defaults."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Corrupted patches: exact counts, 80/10/10, colours and guesses beside slow loops over pixels."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Masked patch prediction: its loss beside a slow one, no label read, scores that repeat, runs that go on, learning."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import get_args, get_type_hints
@@ -83,10 +81,8 @@ def test_each_corrupted_patch_is_told_from_its_own_token():
     _, model, (images, mask, source, corrupted), _ = drawn("masked-pixels")
     moved = source != torch.arange(16)
     assert moved.any()  # so that the source matters
-    tokens, found = (
-        model.encoder.encode(model.embed(images, mask, source)),
-        model(images, mask, source, corrupted),
-    )
+    tokens = model.encoder.encode(model.embed(images, mask, source))
+    found = model(images, mask, source, corrupted)
     for b in range(6):
         for m, patch in enumerate(corrupted[b].tolist()):
             torch.testing.assert_close(found[b, m], model.predict(tokens[b, 1 + patch]))
@@ -289,10 +285,7 @@ def test_a_recipe_names_what_there_is():
         (dict(mixup=0.8), "expected mixup 0 with objective 'masked-mean', got 0.8; no label is read"),
         (dict(cutmix=1.0), "expected cutmix 0"),
         (dict(label_smoothing=0.1), "expected label_smoothing 0"),
-        (
-            dict(model=replace(TINY, patch_drop_rate=0.5)),
-            "expected model.patch_drop_rate 0 .*, got 0.5; .* every",
-        ),
+        (dict(model=replace(TINY, patch_drop_rate=0.5)), "model.patch_drop_rate 0 .*, got 0.5; .* every"),
     ],
 )
 def test_recipes_that_cannot_be_are_refused(changes, message):

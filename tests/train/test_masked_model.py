@@ -1,7 +1,5 @@
 """The model of masked patch prediction: what it puts in the places of patches, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Muon: what it does to singular values, to joint matrices, and to everything else."""
 
-from __future__ import annotations
-
 import copy
 from types import SimpleNamespace
 

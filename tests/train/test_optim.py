@@ -1,7 +1,5 @@
 """Parameter groups, schedules, optimisers and the moving average."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

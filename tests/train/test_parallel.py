@@ -1,7 +1,5 @@
 """One model, several processes: the curve of one alone, and going on after one was killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

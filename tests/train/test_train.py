@@ -1,7 +1,5 @@
 """The training loop: it learns, resumes to the bit after any death, stops cleanly, and refuses what does not fit."""
 
-from __future__ import annotations
-
 import errno
 import re
 import signal
@@ -27,14 +25,7 @@ from vitlib.train.recipe import RECIPES, recipe
 SHAPE = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 2, "num_heads": 2, "mlp_ratio": 2.0}
 DROPS = {"drop_rate": 0.1, "drop_path_rate": 0.2, "patch_drop_rate": 0.5}
 TINY = vl.ViTConfig(**SHAPE, **DROPS, global_pool="avg")
-STEPS = {
-    "epochs": 3,
-    "batch_size": 16,
-    "optimizer": "muon",
-    "lr": 3e-3,
-    "ema_decay": 0.9,
-    "precision": "fp32",
-}
+STEPS = dict(epochs=3, batch_size=16, optimizer="muon", lr=3e-3, ema_decay=0.9, precision="fp32")
 MIXED = {"mixup": 0.8, "cutmix": 1.0, "mix_off": 0.3, "label_smoothing": 0.1, "patch_drop_off": 0.3}
 RANDOM = vl.Recipe("random", TINY, **STEPS, **MIXED, crop=2, randaugment=1)
 

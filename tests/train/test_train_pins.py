@@ -1,7 +1,5 @@
 """What the training loop does: a slow loop, written out here, reaches the same weights and the same log."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import math
@@ -23,6 +21,8 @@ BASE = vl.Recipe("base", TINY, epochs=2, batch_size=6, lr=3e-3, precision="fp32"
 DROPS = {"model.drop_rate": 0.2, "model.attn_drop_rate": 0.1, "model.drop_path_rate": 0.3}
 SGD = {"optimizer": "sgd", "lr": 0.05}
 MIXED = {"mixup": 0.8, "cutmix": 1.0, **SGD}
+ALL = dict(MIXED, **DROPS, crop=2, flip=True, randaugment=1, mix_off=0.3, label_smoothing=0.1)
+ALL |= dict(ema_decay=0.9, clip_norm=0.5, schedule="linear", warmup=0.2, weight_decay=0.5)
 
 
 def trained(recipe, images, labels, val=None, label="", command="", **options) -> dict:
@@ -269,24 +269,17 @@ def assert_same_run(result: dict, model, rows) -> None:
         dict(weight_decay=1.0, **SGD),
         dict(weight_decay=0.0),
         {"model.layer_scale": 0.1, "weight_decay": 5.0},
-        dict(schedule="cosine"),
         dict(schedule="cosine", final_lr=1e-3),
-        dict(schedule="linear"),
         dict(schedule="linear", final_lr=1e-3),
         dict(final_lr=1e-3),
-        dict(warmup=0.2),
-        dict(warmup=0.3),
         dict(warmup=0.99),
         dict(warmup=0.3, schedule="cosine", final_lr=1e-4),
         dict(clip_norm=0.05, **SGD),
-        dict(clip_norm=1.0, **SGD),
         dict(ema_decay=0.3),
         dict(ema_decay=0.999),
         dict(ema_decay=0.9, **DROPS, **SGD),
         dict(flip=True),
-        dict(crop=3),
         dict(crop=2, flip=True),
-        dict(randaugment=1),
         dict(randaugment=2, magnitude=4.0),
         dict(crop=2, flip=True, randaugment=2),
         dict(label_smoothing=0.2),
@@ -294,24 +287,9 @@ def assert_same_run(result: dict, model, rows) -> None:
         dict(cutmix=1.0, **SGD),
         MIXED,
         dict(MIXED, mix_off=0.3),
-        dict(MIXED, mix_off=0.5),
         dict(MIXED, mix_off=1.0),
-        dict(MIXED, label_smoothing=0.1),
         dict(MIXED, label_smoothing=0.3),
-        dict(
-            MIXED,
-            **DROPS,
-            crop=2,
-            flip=True,
-            randaugment=1,
-            mix_off=0.3,
-            label_smoothing=0.1,
-            ema_decay=0.9,
-            clip_norm=0.5,
-            schedule="linear",
-            warmup=0.2,
-            weight_decay=0.5,
-        ),
+        ALL,
         dict(precision="auto"),
         dict(precision="bf16"),
         dict(precision="bf16", ema_decay=0.5, **DROPS),
@@ -407,19 +385,9 @@ def test_the_log_says_what_was_done(tmp_path):
     took = time.monotonic() - began
     log = read_json(tmp_path / "log.json", "")
     assert log == {key: value for key, value in result.items() if key != "model"}
-    expected = {
-        "name": "base",
-        "command": "pytest",
-        "dataset": "toy",
-        "seed": 3,
-        "precision": "fp32",
-        "n_train": 40,
-        "n_val": 11,
-        "finished": True,
-        "vitlib_version": vl.__version__,
-        "torch_version": str(torch.__version__),
-        "parameters": vl.count_parameters(result["model"]),
-    }
+    expected = {"name": "base", "command": "pytest", "dataset": "toy", "seed": 3, "precision": "fp32"}
+    expected |= {"n_train": 40, "n_val": 11, "finished": True, "vitlib_version": vl.__version__}
+    expected |= {"torch_version": str(torch.__version__), "parameters": vl.count_parameters(result["model"])}
     assert {key: log[key] for key in expected} == expected
     assert vl.ViTConfig(**log["config"]) == TINY and log["recipe"]["model"] == log["config"]
     assert vl.Recipe(**{**log["recipe"], "model": TINY}) == recipe

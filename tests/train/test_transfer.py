@@ -1,7 +1,5 @@
 """Transfer: a new head, training that begins with another model's weights, ridge regression on frozen features."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -79,8 +77,6 @@ def test_a_head_can_be_dropped_and_takes_the_models_dtype():
     x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
     assert torch.equal(vl.replace_head(old, 0)(x), old.pool(old.forward_features(x)))
     assert vl.replace_head(old, 3).head.weight.dtype == torch.float64
-    with pytest.raises(ValueError, match="num_classes must be 0 .* got -1"):
-        vl.replace_head(old, -1)
 
 
 # ------------------------------------------------------------------------------------------ beginning elsewhere
@@ -262,8 +258,6 @@ def test_what_cannot_be_sampled_or_solved_is_refused():
         vl.sample_shots(torch.tensor([0, 0, 1]), 2)
     with pytest.raises(ValueError, match="got 0 of class 0"):
         vl.sample_shots(torch.tensor([], dtype=torch.int64), 1)
-    with pytest.raises(ValueError, match="shots must be a positive integer, got 0"):
-        vl.sample_shots(torch.tensor([0, 1]), 0)
     x, y, z, t = problem(12, 4, 2)
     for call, message in (
         ((x, y[:-1], z, t), r"train_y of shape \(n\), n = 12, got \(11,\)"),

@@ -1,7 +1,5 @@
 """The model in the page: the same numbers as PyTorch's, interventions included; own pictures; notebooks; links."""
 
-from __future__ import annotations
-
 import base64
 import html
 import io

@@ -1,7 +1,5 @@
 """All explorers alike: on a narrow screen nothing sticks out, and a tap does what a press does."""
 
-from __future__ import annotations
-
 import pytest
 from browsing import needs_browser
 from web_pages import explorer, page

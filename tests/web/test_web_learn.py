@@ -1,7 +1,5 @@
 """The ViT that learns in the page: its gradients and first steps are PyTorch's, its tasks what they say."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """<vit-patches>: the cut, the pixel in its four places and what it costs, as vitlib has them."""
 
-from __future__ import annotations
-
 import base64
 
 import cv2

@@ -1,7 +1,5 @@
 """The position explorer in a page: its tables, similarities and resampled grids are vitlib's."""
 
-from __future__ import annotations
-
 import random
 
 import matplotlib

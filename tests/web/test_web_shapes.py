@@ -1,7 +1,5 @@
 """The shape calculator in a page: every number equal to what vitlib counts, every refusal in vitlib's words."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import asdict, replace
 

@@ -1,7 +1,5 @@
 """The lab under a finger, by real touch events at 390 px: strokes rub, swipes scroll, and nothing moves."""
 
-from __future__ import annotations
-
 import pytest
 from browsing import needs_browser
 from PIL import Image

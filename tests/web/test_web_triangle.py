@@ -1,7 +1,5 @@
 """<vit-triangle>: one query's attention, as PyTorch computes it, by pointer, keyboard and sliders."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

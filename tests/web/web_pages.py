@@ -1,7 +1,5 @@
 """A page with explorers for the tests: the package's scripts beside it, opened from the disk without a server."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import re

@@ -1,7 +1,5 @@
 """Files of others on the command line: `check-pretrained` answers as timm does, `finetune` goes on; refusals."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from dataclasses import replace
@@ -26,14 +24,9 @@ TINY = vl.ViTConfig(img_size=20, patch_size=4, embed_dim=24, depth=2, num_heads=
 IMAGENET = (torch.tensor(MEAN), torch.tensor(STD))
 # its library, how a file is written, GELU and LayerNorm's epsilon there
 FILES = {
-    "weights.safetensors": ("timm", lambda model, path: save_file(model.state_dict(), path), "gelu", 1e-6),
-    "weights.bin": (
-        "transformers",
-        lambda model, path: torch.save(transformers_names(model), path),
-        "gelu",
-        1e-12,
-    ),
-    "weights.npz": ("Google", lambda model, path: np.savez(path, **googles(model)), "gelu_tanh", 1e-6),
+    "weights.safetensors": ("timm", lambda m, path: save_file(m.state_dict(), path), "gelu", 1e-6),
+    "weights.bin": ("transformers", lambda m, path: torch.save(transformers_names(m), path), "gelu", 1e-12),
+    "weights.npz": ("Google", lambda m, path: np.savez(path, **googles(m)), "gelu_tanh", 1e-6),
 }
 
 
@@ -263,17 +256,14 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            "weights",
-            "neither weights nor JSON beside it tells its heads (--heads 1 is usual at this width); say",
-        ),
+        ("weights", "neither weights nor JSON beside it tells its heads (--heads 1 is usual at this width)"),
         ("weights --heads 0", "--heads must be a positive integer, got 0"),
         ("weights --heads 5", "embed_dim 24 is not a multiple of num_heads 5"),
         ("google/vit-base-patch32-384 weights", "vit-b/32 has embed_dim 768, weights 24; leave the name out"),
         ("deit_tiny_patch16_224.fb_in1k weights", "vit-ti/16 has embed_dim 192, weights 24; leave"),
         ("swin_tiny_patch4 weights", "got 'swin_tiny_patch4'"),
         ("weights --heads 3 --image nothing.jpg", "no file nothing.jpg"),
-        ("weights --heads 3 --image names.txt", "names.txt is damaged or no image"),
+        ("weights --heads 3 --image names.txt", "names.txt is of no kind that is read"),
         ("weights --heads 3 --classes names.txt", "expected 7 names in names.txt, got 2; write one a"),
         ("weights --heads 3 --classes nothing.txt", "No such file or directory: nothing.txt"),
         ("weights --heads 3 --out names.txt", "--out must be a folder, got the file names.txt"),
