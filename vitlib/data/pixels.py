@@ -55,6 +55,7 @@ def channels_last(picture: Any) -> np.ndarray:
     first, pixels = isinstance(picture, Tensor), picture
     if isinstance(picture, Tensor):
         pixels = (picture.float() if picture.is_floating_point() else picture).detach().cpu().numpy()
+    pixels = np.asarray(pixels) if isinstance(pixels, np.matrix) else pixels
     if isinstance(pixels, np.ndarray) and pixels.size and pixels.dtype.kind in "biuf" and 1 < pixels.ndim < 4:
         pixels = pixels[..., None] if pixels.ndim == 2 else pixels
         first &= picture.ndim == 3

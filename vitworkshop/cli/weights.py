@@ -114,6 +114,6 @@ def described(path: Path, cfg: ViTConfig, told: dict[str, Any]) -> str:
         else f"{told['mean']}, {told['std']}"
     )
     names = f"{printable(path.name)}: by the names of {told['library']}, {shape}, {size}"
-    return (
-        f"{names}\nrun with {told['act']}, LayerNorm's epsilon {told['norm_eps']:g}, mean and deviation {way}"
-    )
+    read = "CLS" if cfg.global_pool == "token" else "the mean of the patches"
+    run = f"norms before attention and MLP, {told['act']}, LayerNorm's epsilon {told['norm_eps']:g}"
+    return f"{names}\nread at {read}; run with {run}, mean and deviation {way}"

@@ -145,6 +145,7 @@ def plain(x: Any) -> Any:
         x = float(x) if isinstance(x, Fraction) else x
         numbers = np.array(x) if flat or isinstance(x, np.ndarray | np.generic | float) else x
         tensor = torch.as_tensor(numbers).detach().cpu()
+        tensor = tensor if tensor.layout == torch.strided else tensor.to_dense()
     except (TypeError, ValueError, RuntimeError):
         if not isinstance(x, list | tuple):
             return x

@@ -7,6 +7,7 @@ with each two of them; only if it is none of these, general sentences follow (`t
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import itertools
 import textwrap
@@ -398,6 +399,7 @@ def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
     """Keep a guess; called without one, show the guess that was kept, and judge it."""
     given = any(g is not None for g in guess.values()) if isinstance(guess, dict) else guess is not None
     if given:
+        guess = _own(guess)
         guesses = guess if isinstance(guess, dict) else {"": guess}
         judged = judge(entry, guess).items()
         if formless := {
@@ -411,6 +413,13 @@ def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
     else:
         kept = _GUESSED[exercise]
         _say(exercise, judge(entry, kept), kept if isinstance(kept, dict) else {"": kept})
+
+
+def _own(guess: Any) -> Any:
+    """A guess as it is now: what can be gone through once becomes a list, and nobody else changes it later."""
+    if isinstance(guess, dict):
+        return {part: _own(value) for part, value in guess.items()}
+    return copy.deepcopy(list(itertools.islice(guess, 10**5)) if isinstance(guess, Iterator) else guess)
 
 
 def _say(exercise: str, verdicts: dict[str, Verdict], guesses: dict[str, Any] | None = None) -> None:
