@@ -81,8 +81,8 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
     assert found == pytest.approx(best.values.tolist(), rel=2e-5)
     said = capsys.readouterr().out
     shape = "24 wide, 2 deep, 3 heads, patches of 4, 20 x 20 pixels, 7 classes"
-    run = f"read at CLS; run with norms before attention and MLP, {act}, LayerNorm's epsilon {eps:g}, mean"
-    assert f"{name}: by the names of {library}, {shape}\n{run}" in said
+    how = f"read at CLS; run with norms before attention and MLP, {act}, LayerNorm's epsilon {eps:g}, mean"
+    assert f"{name}: by the names of {library}, {shape}\n{how}" in said
     for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True):
         assert f"{p:8.2%}  class {i}\n" in said
 
