@@ -24,7 +24,7 @@ from page.numbers import Computed, hardware, time_taken
 from page.typography import NARROW
 from vitworkshop.studies import budget
 from vitworkshop.studies.board import Row, all_rows, rows_of, unit, whole
-from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.claim import OPEN, Claim
 from vitworkshop.studies.registry import PLAN, STUDIES
 from vitworkshop.studies.report import base_changes, turned
 
@@ -197,7 +197,9 @@ def sentence(claim: Claim) -> str:
 
 def told(row: Row) -> str:
     """What was found, and what that says of the claim."""
-    return f"{row.found['found']}: **{row.found['verdict']}**"
+    return (
+        f"{row.found['found']}: **{row.found['verdict']}**" if row.found["found"] != OPEN else f"**{OPEN}**"
+    )
 
 
 def lacks(row: Row) -> str:
@@ -246,7 +248,8 @@ class Claims(Computed):
         """The nodes, with a class by which a phone stacks the cells of a row."""
         found = super().run()
         for table in (table for node in found for table in node.findall(nodes.table)):
-            table["classes"].append("board")
+            if table.astext().startswith("claim\n"):
+                table["classes"].append("board")
         return found
 
 

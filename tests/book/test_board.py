@@ -50,10 +50,10 @@ def test_a_chapter_that_reads_a_study_has_it_on_the_page_of_the_runs():
 def test_the_runs_of_a_study_tell_each_claim_and_where_the_log_is(name):
     text = claims.study(name)
     *found, last = [row for row in all_rows() if row.study == name], text.splitlines()[-1]
-    table = [row for row in rows(text) if len(row) == 4 and ": **" in row[2]]
+    table = [row for row in rows(text) if len(row) == 4 and "**" in row[2]]
     for row, (says, got, verdict, lacks) in zip(found[0], table, strict=True):
         assert says.lower().startswith(row.claim.says.lower()) and says.endswith(f"*{row.claim.source}*")
-        assert verdict == f"{row.found['found']}: **{row.found['verdict']}**"
+        assert verdict == claims.told(row) and verdict.endswith(f"**{row.found['verdict']}**")
         assert (lacks == "yes") == (not row.lacks) or row.claim.twin
         if "se" in row.found:
             assert f"margin\u202f{row.claim.margin * (100 if 'points' in got else 1):g}, " in got
