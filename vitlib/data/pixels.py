@@ -52,7 +52,7 @@ def rgb_pixels(picture: Any) -> np.ndarray:
 
 def channels_last(picture: Any) -> np.ndarray:
     """An array (H, W), (H, W, C) or (C, H, W), or a tensor (C, H, W), as an array (H, W, C)."""
-    first, pixels = isinstance(picture, Tensor), picture.A if isinstance(picture, np.matrix) else picture
+    first, pixels = isinstance(picture, Tensor), np.asarray(picture) if hasattr(picture, "A1") else picture
     if isinstance(picture, Tensor):
         pixels = (picture.float() if picture.is_floating_point() else picture).detach().cpu().numpy()
     if isinstance(pixels, np.ndarray) and pixels.size and pixels.dtype.kind in "biuf" and 1 < pixels.ndim < 4:

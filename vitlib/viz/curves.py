@@ -142,8 +142,8 @@ def curve_panels(
     fig.axes[0].xaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
     fig.axes[0].yaxis.set_major_locator(ticker.MaxNLocator(4))
     fig.supxlabel(xlabel, size=SMALL)
-    looks = [{"label": name, "linestyle": LINESTYLES[i], **_look(i)} for i, name in enumerate(names)]
-    _legend(fig, [Line2D([], [], **look) for look in looks])
+    lines = [Line2D([], [], label=n, linestyle=LINESTYLES[i], **_look(i)) for i, n in enumerate(names)]
+    _legend(fig, lines)
     fig.legends[0].set_title(ylabel)
     fig.legends[0].set_alignment("left")
     return fig

@@ -40,19 +40,18 @@ def why_not(claim: Claim, found: dict, study: Study, runs: list[dict], ridge: di
 
 def learned(found: dict, study: Study, runs: list[dict], ridge: dict[str, float]) -> list[str]:
     """Whether the better side is far enough above a ridge regression on the pixels of the same pictures."""
-    sides = {side: accuracy(name, study, runs) for side in ("first", "second") if (name := found.get(side))}
-    best = max(
-        (side for side in sides if sides[side] is not None), key=lambda side: sides[side], default=None
-    )
-    if best is None:
+    sides = {name: accuracy(name, study, runs) for side in ("first", "second") if (name := found.get(side))}
+    known = {name: share for name, share in sides.items() if share is not None}
+    if not known:
         return ["no accuracy on pictures held out"]
-    below = pixels(found[best], study, runs, ridge)
+    best = max(known, key=known.__getitem__)
+    below = pixels(best, study, runs, ridge)
     if below is None:
         return ["no ridge regression on the pixels of the same pictures"]
-    if sides[best] - below >= LEARNED:
+    if known[best] - below >= LEARNED:
         return []
     return [
-        f"its better side has {sides[best]:.1%}, a ridge regression on the pixels of the same pictures {below:.1%}: "
+        f"its better side has {known[best]:.1%}, a ridge regression on the pixels of the same pictures {below:.1%}: "
         f"less than {100 * LEARNED:g} points below it"
     ]
 

@@ -57,7 +57,8 @@ class Row(NamedTuple):
         study, sides = STUDIES[self.study], []
         for name in (self.found.get("first"), self.found.get("second")):
             rates = rates_of(name, self.result["runs"], self.claim.metric, study.choosing) if name else {}
-            best = max(rates, key=rates.__getitem__, default=None)
+            own = (name or "").rpartition("lr=")[2]  # of several that are level, the one that was chosen
+            best = max(rates, key=lambda rate: (rates[rate], f"{rate:g}" == own), default=None)
             sides.append(
                 ", ".join(f"[{rate:g}]" if rate == best else f"{rate:g}" for rate in sorted(rates)) or "none"
             )

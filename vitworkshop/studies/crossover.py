@@ -115,7 +115,7 @@ def of(question: str, n: int, seed: int, shift: int = 0) -> Dataset:
 def _prepare(study: Study, variant: str, seed: int, job: Job, shift: int) -> tuple[Recipe, Dataset, None]:
     own = dict(study.variants[variant])
     data = of(own.pop("question"), own.pop("n_train"), derive_seed(seed, "train"), shift)
-    changes = {**job.changes, **own, "epochs": SEEN[job.scale] // len(data), "seed": seed}
+    changes: dict[str, Any] = {**job.changes, **own, "epochs": SEEN[job.scale] // len(data), "seed": seed}
     return recipe(study.base or BASE, **changes), data, None  # judged at the end alone
 
 
