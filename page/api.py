@@ -31,7 +31,7 @@ ROOMS = {
     "train.evaluate train.transfer",
     "Explanations": "explain.attention explain.gradients explain.erasing explain.lens explain.scores",
     "The doctor": "vitworkshop.doctor.case vitworkshop.doctor.doctor",
-    "Exercises": "vitworkshop.exercises.engine",
+    "Exercises": "vitworkshop.exercises.ask",
     "In a page": "vitworkshop.web.export vitworkshop.web.explore",
     "Figures and tables": "viz.pictures viz.curves viz.matrices viz.attention viz.diagrams viz.tables viz.style",
 }

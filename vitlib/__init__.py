@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from vitlib import viz
     from vitworkshop.doctor.case import Finding
     from vitworkshop.doctor.doctor import doctor
-    from vitworkshop.exercises.engine import check, hint
+    from vitworkshop.exercises.ask import check, hint
     from vitworkshop.web.explore import Explorer, explore
     from vitworkshop.web.export import export_web
 
@@ -65,8 +65,8 @@ _LATE = {  # loaded when first used: figures, which need matplotlib, and the wor
     "viz": "vitlib.viz",
     "Finding": "vitworkshop.doctor.case",
     "doctor": "vitworkshop.doctor.doctor",
-    "check": "vitworkshop.exercises.engine",
-    "hint": "vitworkshop.exercises.engine",
+    "check": "vitworkshop.exercises.ask",
+    "hint": "vitworkshop.exercises.ask",
     "Explorer": "vitworkshop.web.explore",
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import vitlib as vl
 from vitworkshop.exercises import answers as judging
-from vitworkshop.exercises import engine
+from vitworkshop.exercises import ask, engine
 from vitworkshop.exercises.engine import Exercise, judge
 from vitworkshop.exercises.told import differ
 
@@ -365,7 +365,7 @@ def test_random_numbers_and_timers_stay_as_they_were():
 
 
 def test_outside_the_main_thread_there_is_no_limit_and_it_is_said(capsys, monkeypatch):
-    monkeypatch.setattr(engine, "_SAID", set())
+    monkeypatch.setattr(ask, "_SAID", set())
     thread = threading.Thread(target=vl.check, args=("03.b", lambda table: None))
     thread.start()
     thread.join()
@@ -389,7 +389,7 @@ def test_a_line_for_each_part_unless_they_fare_alike(capsys):
 
 
 def test_a_guess_is_kept_and_shown_afterwards(capsys, monkeypatch):
-    monkeypatch.setattr(engine, "_GUESSED", {})
+    monkeypatch.setattr(ask, "_GUESSED", {})
     vl.check("05.a", norm1=None, mlp=None, attn=None)
     vl.check("05.a", norm1=65, mlp="one", attn=None)
     vl.check("05.a")
@@ -407,7 +407,7 @@ def test_a_guess_is_kept_and_shown_afterwards(capsys, monkeypatch):
 
 
 def test_hints_come_one_after_the_other(capsys, monkeypatch):
-    monkeypatch.setattr(engine, "_HINTED", {})
+    monkeypatch.setattr(ask, "_HINTED", {})
     for _ in range(3):
         vl.hint("03.b")
     first, second, third = capsys.readouterr().out.splitlines()

@@ -77,7 +77,7 @@ def test_seeds_are_paired_and_those_that_are_not_whole_are_left_out():
     found = claim(a, b).judge(some)
     assert found["n"] == 2 and found["frontiers"] == [["a0", "a1"], ["b0", "b1"]]
     assert (found["first"], found["second"]) == ("2 a0s", "2 b0s")  # a family is its names' first word
-    assert claim(a, b).judge(runs(a)) == {"verdict": "open", "metric": "val_accuracy"}
+    assert claim(a, b).judge(runs(a)) == {"verdict": "open", "found": "open", "metric": "val_accuracy"}
 
 
 def test_the_study_of_compute_runs(run, tmp_path, monkeypatch):

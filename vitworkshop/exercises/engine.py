@@ -1,4 +1,4 @@
-"""What an exercise is, how an answer is judged, and how that is said: `check` and `hint`.
+"""What an exercise is, and how an answer is judged.
 
 An answer that differs from the reference is compared with the reference as it would be with each known mistake, then
 with each two of them; only if it is none of these, general sentences follow (`told`).
@@ -7,7 +7,6 @@ with each two of them; only if it is none of these, general sentences follow (`t
 from __future__ import annotations
 
 import contextlib
-import copy
 import inspect
 import itertools
 import textwrap
@@ -20,12 +19,11 @@ from typing import Any
 
 import torch
 
-from vitlib.checks import check_choice, checked
+from vitlib.checks import check_choice
 from vitworkshop.exercises.answers import (
     Outcome,
     TooLong,
     bare,
-    can_limit,
     limited,
     outcome,
     plain,
@@ -34,12 +32,6 @@ from vitworkshop.exercises.answers import (
     words,
 )
 from vitworkshop.exercises.told import differ
-
-__all__ = ["check", "hint"]
-
-_HINTED: dict[str, int] = {}  # hints that were given
-_GUESSED: dict[str, Any] = {}  # guesses that were kept
-_SAID: set[str] = set()
 
 # errors that nobody raises to refuse what was given
 SLIPS = {
@@ -261,7 +253,8 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
 
 def misfit(exercise: Exercise, answer: Callable) -> str | None:
     """Why an answer need not be tried: it takes other arguments, or is, or calls, the function that was given."""
-    mine, given = (getattr(f, "__code__", None) for f in (answer, exercise.given))
+    both = (inspect.unwrap(f) if callable(f) else f for f in (answer, exercise.given))
+    mine, given = (getattr(f, "__code__", None) for f in both)
     if mine and given and (mine.co_code == given.co_code or given.co_name in mine.co_names):
         return f"this is `{given.co_name}`, which was given: write it in the form that is asked for"
     with contextlib.suppress(TypeError, ValueError):  # built in
@@ -362,87 +355,3 @@ def find(exercise: str) -> Exercise:
     entries = {k: e for n in load for k, e in import_module(f"vitworkshop.exercises.ch{n}").EXERCISES.items()}
     check_choice("exercise", exercise, entries)
     return entries[exercise]
-
-
-@checked
-def check(exercise: str, answer: Any = None, **parts: Any) -> None:
-    """Judge an answer to an exercise of the book, and print a line: "right", or which mistake it is.
-
-    Args:
-        exercise: Its number, as in "05.3"; tasks in the text have letters, as in "05.a".
-        answer: What is asked for: a number, a list, a tensor, a word, a function, a class. None waits.
-        **parts: The parts of the answer by their names, where there are several.
-
-    Raises:
-        ValueError: If there is no such exercise, or it has no such parts.
-
-    Source: every chapter's exercises, from chapter 01 on.
-    """
-    entry = find(exercise)
-    expected = list(entry.value) if not entry.inputs and isinstance(entry.value, dict) else []
-    given = parts or (answer if isinstance(answer, dict) and expected else {})
-    if (parts and answer is not None) or [name for name in given if name not in expected]:
-        names = f"{', '.join(expected)} by their names" if expected else "one answer"
-        raise ValueError(f"expected {names} for exercise {exercise}, got {', '.join(map(str, given))}")
-    if expected and not given and answer is not None:
-        raise ValueError(f"expected the parts {', '.join(expected)} by their names, got {answer!r:.60}")
-    if entry.inputs and not can_limit() and "limit" not in _SAID:
-        _SAID.add("limit")
-        print("(there is no time limit here: if nothing comes, interrupt the kernel)")
-    answer = given or answer
-    if entry.guess:
-        return _keep(exercise, entry, answer)
-    _say(exercise, judge(entry, answer))
-
-
-def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
-    """Keep a guess; called without one, show the guess that was kept, and judge it."""
-    given = any(g is not None for g in guess.values()) if isinstance(guess, dict) else guess is not None
-    if given:
-        guess = _own(guess)
-        guesses = guess if isinstance(guess, dict) else {"": guess}
-        judged = judge(entry, guess).items()
-        if formless := {
-            part: verdict for part, verdict in judged if verdict.says.startswith(("expected ", "unknown "))
-        }:
-            return _say(exercise, formless, guesses)  # before the truth is seen
-        _GUESSED[exercise] = guess
-        print(f"{exercise}: your guess is kept; run the next cell")
-    elif guess is not None or exercise not in _GUESSED:
-        print(f"{exercise}: waiting for your guess")
-    else:
-        kept = _GUESSED[exercise]
-        _say(exercise, judge(entry, kept), kept if isinstance(kept, dict) else {"": kept})
-
-
-def _own(guess: Any) -> Any:
-    """A guess as it is now: what can be gone through once becomes a list, and nobody else changes it later."""
-    if isinstance(guess, dict):
-        return {part: _own(value) for part, value in guess.items()}
-    return copy.deepcopy(list(itertools.islice(guess, 10**5)) if isinstance(guess, Iterator) else guess)
-
-
-def _say(exercise: str, verdicts: dict[str, Verdict], guesses: dict[str, Any] | None = None) -> None:
-    """A line for the answer if all of its parts fare alike, else one for each part."""
-    if guesses is None and len({str(v) for v in verdicts.values()}) == 1:
-        verdicts = {"": next(iter(verdicts.values()))}
-    for part, verdict in verdicts.items():
-        guessed = f" (you guessed {guesses.get(part)!r:.40})" if guesses else ""
-        print(f"{exercise}{' ' * bool(part)}{part}{guessed}: {verdict}")
-
-
-@checked
-def hint(exercise: str) -> None:
-    """Print the next hint to an exercise of the book, one stage further at each call.
-
-    Args:
-        exercise: Its number, as in "05.3".
-
-    Raises:
-        ValueError: If there is no such exercise.
-
-    Source: every chapter's exercises, from chapter 01 on.
-    """
-    hints = find(exercise).hints
-    stage = _HINTED[exercise] = min(_HINTED.get(exercise, 0) + 1, len(hints))
-    print(f"{exercise}, hint {stage} of {len(hints)}: {hints[stage - 1]}")
