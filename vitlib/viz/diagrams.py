@@ -41,7 +41,7 @@ def number_grid(image: Tensor, tokens: Tensor, patch_size: Count) -> Figure:
     """
     if image.ndim != 2 or tokens.ndim != 2 or max(image.shape) > 8 or max(tokens.shape) > 16:
         got = f"{tuple(image.shape)} and {tuple(tokens.shape)}"
-        raise ValueError(f"expected an image of at most 8 x 8 and tokens of at most 16 x 16, got {got}")
+        raise ValueError(f"expected an image (H, W), at most 8 x 8, and tokens, 16 x 16, got {got}")
     (height, width), (count, places) = image.shape, tokens.shape
     patches = patchify(image[None, None], patch_size)[0].tolist()  # (H, W) -> (N, P*P)
     patch_of = {number: i for i, patch in enumerate(patches) for number in patch}
