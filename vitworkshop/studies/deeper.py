@@ -7,9 +7,6 @@ The base has patches of 8 pixels; half the patch side costs 4.1 times its multip
 from __future__ import annotations
 
 from vitworkshop.studies import learned
-from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.families import run_family
-from vitworkshop.studies.study import Study
 
 _WAYS = {
     "base": {"model.patch_size": 8},
@@ -17,29 +14,23 @@ _WAYS = {
     "17 deep": {"model.patch_size": 8, "model.depth": 17},
 }
 
-
-def _ahead(says: str, first: str, second: str) -> Claim:
-    return Claim(says, "Figure 8", learned.side(first), learned.side(second), margin=learned.MARGIN)
-
-
-STUDY = Study(
+STUDY = learned.study(
     question="Smaller patches or more depth, at equal compute?",
     variants=learned.at_every_rate(_WAYS) | learned.PIXELS,
     claims=(
-        _ahead(
-            "half the patch side helps, with no more parameters, once both have learned", "patch 4", "base"
+        learned.claim(
+            "half the patch side helps, with no more parameters, once both have learned",
+            "Figure 8",
+            "patch 4",
+            "base",
         ),
-        _ahead("four times the depth helps, once both have learned", "17 deep", "base"),
-        _ahead(
+        learned.claim("four times the depth helps, once both have learned", "Figure 8", "17 deep", "base"),
+        learned.claim(
             "at equal compute depth helps more than smaller patches, once both have learned",
+            "Figure 8",
             "17 deep",
             "patch 4",
         ),
     ),
-    base=learned.BASE,
-    n_train=learned.N_TRAIN,
-    seeds=learned.SEEDS,
-    choosing=learned.CHOOSING,
     source="Figure 8",
-    run=run_family,
 )

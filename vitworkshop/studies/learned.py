@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.study import at_rates
+from vitworkshop.studies.claim import Claim
+from vitworkshop.studies.families import run_family
+from vitworkshop.studies.study import Study, at_rates
 
-BASE = recipe("laptop", epochs=4, precision="fp32", **{"model.patch_drop_rate": 0.0})
-N_TRAIN = 25_000  # 5,000 of them held out
-SEEDS, CHOOSING = (0, 1, 2, 3, 4), (100,)
-MARGIN = 0.02  # points of accuracy that would matter; five seeds' half-width is at most 1.7
 RATES = (0.0025, 0.005, 0.01, 0.02, 0.04)  # Muon's; the rest has a fifth of it, as in the preset "laptop"
 PIXELS: dict[str, dict[str, Any]] = {"pixels": {}}  # a ridge regression on the same pictures
+#: a study, by its question, variants, claims and source
+study = partial(
+    Study,
+    base=recipe("laptop", epochs=4, precision="fp32", **{"model.patch_drop_rate": 0.0}),
+    n_train=25_000,  # 5,000 of them held out
+    seeds=(0, 1, 2, 3, 4),
+    choosing=(100,),
+    run=run_family,
+)
 
 
 def at_every_rate(ways: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -20,10 +28,12 @@ def at_every_rate(ways: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {
         name: {**changes, "lr": rate / 5, "muon_lr": rate}
         for way, changes in ways.items()
-        for name, rate in zip(side(way), RATES, strict=True)
+        for name, rate in zip(at_rates(way, RATES), RATES, strict=True)
     }
 
 
-def side(way: str, rates: tuple[float, ...] = RATES) -> tuple[str, ...]:
-    """The variants of a way, as a side of a claim."""
-    return at_rates(way, rates)
+def claim(
+    says: str, source: str, first: str, second: str, kind: str = "ahead", rates: tuple[float, ...] = RATES
+) -> Claim:
+    """Of two ways, the second at `rates` of its own. 2 points would matter: five seeds' half-width is at most 1.7."""
+    return Claim(says, source, at_rates(first, RATES), at_rates(second, rates), margin=0.02, kind=kind)

@@ -6,14 +6,12 @@ A step of Muon costs a few percent more, so AdamW has nine epochs where Muon has
 from __future__ import annotations
 
 from vitworkshop.studies import learned
-from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.families import run_family
-from vitworkshop.studies.study import Study, at_rates
+from vitworkshop.studies.study import at_rates
 
 _ADAMW = (0.0005, 0.001, 0.002, 0.004, 0.008)
 _NAMES = at_rates("AdamW", _ADAMW)
 
-STUDY = Study(
+STUDY = learned.study(
     question="Muon or AdamW, at equal core-time, when training is longer?",
     variants=learned.at_every_rate({"Muon": {"epochs": 8}})
     | {
@@ -22,18 +20,13 @@ STUDY = Study(
     }
     | learned.PIXELS,
     claims=(
-        Claim(
+        learned.claim(
             "Muon is ahead of AdamW, at equal core-time, in runs nearly twice as long",
             "Jordan et al. 2024",
-            learned.side("Muon"),
-            _NAMES,
-            margin=learned.MARGIN,
+            "Muon",
+            "AdamW",
+            rates=_ADAMW,
         ),
     ),
-    base=learned.BASE,
-    n_train=learned.N_TRAIN,
-    seeds=learned.SEEDS,
-    choosing=learned.CHOOSING,
     source="not in the paper",
-    run=run_family,
 )
