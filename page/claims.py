@@ -23,10 +23,10 @@ import vitlib as vl
 from page.numbers import Computed, hardware, time_taken
 from page.typography import NARROW
 from vitworkshop.studies import budget
-from vitworkshop.studies.board import Row, all_rows, rows_of, unit, whole
+from vitworkshop.studies.board import Row, admitted, all_rows, rows_of, unit, whole
 from vitworkshop.studies.claim import OPEN, Claim
 from vitworkshop.studies.registry import PLAN, STUDIES
-from vitworkshop.studies.report import base_changes, turned
+from vitworkshop.studies.report import base_changes, summary, turned
 
 KINDS = ("ahead", "equal", "apart")
 EXAMPLES = ((2, 0.6), (0.5, 0.3), (1.2, 0.6), (0.1, 0.6), (-0.7, 1.1), (-2, 0.6))  # mean, reach, in margins
@@ -71,7 +71,7 @@ def interval_picture(mean: float, reach: float) -> str:
 
 def example() -> str:
     """The first claim of the board, worked out."""
-    row = next(row for row in all_rows() if not row.lacks)
+    row = admitted()[0]
     found, (scale, _, name) = row.found, unit(row.found["metric"])
     mean, se, low, high = (
         scale * number for number in (found["difference"], found["se"], *found["interval"])
@@ -96,18 +96,16 @@ def board() -> str:
             told(row),
             f"`{row.study}`",
         ]
-        for row in all_rows()
-        if not row.lacks
+        for row in admitted()
     ]
     return vl.viz.table(["claim", "what we got", "rates [best]; seeds", "verdict", "study"], rows)
 
 
 def tally() -> str:
     """How many claims got which verdict, on the board and of all that were run, by who says them."""
-    rows = list(all_rows())
     counts = {
         where: Counter((whose(row.claim), row.found["verdict"]) for row in some)
-        for where, some in (("on the board", [row for row in rows if not row.lacks]), ("run", rows))
+        for where, some in (("on the board", admitted()), ("run", all_rows()))
     }
     owners, verdicts = ("the paper's", "others'", "ours"), ("agrees", "differs", "open")
     lines = [
@@ -164,22 +162,8 @@ def how(name: str) -> str:
 
 def variants(result: dict) -> str:
     """Every variant with its mean, folded."""
-    shares = "accuracy" in result["metric"]
-
-    def shown(value: float) -> str:
-        return f"{value:.1%}" if shares else f"{value:.3f}"
-
-    rows = [
-        [
-            name,
-            shown(one["mean"]),
-            "one seed" if one["sd"] is None else shown(one["sd"]).removesuffix("%"),
-            one["n"],
-        ]
-        for name, one in result["summary"].items()
-    ]
-    table = vl.viz.table(["variant", result["metric"].removeprefix("val_"), "deviation", "seeds"], rows)
-    return f":::{{dropdown}} All {len(rows)} variants: {result['measure']}\n{table}\n:::"
+    head, *rows = summary(result)
+    return f":::{{dropdown}} All {len(rows)} variants: {result['measure']}\n{vl.viz.table(head, rows)}\n:::"
 
 
 def rounding(name: str) -> str:

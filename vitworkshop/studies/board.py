@@ -104,17 +104,23 @@ def all_rows(out: str | Path | None = None) -> Iterator[Row]:
         for row in rows_of(name, result)
     }
     for row in found.values():
-        twin = found.get(row.claim.twin)
-        if row.claim.twin and (twin is None or twin.lacks or twin.found["verdict"] != row.found["verdict"]):
-            said = (
-                "was not run yet"
-                if twin is None
-                else "says otherwise"
-                if not twin.lacks
-                else "is not admitted"
-            )
+        if row.claim.twin and (said := _second(row, found.get(row.claim.twin))):
             row = row._replace(lacks=[*row.lacks, f"a headline needs a second setting, and that {said}"])
         yield row
+
+
+def _second(row: Row, twin: Row | None) -> str:
+    """What a headline's second setting lacks; "" for nothing."""
+    if twin is None:
+        return "was not run yet"
+    if twin.lacks:
+        return "is not admitted"
+    return "" if twin.found["verdict"] == row.found["verdict"] else "says otherwise"
+
+
+def admitted(out: str | Path | None = None) -> list[Row]:
+    """The rows of the board; see `all_rows`."""
+    return [row for row in all_rows(out) if not row.lacks]
 
 
 def board(out: str | Path | None = None) -> list[str]:
@@ -125,10 +131,8 @@ def board(out: str | Path | None = None) -> list[str]:
     if out is not None and not Path(out).is_dir():
         raise ValueError(f"there is no folder {out}; take that of a study run --all")
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-    for row in all_rows(out):
-        if not row.lacks:
-            says = f"{row.claim.says} ({row.claim.source})"
-            where = f"{row.study}, {row.result['dataset']}"
-            cells = [says, row.measured, row.bounds, row.verdict, row.tried, where]
-            lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    for row in admitted(out):
+        says, where = f"{row.claim.says} ({row.claim.source})", f"{row.study}, {row.result['dataset']}"
+        cells = [says, row.measured, row.bounds, row.verdict, row.tried, where]
+        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return lines

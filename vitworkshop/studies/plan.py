@@ -22,7 +22,7 @@ from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import default_fields, recipe
 from vitworkshop.studies.choosing import trials
 from vitworkshop.studies.registry import STUDIES, find
-from vitworkshop.studies.rows import seal
+from vitworkshop.studies.rows import machine, seal
 from vitworkshop.studies.study import Job, Study
 
 SHARED = ("hardware", "precision")  # of a row: what stands once in a file of results
@@ -86,7 +86,6 @@ class Plan:
         if self.job.left is not None and self.job.left <= 0:
             return None
         path, identity = self.job.folder(*trial) / ROWS, self.identity(trial[0])
-        self.check_machine(trial[1])
         with lock(path.parent):
             if path.is_file():  # another runner has finished it meanwhile
                 return read_rows(path, identity, self.defaults)
@@ -95,11 +94,11 @@ class Plan:
                 write_json(path, {"about": identity, "rows": rows})
             return rows
 
-    def check_machine(self, seed: int) -> None:
+    def check_machine(self, todo: list[Trial]) -> None:
         """Refuse to go on here with a seed that another machine began, where its runs are compared with one another."""
-        here = self.header["hardware"]
-        for (variant, other), rows in self.done.items() if self.study.choosing else ():
-            if other == seed and (there := rows[0]["hardware"]) != here:
+        here, seeds = self.header["hardware"], {seed for _, seed in todo}
+        for (variant, seed), rows in self.done.items() if self.study.choosing else ():
+            if seed in seeds and machine(there := rows[0]["hardware"]) != machine(here):
                 raise ValueError(
                     f"{self.name}: the row {f'{variant}, seed {seed}'!r} ran on {there}, and this is {here}; one seed "
                     f"stays on one machine: go on there, or delete the folders {self.job.out}/*-s{seed}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -25,19 +26,20 @@ def report(name: str, out: str | Path | None = None) -> str:
     """What a study found, as a Markdown table: from `<out>/<name>.json`; for None from here, else the book's own."""
     folder = folders(name, out)[name]
     result = read_study(name, folder if out or (folder / f"{name}.json").exists() else None)
-    metric = result["metric"]
-    held_out = result["n_val"] and "accuracy" in metric
+    held_out = result["n_val"] and "accuracy" in result["metric"]
     measured = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
-    lines = [
-        f"{result['question']} {result['dataset']}, {result['scale']} scale, {measured}.",
-        "",
-        f"| variant | {metric.removeprefix('val_').replace('_', ' ')} | sd over seeds | seeds |",
-        "|---|---|---|---|",
-    ]
+    head, *rows = (f"| {' | '.join(cells)} |" for cells in summary(result))
+    first = f"{result['question']} {result['dataset']}, {result['scale']} scale, {measured}."
+    return "\n".join([first, "", head, "|---|---|---|---|", *rows, "", tell(result)])
+
+
+def summary(result: dict) -> Iterator[list[str]]:
+    """The head of a table of all variants, and a row for each: its mean, its deviation and its number of seeds."""
+    metric = result["metric"]
+    yield ["variant", metric.removeprefix("val_").replace("_", " "), "sd over seeds", "seeds"]
     for variant, s in result["summary"].items():
         spread = "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
-        lines.append(f"| {variant} | {show(s['mean'], metric)} | {spread} | {s['n']} |")
-    return "\n".join([*lines, "", tell(result)])
+        yield [variant, show(s["mean"], metric), spread, str(s["n"])]
 
 
 def tell(result: dict) -> str:

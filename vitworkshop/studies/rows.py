@@ -26,13 +26,18 @@ def name_of(row: dict) -> str:
     return f"{row.get('run', row.get('variant'))}, seed {row.get('seed')}"
 
 
+def machine(hardware: str) -> str:
+    """What `describe_hardware` says, without the threads."""
+    return hardware.rpartition(", ")[0] or hardware
+
+
 def check_rows(rows: list[dict], study: Study, metric: str, where: object) -> None:
     """Refuse rows that were edited, belong to no variant, stand twice, lack their number or share no machine.
 
     Raises:
         ValueError: It names the first such row. One machine is asked for each seed of a study whose seeds choose.
     """
-    seen, machines = set(), {}
+    seen, first = set(), {}  # of each seed: where it ran first
     for row in rows:
         wrong, name = "", row.get("run", row.get("variant"))
         if "seal" in row and seal(row) != row:
@@ -45,8 +50,10 @@ def check_rows(rows: list[dict], study: Study, metric: str, where: object) -> No
             wrong = f"has no {metric}"
         elif study.choosing and row.get("changes") != json.loads(json.dumps(study.variants[name])):
             wrong = f"was run with {row.get('changes')}, the variant is {study.variants[name]}"
-        elif study.choosing and machines.setdefault(row["seed"], row["hardware"]) != row["hardware"]:
-            wrong = f"ran on {row['hardware']}, the rest of its seed on {machines[row['seed']]}"
+        elif study.choosing:
+            there = first.setdefault(row["seed"], row["hardware"])
+            if machine(there) != machine(row["hardware"]):
+                wrong = f"ran on {row['hardware']}, the rest of its seed on {there}"
         if wrong:
             raise ValueError(f"{where}: the row {name_of(row)!r} {wrong}; {AGAIN}")
         seen.add((row["variant"], row["seed"]))
@@ -61,9 +68,7 @@ def read_study(name: str, folder: str | Path | None = None) -> dict:
         result = read_json(path, AGAIN)
     except ValueError:
         changed = ""
-        with contextlib.suppress(
-            ValueError, KeyError, TypeError, AttributeError
-        ):  # its rows tell more, if they can be read
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # if they can be read
             rows = json.loads(path.read_text(encoding="utf-8"))["runs"]
             changed = next((name_of(row) for row in rows if row.get("seal") != seal(row)["seal"]), "")
         if not changed:

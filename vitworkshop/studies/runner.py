@@ -80,13 +80,11 @@ def run_studies(
                 bar.update(sum(plan.finished for plan in plans) - bar.n)
             if any(task[1] not in task[0].done for task in todo):  # the time is over
                 break
+    results = {plan.name: plan.write() for plan in plans}
     for plan in plans if progress else ():
-        for variant in at_edge(plan.study, plan.result()["runs"]):
-            print(
-                f"{plan.name}: {variant} is the last of the rates that may be tried: no row rests on it",
-                flush=True,
-            )
-    return {plan.name: plan.write() for plan in plans}
+        for variant in at_edge(plan.study, results[plan.name]["runs"]):
+            print(f"{plan.name}: {variant} is the last of the rates that may be tried: no row rests on it")
+    return results
 
 
 def in_order(plans: list[Plan]) -> list[tuple[Plan, Trial]]:
@@ -94,7 +92,9 @@ def in_order(plans: list[Plan]) -> list[tuple[Plan, Trial]]:
     todo = []
     for plan in plans:
         order = list(dict.fromkeys(seed for _, seed in plan.trials))
-        todo += [(order.index(trial[1]), plan, trial) for trial in plan.trials if trial not in plan.done]
+        left = [trial for trial in plan.trials if trial not in plan.done]
+        plan.check_machine(left)
+        todo += [(order.index(trial[1]), plan, trial) for trial in left]
     return [(plan, trial) for _, plan, trial in sorted(todo, key=lambda task: task[0])]
 
 
