@@ -105,9 +105,8 @@ class ViTConfig:
         if self.pos_embed in ("learned2d", "sincos2d"):
             check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
         if self.pos_embed == "rope" and self.embed_dim // self.num_heads % 4:
-            why = "pos_embed 'rope' turns pairs by row and by column, so a head's width must be a multiple of"
-            got = f"{self.embed_dim} / {self.num_heads} = {self.embed_dim // self.num_heads}"
-            raise ValueError(f"{why} 4, got {got}; take other num_heads")
+            got = f"{self.embed_dim} / {self.num_heads} = {self.embed_dim // self.num_heads}; take other num_heads"
+            raise ValueError(f"with pos_embed 'rope' a head's width must be a multiple of 4, got {got}")
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
         if self.pos_embed not in (kinds := POS_AT[self.pos_at]):

@@ -440,3 +440,22 @@ def test_only_its_own_chapter_is_loaded():
     code = "import sys, vitlib as vl; vl.check('03.b', None); print([m for m in sys.modules if '.exercises.ch' in m])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == ["03.b: waiting for your answer", "['vitworkshop.exercises.ch03']"]
+
+
+def test_what_was_given_is_known_by_what_it_does():
+    """Under other names; an answer that is built alike and does something else gets its own reply."""
+
+    def blocks_as_they_are(blocks, x):
+        for b in blocks:
+            x = x + b.attn(b.norm1(x))
+            x = x + b.mlp(b.norm2(x))
+        return x
+
+    def renamed(some, y):
+        for c in some:
+            y = y + c.mlp(c.norm2(y))
+            y = y + c.attn(c.norm1(y))
+        return y
+
+    (own,), (given,) = (judge(engine.find("06.4"), f).values() for f in (blocks_as_they_are, renamed))
+    assert "four ordinary blocks" in str(own) and "`swapped`, which was given" in str(given)

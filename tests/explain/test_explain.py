@@ -290,12 +290,21 @@ def test_entropy_lies_between_one_token_and_all():
         (torch.zeros(0, 1, 1, 5, 5), r"maps \(L, B, h, T, T\) of one image or more"),
         (random_maps().log(), "sum to 1"),
         (random_maps()[..., 1:, 1:], "sum to 1"),
+        (random_maps(T=577)[..., 1:, 1:], "sum to 1"),  # by less than half precision rounds a row
+        (random_maps() - 0.2 * torch.eye(5) + 0.2 * torch.eye(5).roll(1, 1), "the smallest weight -"),
         (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1"),
     ],
 )
 def test_probes_refuse_what_are_not_attention_maps(probe, maps, message):
     with pytest.raises(ValueError, match=message):
         probe(maps)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_maps_that_were_rounded_to_half_precision_are_maps(dtype):
+    for T in (5, 17, 65):
+        maps = (2 * torch.randn(2, 1, 3, T, T)).to(dtype).softmax(dim=-1)
+        assert torch.isfinite(vl.attention_entropy(maps.float())).all()
 
 
 @pytest.mark.errors

@@ -52,11 +52,11 @@ def rgb_pixels(picture: Any) -> np.ndarray:
 
 def channels_last(picture: Any) -> np.ndarray:
     """An array (H, W), (H, W, C) or (C, H, W), or a tensor (C, H, W), as an array (H, W, C)."""
-    first, pixels = isinstance(picture, Tensor), np.asarray(picture) if hasattr(picture, "A1") else picture
+    first, pixels = isinstance(picture, Tensor), picture
     if isinstance(picture, Tensor):
         pixels = (picture.float() if picture.is_floating_point() else picture).detach().cpu().numpy()
     if isinstance(pixels, np.ndarray) and pixels.size and pixels.dtype.kind in "biuf" and 1 < pixels.ndim < 4:
-        pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+        pixels = np.atleast_3d(np.asarray(pixels))  # (H, W) -> (H, W, 1)
         first &= picture.ndim == 3
         if first or (pixels.shape[0] in (1, 3) and pixels.shape[2] not in (1, 3)):
             pixels = pixels.transpose(1, 2, 0)  # (C, H, W) -> (H, W, C)

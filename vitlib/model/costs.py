@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import Tensor, nn
 
@@ -25,6 +27,7 @@ def count_parameters(module: nn.Module) -> int:
 
 
 @checked
+@cache  # a run asks after each epoch
 def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     """Multiply-accumulates of one forward pass for one image, attention products included.
 
@@ -41,9 +44,8 @@ def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     """
     macs = 0
     if isinstance(cfg, ViTConfig):
-        tokens, (rows, cols) = cfg.num_patches + 1, cfg.grid
-        axial = [tokens + cfg.num_patches * (1 + length) for length in (cols, rows)]
-        pairs = tokens**2 if cfg.attention == "full" else sum(axial)  # of a query and a key
+        axial = sum(1 + cfg.num_patches * (2 + length) for length in cfg.grid)
+        pairs = axial if cfg.attention == "axial" else (1 + cfg.num_patches) ** 2  # of a query and a key
         macs = cfg.depth * 2 * pairs * cfg.embed_dim  # queries by keys, weights by values
     # each weight of a convolution or a matrix, as often as it is applied: once for each place of its output
 

@@ -296,8 +296,7 @@ class RotaryPosEmbed(NoPosEmbed):
         return torch.stack([left * cos - right * sin, left * sin + right * cos], dim=-1).flatten(-2)
 
     def resample(self, grid: Grid) -> None:
-        quarter = self.head_dim // 4
-        frequencies = 100 ** -(torch.arange(quarter) / quarter)  # (d/4,)
+        frequencies = 100 ** -torch.linspace(0, 1, self.head_dim // 4 + 1)[:-1]  # (d/4,)
         places = torch.cartesian_prod(*(torch.arange(size) for size in grid))  # (N, 2)
         angles = F.pad((places[:, :, None] * frequencies).flatten(1), (0, 0, 1, 0))  # (N, d/2) -> (1+N, d/2)
         self.cos, self.sin = angles.cos().to(self.cos.device), angles.sin().to(self.cos.device)
