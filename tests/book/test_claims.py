@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,8 @@ from vitworkshop.studies.clinic import BUGS  # noqa: F401
 from vitworkshop.studies.compute import Frontier
 from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401
 from vitworkshop.studies.recipe_ladder import INGREDIENTS  # noqa: F401
-from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.registry import STUDIES  # noqa: F401 - and this
+from vitworkshop.studies.report import judged
 
 KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
@@ -59,13 +59,6 @@ def claim(study: str, says: str) -> dict:
     found = judged(study)
     (name,) = [one for one in found if one == says] or [one for one in found if one.startswith(says)]
     return found[name]
-
-
-@cache
-def judged(study: str) -> dict[str, dict]:
-    """What a study found of each of its claims."""
-    one = STUDIES[study]
-    return {each.says: each.judge(result(study)["runs"], one.choosing) for each in one.claims}
 
 
 def verdict(study: str, says: str) -> str:

@@ -72,21 +72,24 @@ def verdicts(name: str) -> list[tuple[str, ...]]:
 
 
 @cache
-def moved_runs() -> dict[str, list[dict]]:
-    """Study -> the book's runs that were run again with moved first weights; see tools/measure/rounding.py."""
-    return load_results("rounding")["studies"]
+def judged(name: str) -> dict[str, dict]:
+    """What the book's own runs of a study say of each of its claims; see `Claim.judge`."""
+    return {row.claim.says: row.found for row in rows_of(name, read_study(name))}
 
 
 def turned(name: str) -> list[str] | None:
-    """The claims whose verdict is another one with runs whose first weights were moved; None if it was not tried."""
-    if (moved := moved_runs().get(name)) is None:
+    """The claims whose verdict is another one with runs whose first weights were moved; None if it was not tried.
+
+    These stand in vitlib/results/rounding.json; see tools/measure/rounding.py.
+    """
+    if (moved := load_results("rounding")["studies"].get(name)) is None:
         return None
     runs, instead = read_study(name)["runs"], {(run["variant"], run["seed"]) for run in moved}
     others = [run for run in runs if (run["variant"], run["seed"]) not in instead] + moved
     return [
         claim.says
         for claim in STUDIES[name].claims
-        if claim.judge(others)["verdict"] != claim.judge(runs)["verdict"]
+        if claim.judge(others)["verdict"] != judged(name)[claim.says]["verdict"]
     ]
 
 
