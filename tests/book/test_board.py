@@ -54,7 +54,7 @@ def test_the_runs_of_a_study_tell_each_claim_and_where_the_log_is(name):
     for row, (says, got, verdict, lacks) in zip(found[0], table, strict=True):
         assert says.lower().startswith(row.claim.says.lower()) and says.endswith(f"*{row.claim.source}*")
         assert verdict == claims.told(row) and verdict.endswith(f"**{row.found['verdict']}**")
-        assert (lacks == "yes") == (not row.lacks) or row.claim.twin
+        assert (lacks == "yes") == (not row.lacks)
         if "se" in row.found:
             assert f"margin\u202f{row.claim.margin * (100 if 'points' in got else 1):g}, " in got
             assert "\u202f±\u202f" in got and " points" not in got, "a number stays with its sign and unit"

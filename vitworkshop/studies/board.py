@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,8 +84,16 @@ def whole(name: str, out: str | Path | None = None) -> dict | None:
     return result if result and result["finished"] else None
 
 
-def rows_of(name: str, result: dict) -> list[Row]:
-    """A row for each claim of a study; a second setting is not looked at."""
+def rows_of(name: str, result: dict, out: str | Path | None = None) -> list[Row]:
+    """A row for each claim of a study; a headline needs its second setting, from `out`, as well."""
+    return [
+        row._replace(lacks=[*row.lacks, *_second(row, out)]) if row.claim.twin else row
+        for row in _own_rows(name, result)
+    ]
+
+
+def _own_rows(name: str, result: dict) -> list[Row]:
+    """A row for each claim of a study by its own runs."""
     study, runs = STUDIES[name], result["runs"]
     ridge = load_results("ridge")["accuracy"].get(name, {})
     judged = [(claim, claim.judge(runs, study.choosing)) for claim in study.claims]
@@ -95,31 +102,39 @@ def rows_of(name: str, result: dict) -> list[Row]:
     ]
 
 
-def all_rows(out: str | Path | None = None) -> Iterator[Row]:
-    """A row for each claim of all studies that are whole; a headline needs its second setting as well."""
-    found = {
-        row.claim.says: row
+def _second(row: Row, out: str | Path | None) -> list[str]:
+    """What a headline's second setting lacks; nothing if it is admitted and says the same."""
+    of = (name for name, study in STUDIES.items() for claim in study.claims if claim.says == row.claim.twin)
+    found = [
+        twin
+        for name in of
+        if (result := whole(name, out)) is not None
+        for twin in _own_rows(name, result)
+        if twin.claim.says == row.claim.twin
+    ]
+    if not found:
+        said = "was not run yet"
+    elif found[0].lacks:
+        said = "is not admitted"
+    elif found[0].found["verdict"] != row.found["verdict"]:
+        said = "says otherwise"
+    else:
+        return []
+    return [f"a headline needs a second setting, and that {said}"]
+
+
+def all_rows(out: str | Path | None = None) -> list[Row]:
+    """A row for each claim of all studies that are whole."""
+    return [
+        row
         for name in STUDIES
         if (result := whole(name, out)) is not None
-        for row in rows_of(name, result)
-    }
-    for row in found.values():
-        if row.claim.twin and (said := _second(row, found.get(row.claim.twin))):
-            row = row._replace(lacks=[*row.lacks, f"a headline needs a second setting, and that {said}"])
-        yield row
-
-
-def _second(row: Row, twin: Row | None) -> str:
-    """What a headline's second setting lacks; "" for nothing."""
-    if twin is None:
-        return "was not run yet"
-    if twin.lacks:
-        return "is not admitted"
-    return "" if twin.found["verdict"] == row.found["verdict"] else "says otherwise"
+        for row in rows_of(name, result, out)
+    ]
 
 
 def admitted(out: str | Path | None = None) -> list[Row]:
-    """The rows of the board; see `all_rows`."""
+    """The rows of the board."""
     return [row for row in all_rows(out) if not row.lacks]
 
 
