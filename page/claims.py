@@ -148,7 +148,7 @@ def study(name: str) -> str:
         f"**{one.question}**",
         how(name),
         vl.viz.table(heads, claims) if claims else "",
-        variants(result),
+        variants(name, result),
     ]
     return "\n\n".join([*filter(None, parts), rounding(name), about(name, result)])
 
@@ -160,10 +160,10 @@ def how(name: str) -> str:
     return text.partition("\n")[2].strip()
 
 
-def variants(result: dict) -> str:
-    """Every variant with its mean, folded."""
+def variants(name: str, result: dict) -> str:
+    """Every variant of a study with its mean, folded."""
     head, *rows = summary(result)
-    return f":::{{dropdown}} All {len(rows)} variants: {result['measure']}\n{vl.viz.table(head, rows)}\n:::"
+    return f":::{{dropdown}} All {len(rows)} variants of {name}: {result['measure']}\n{vl.viz.table(head, rows)}\n:::"
 
 
 def rounding(name: str) -> str:

@@ -11,7 +11,7 @@ from pages import CHAPTERS, read, source
 
 from classroom import editions
 from classroom.homework import NUMBERS, homework
-from vitworkshop.exercises import engine
+from vitworkshop.exercises import ask, engine
 
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=[path.stem for path in CHAPTERS])
 MAGIC = re.compile(r"^\s*%.*$", re.M)
@@ -94,7 +94,7 @@ def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys
         remarks = [source(cell) for cell in ours if cell["id"] == f"teacher-{number.replace('.', '-')}"]
         assert len(remarks) == 1 and entry.hints[0] in remarks[0]
         assert remarks[0].count("\n| ") == len(entry.mistakes) + 1
-        engine.check(number)
+        ask.check(number)
         assert "waiting" in capsys.readouterr().out
 
 
