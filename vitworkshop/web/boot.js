@@ -1,7 +1,7 @@
 /* `window.vit`: models and pictures for whatever on the page asks for them. Small; the rest loads when it is needed.
 
      vit.models()                  names of the models that lie beside this script
-     await vit.load(name)          { name, config, classes, card, weights, run, readOut }; see vit.js for `run`
+     await vit.load(name)          { name, config, classes, card, weights, run, trace, ... }; see vit.js for `run`
      await vit.pixels(source)      a picture as a model's pixels; see pictures.js
 
    Where an explorer stands (`<vit-lab>`, ...), its file is loaded once it comes near the window. The script's
@@ -36,8 +36,9 @@
     await script("vit.js");
     if (!window.vitModels?.[name]) await script(`${name}.js`);
     const { config, classes, card } = window.vitModels[name], model = window.buildViT(window.vitModels[name]);
-    const [run, readOut, patchify] = ["run", "readOut", "patchify"].map((what) => model[what].bind(model));
-    return { name, config, classes, card, weights: model.weights, run, readOut, patchify };
+    const made = { name, config, classes, card, weights: model.weights };
+    for (const what of ["run", "trace", "readOut", "patchify"]) made[what] = model[what].bind(model);
+    return made;
   })().catch((error) => {
     delete built[name];
     throw error;

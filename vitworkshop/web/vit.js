@@ -64,7 +64,11 @@
     return 0.5 * (1 + (x < 0 ? -erf : erf));
   }
 
-  const gelu = (x) => x.map((value) => value * below(value));
+  function gelu(x) {
+    const y = new Float32Array(x.length);
+    for (let i = 0; i < x.length; i++) y[i] = x[i] * below(x[i]);
+    return y;
+  }
 
   /* In place, of the n numbers from `start`; what is -Infinity becomes 0. */
   function softmax(x, start = 0, n = x.length) {
@@ -75,7 +79,36 @@
     return x;
   }
 
-  const add = (x, y) => x.map((value, i) => value + y[i]);
+  function add(x, y) {
+    const z = new Float32Array(x.length);
+    for (let i = 0; i < x.length; i++) z[i] = x[i] + y[i];
+    return z;
+  }
+
+  /* Each query times each key, over √d (Equation 6): (T, 3D) -> `out` (h, T, T). */
+  function scores(qkv, T, D, h, out) {
+    const d = D / h, scale = 1 / Math.sqrt(d);
+    for (let head = 0; head < h; head++)
+      for (let t = 0; t < T; t++)
+        for (let s = 0; s < T; s++) {
+          const q = t * 3 * D + head * d, k = s * 3 * D + D + head * d;
+          let dot = 0;
+          for (let i = 0; i < d; i++) dot += qkv[q + i] * qkv[k + i];
+          out[(head * T + t) * T + s] = dot * scale;
+        }
+  }
+
+  /* What each token takes of the values (Equations 7 and 8): (h, T, T), (T, 3D) -> (T, D). */
+  function mix(weights, qkv, T, D, h) {
+    const d = D / h, out = new Float32Array(T * D);
+    for (let head = 0; head < h; head++)
+      for (let t = 0; t < T; t++)
+        for (let s = 0; s < T; s++) {
+          const weight = weights[(head * T + t) * T + s], v = s * 3 * D + 2 * D + head * d, y = t * D + head * d;
+          for (let i = 0; i < d; i++) out[y + i] += weight * qkv[v + i];
+        }
+    return out;
+  }
 
   class VisionTransformer {
     constructor(config, weights) {
@@ -94,60 +127,55 @@
       return [weight, this.weights[`${name}.bias`] ?? new Float32Array(weight.length)];
     }
 
-    /* Pixels (C, H, W), standardised, as rows of flattened patches: (N, C * P * P), channels first. */
-    patchify(pixels) {
+    /* Pixels (C, H, W), standardised, as rows of flattened patches: (N, C * P * P), channels first.
+       order[n]: the patch whose content stands in place n. */
+    patchify(pixels, order) {
       const { in_chans: C, img_size: H, patch_size: P } = this.config, patches = new Float32Array(C * H * H);
       let i = 0;
       for (let n = 0; n < this.N; n++)
-        for (let c = 0; c < C; c++)
+        for (let c = 0, from = order ? order[n] : n; c < C; c++)
           for (let p1 = 0; p1 < P; p1++)
             for (let p2 = 0; p2 < P; p2++) {
-              const row = Math.floor(n / this.grid) * P + p1, col = (n % this.grid) * P + p2;
+              const row = Math.floor(from / this.grid) * P + p1, col = (from % this.grid) * P + p2;
               patches[i++] = pixels[(c * H + row) * H + col];
             }
       return patches;
     }
 
-    /* The encoder's input (Equation 1): (C, H, W) -> (1 + N, D).
-       order[n]: the patch whose content stands in place n; positions: "none", or for place n whose position it gets. */
-    embed(pixels, { order, positions } = {}) {
+    /* The encoder's input (Equation 1), from rows of flattened patches: (N, C * P * P) -> (1 + N, D).
+       positions: "none", or for place n the place whose position it gets. */
+    embed(patches, positions, keep) {
       const { embed_dim: D, in_chans: C, patch_size: P } = this.config, { N } = this;
-      const patches = linear(this.patchify(pixels), N, ...this.layer("patch_embed.proj"), C * P * P, D);
+      const y = linear(patches, N, ...this.layer("patch_embed.proj"), C * P * P, D);
       const { cls_token: cls, pos_embed: pos } = this.weights, x = new Float32Array((1 + N) * D);
       for (let i = 0; i < D; i++) x[i] = cls[i] + pos[i];
       for (let n = 0; n < N; n++) {
-        const from = (order ? order[n] : n) * D, place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D;
+        const place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D;
         const scale = positions === "none" ? 0 : 1, to = (1 + n) * D;
-        for (let i = 0; i < D; i++) x[to + i] = patches[from + i] + scale * pos[place + i];
+        for (let i = 0; i < D; i++) x[to + i] = y[n * D + i] + scale * pos[place + i];
       }
+      keep?.({ patches, patch_embed: y, embed: x });
       return x;
     }
 
     /* Attention of one block (Equations 5 to 8), from normalised tokens; `maps` takes the weights, (h, T, T).
        absent[t]: token t is not there; off[head]: the head's output is 0. */
-    attend(x, T, name, absent, off, maps) {
-      const { embed_dim: D, num_heads: h } = this.config, d = D / h, scale = 1 / Math.sqrt(d);
-      const qkv = linear(x, T, ...this.layer(`${name}.qkv`), D, 3 * D), out = new Float32Array(T * D);
-      for (let head = 0; head < h; head++) {
-        for (let t = 0; t < T; t++) {
-          if (absent[t]) continue;
-          const row = (head * T + t) * T, q = t * 3 * D + head * d;
-          for (let s = 0; s < T; s++) {
-            const k = s * 3 * D + D + head * d;
-            let dot = 0;
-            for (let i = 0; i < d; i++) dot += qkv[q + i] * qkv[k + i];
-            maps[row + s] = absent[s] ? -Infinity : dot * scale;
-          }
-          softmax(maps, row, T);
-          if (off[head]) continue;
-          const y = t * D + head * d;
-          for (let s = 0; s < T; s++) {
-            const weight = maps[row + s], v = s * 3 * D + 2 * D + head * d;
-            for (let i = 0; i < d; i++) out[y + i] += weight * qkv[v + i];
-          }
-        }
-      }
-      return linear(out, T, ...this.layer(`${name}.proj`), D, D);
+    attend(x, T, name, absent, off, maps, keep) {
+      const { embed_dim: D, num_heads: h } = this.config, d = D / h;
+      const qkv = linear(x, T, ...this.layer(`${name}.qkv`), D, 3 * D);
+      scores(qkv, T, D, h, maps);
+      for (let row = 0; row < h * T; row++)
+        for (let s = 0; s < T; s++) if (absent[s] || absent[row % T]) maps[row * T + s] = -Infinity;
+      keep?.({ [`${name}.qkv`]: qkv, [`${name}.scores`]: maps.slice(), [`${name}.weights`]: maps });
+      for (let row = 0; row < h * T; row++)
+        if (absent[row % T]) maps.fill(0, row * T, (row + 1) * T);
+        else softmax(maps, row * T, T);
+      const mixed = mix(maps, qkv, T, D, h);
+      for (let head = 0; head < h; head++)
+        for (let t = 0; off[head] && t < T; t++) mixed.fill(0, t * D + head * d, t * D + (head + 1) * d);
+      const out = linear(mixed, T, ...this.layer(`${name}.proj`), D, D);
+      keep?.({ [`${name}.mixed`]: mixed, [`${name}.proj`]: out });
+      return out;
     }
 
     /* Logits (K) of a token, or of any vector that stands where the encoder's output does: last norm, then head. */
@@ -164,28 +192,50 @@
          positions  "none", or for each place the place whose position embedding it gets
          remove     places whose tokens are left out, as if the picture had no such patches; their attention is 0
          heads      [layer, head] pairs whose output is 0 */
-    run(pixels, { order, positions, remove = [], heads = [] } = {}) {
+    run(pixels, { order, positions, remove = [], heads = [] } = {}, keep) {
       const { embed_dim: D, num_heads: h, depth: L, num_classes: K, mlp_ratio: ratio } = this.config;
       const T = 1 + this.N, absent = new Uint8Array(T), hidden = Math.trunc(D * ratio);
       this.check(pixels, order, positions, remove, heads);
       for (const n of remove) absent[1 + n] = 1;
       const attention = new Float32Array(L * h * T * T), tokens = new Float32Array((L + 1) * T * D);
-      let x = this.embed(pixels, { order, positions });
+      let x = this.embed(this.patchify(pixels, order), positions, keep);
       tokens.set(x);
       for (let l = 0; l < L; l++) {
         const name = `blocks.${l}`, maps = attention.subarray(l * h * T * T, (l + 1) * h * T * T);
         const off = new Uint8Array(h);
         for (const [layer, head] of heads) if (layer === l) off[head] = 1;
         const y = layerNorm(x, T, D, ...this.layer(`${name}.norm1`));
-        x = add(x, this.attend(y, T, `${name}.attn`, absent, off, maps));
-        const z = layerNorm(x, T, D, ...this.layer(`${name}.norm2`));
-        const middle = gelu(linear(z, T, ...this.layer(`${name}.mlp.fc1`), D, hidden));
-        x = add(x, linear(middle, T, ...this.layer(`${name}.mlp.fc2`), hidden, D));
+        keep?.({ [`${name}.norm1`]: y });
+        const mid = add(x, this.attend(y, T, `${name}.attn`, absent, off, maps, keep));
+        const z = layerNorm(mid, T, D, ...this.layer(`${name}.norm2`));
+        const fc1 = linear(z, T, ...this.layer(`${name}.mlp.fc1`), D, hidden), act = gelu(fc1);
+        const fc2 = linear(act, T, ...this.layer(`${name}.mlp.fc2`), hidden, D);
+        x = add(mid, fc2);
+        keep?.({ [`${name}.mid`]: mid, [`${name}.norm2`]: z, [`${name}.mlp.fc1`]: fc1, [`${name}.mlp.act`]: act,
+          [`${name}.mlp.fc2`]: fc2, [name]: x });
         tokens.set(x, (l + 1) * T * D);
       }
       const z = layerNorm(x, T, D, ...this.layer("norm"));
-      const logits = linear(this.pool(z, absent), 1, ...this.layer("head"), D, K);
+      const pooled = this.pool(z, absent), logits = linear(pooled, 1, ...this.layer("head"), D, K);
+      keep?.({ norm: z, pool: pooled, head: logits });
       return { logits, probs: softmax(logits.slice()), attention, tokens };
+    }
+
+    /* What `run` gives, and { tensors }: everything on the way, by the name of the module whose output it is. M is
+       the width inside the MLP:
+         patches (N, C * P * P), patch_embed (N, D)   in each place, so after `order`
+         embed (T, D)                                 the encoder's input
+         and of each block l, after `blocks.l`:
+         .norm1 (T, D), .attn.qkv (T, 3D)
+         .attn.scores (h, T, T)                       scaled, before the softmax; -Infinity where a token is absent
+         .attn.weights (h, T, T), .attn.mixed (T, D)  the softmax, and what the projection reads
+         .attn.proj (T, D), .mid (T, D)               attention's output, and the token with it
+         .norm2 (T, D), .mlp.fc1 (T, M), .mlp.act (T, M), .mlp.fc2 (T, D)
+         blocks.l (T, D)                              the block's output
+         norm (T, D), pool (D), head (K) */
+    trace(pixels, options) {
+      const tensors = {}, found = this.run(pixels, options, (some) => Object.assign(tensors, some));
+      return { ...found, tensors };
     }
 
     /* The picture's one vector (Equation 4): CLS, or the mean of the patch tokens that are there. */
