@@ -39,6 +39,7 @@ MODELS = (*LABS, "cifar10-plain")
 LINKED = {
     "lab": ("lab", {"model": MODEL, "picture": PICTURE}),
     "learn": ("learns", {}),
+    "way": ("way", {"model": MODEL, "picture": PICTURE}),
 }  # page, what a link must say
 FOLDER = "vit"
 ROOM = """<style>@media screen and (scripting: enabled) {{
@@ -99,9 +100,9 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
 
 def address(text: str) -> tuple[str, str]:
     """Words and address of a link `words <lab {state}>`, in which its explorer opens."""
-    found = re.fullmatch(r"(.+?)\s*<(lab|learn) (\{.*\})>", text, re.S)
+    found = re.fullmatch(r"(.+?)\s*<(lab|learn|way) (\{.*\})>", text, re.S)
     if not found:
-        raise ValueError(f'expected `words <lab {{"removed": [3]}}>`, with lab or learn, got {text!r}')
+        raise ValueError(f'expected `words <lab {{"removed": [3]}}>`, with lab, learn or way, got {text!r}')
     page, state = LINKED[found[2]]
     written = json.dumps({**state, **json.loads(found[3])}, separators=(",", ":"))
     letters = (
@@ -112,7 +113,7 @@ def address(text: str) -> tuple[str, str]:
 
 def is_state(anchor: str) -> bool:
     """Whether an anchor is an explorer's state, not a place on a page: base64 of an object begins with eyJ."""
-    return re.match(r"(lab|learn)[=-]eyJ", anchor) is not None
+    return re.match(r"(lab|learn|way)[=-]eyJ", anchor) is not None
 
 
 def live(name, rawtext, text, lineno, inliner, options=None, content=()):

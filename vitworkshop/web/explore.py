@@ -19,6 +19,7 @@ EXPLORERS = {
     "lab": ["rankings.js", "lab-panels.js", "lab-tour.js"],
     "attention": ["rankings.js"],
     "positions": [],
+    "way": ["lens.js", "way-steps.js", "way-inside.js"],
 }
 
 
@@ -53,7 +54,7 @@ def explore(
         model: A `VisionTransformer` as the book's recipes make them, of at most some 600,000 parameters.
         images: uint8 (n, 3, H, W) of the model's size, to choose from; the first 24 are taken.
         classes: The names of the model's classes; by default "class 0" and so on.
-        kind: "lab", "attention" or "positions".
+        kind: "lab", "attention", "positions" or "way".
 
     Returns:
         What a notebook shows when it is the last line of a cell.
@@ -75,7 +76,7 @@ def explore(
         raise ValueError("expected at least one image to choose from, got none")
     pictures = {f"picture {i}": image for i, image in enumerate(images[:24])}
     files = ["boot.js", "vit.js", "pictures.js", "explorer.js", *EXPLORERS[kind], f"vit-{kind}.js"]
-    here = json.dumps([*files, "samples.js", "lab-results.js", "scores-your model.js"])
+    here = json.dumps([*files, "samples.js", "photos.js", "lab-results.js", "scores-your model.js"])
     head = f"window.vitHere = {here}; window.vitLab = {{ models: {{}} }};"
     scores = scores_script("your model", model, pictures) if "rankings.js" in EXPLORERS[kind] else ""
     texts = [(SCRIPTS / file).read_text(encoding="utf-8") for file in files]

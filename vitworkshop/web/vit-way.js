@@ -13,6 +13,7 @@
 
   const PAUSE = 5500, MOVE = 700; // milliseconds of a step of Play, and of its motion
   const MOST = 12; // steps of Play
+  const STILL = matchMedia("(prefers-reduced-motion: reduce)");
   const TOOLS = {
     follow: ["Follow", "Press a patch: it is followed."],
     compare: ["Compare", "Press a second patch: its numbers stand below those of the first."],
@@ -22,19 +23,21 @@
 
   class VitWay extends VitExplorer {
     static style = `
-      .title { font-size: 1.15rem; }
-      .says { min-height: 4.4em; }
+      .says { min-height: 3em; }
+      .part { margin-top: 0.9rem; }
       .stages { display: flex; gap: 3px; list-style: none; margin: 0 0 0.7rem; padding: 0; }
       .stages li { flex: 1 1 0; min-width: 0; }
       .stages button { background: none; border: 0; border-radius: 0; border-top: 5px solid var(--rule); font-size: 0.76rem;
-        line-height: 1.25; overflow: hidden; padding: 0.25rem 0; text-overflow: ellipsis; width: 100%; }
+        line-height: 1.25; padding: 0.25rem 0; width: 100%; }
       .stages button[aria-current] { background: none; border-color: var(--accent); color: inherit; font-weight: 700; }
       .stages .passed button { border-color: color-mix(in srgb, var(--accent) 45%, var(--ground)); }
-      .stages small { color: var(--warm); display: block; font-weight: 400; min-height: 1.25em; }
+      .stages small { color: var(--warm); display: block; font-weight: 400; }
+      @container (max-width: 560px) { .stages :is(span, small) { display: none; } .says { min-height: 6em; } }
       .primary { background: var(--accent); border-color: var(--accent); color: var(--ground); font-weight: 600;
         padding-inline: 1.1rem; }
-      .grid > .followed { box-shadow: inset 0 0 0 3px var(--warm), inset 0 0 0 4.5px #fff; z-index: 1; }
-      .grid > .other { box-shadow: inset 0 0 0 3px var(--accent), inset 0 0 0 4.5px #fff; z-index: 1; }
+      .grid > .followed[aria-pressed] { box-shadow: inset 0 0 0 3px var(--warm), inset 0 0 0 4.5px #fff; z-index: 1; }
+      .grid > .other[aria-pressed] { box-shadow: inset 0 0 0 3px var(--accent), inset 0 0 0 4.5px #fff; z-index: 1; }
+      .grid > .photo[aria-pressed] { box-shadow: none; }
       .grid > .out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
       .tokens { cursor: crosshair; height: 15rem; position: relative; }
       .tokens canvas { height: 100%; }
@@ -57,19 +60,23 @@
         brief: this.hasAttribute("brief"), D: config.embed_dim, T: 1 + N, tool: "follow", moved: 1, playing: null,
         pixels: 3 * P * P, mosaic: h("canvas"), crisp: null, first: null,
       });
-      this.stages = [["photo", "Photograph"], ["patches", "Patches"], ["tokens", "Tokens"],
+      this.stages = [["photo", "Photo"], ["patches", "Patches"], ["tokens", "Tokens"],
         ...range(L).map((l) => ["block", `Block ${l}`, l]),
         ["pool", this.readsCls ? "CLS" : "Mean"], ["answer", "Answer"]].map(([kind, name, l]) => ({ kind, name, l }));
-      this.title = h("h3", { class: "title" });
+      this.heading = h("h3");
       this.says = h("p", { class: "says" });
-      this.steps = this.stages.map(({ name }, at) => button("", () => this.go(at)));
+      this.steps = this.stages.map((_, at) => button("", () => this.step(at)));
       const list = h("ol", { class: "stages", "aria-label": "Stages of the forward pass" },
         this.steps.map((one) => h("li", {}, one)));
-      onArrows(list, (down, across) => this.go(this.state.stage + down + across, true));
-      this.play = button("", () => (this.playing ? this.pause() : this.start()));
+      onArrows(list, (down, across) => this.step(this.state.stage + down + across, true));
+      this.play = button("", () => {
+        if (!this.playing) return void this.start();
+        this.pause();
+        this.draw();
+      });
       this.play.className = "primary";
-      [this.back, this.next] = [button("Back", () => this.go(this.state.stage - 1)),
-        button("Next", () => this.go(this.state.stage + 1))];
+      [this.back, this.next] = [button("Back", () => this.step(this.state.stage - 1)),
+        button("Next", () => this.step(this.state.stage + 1))];
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.left = note();
       this.right = h("div");
@@ -79,23 +86,24 @@
       const row = h("div", { class: "row" }, this.play, this.back, this.next,
         this.brief ? h("a", { href: "way.html" }, "The whole way, number by number") : []);
       const picker = await this.chooser(await this.samples());
-      const head = [this.title, this.says, list, row, sides([this.left, this.grid.node], [this.right])];
+      const head = [this.heading, this.says, list, row, sides([this.left, this.grid.node], [this.right])];
       if (this.brief) this.view.append(...head, picker);
       else {
         this.inside = window.vitInside(this);
-        this.view.append(picker, ...head, this.toolbox(), sides([this.lens, this.bars.node], [this.inside.words]),
-          this.inside.node, this.foot());
+        this.reading = sides([this.lens, this.bars.node], [this.inside.words]);
+        this.reading.classList.add("part");
+        this.view.append(...head, this.toolbox(), this.reading, this.inside.node, h("div", { class: "part" }, picker), this.foot());
       }
       addEventListener("hashchange", () => this.follow(), this.whileHere);
       this.follow();
     }
 
     fresh() {
-      const middle = Math.floor(this.n / 2) * this.n + Math.floor(this.n / 2) - 1;
-      return { stage: 0, patch: middle, other: null, head: "mean", removed: [], painted: [], open: [] };
+      const patch = Math.floor((5 * this.n) / 8) * this.n + Math.floor(this.n / 2); // a little below the middle
+      return { stage: 0, patch, other: null, head: "mean", removed: [], painted: [], open: [] };
     }
 
-    take(bytes, name, state = { ...this.fresh(), stage: this.state?.stage ?? 0, patch: this.state?.patch ?? this.fresh().patch }) {
+    take(bytes, name, state = { ...this.fresh(), stage: this.state.stage, patch: this.state.patch }) {
       Object.assign(this, { bytes, picture: name, state, first: null });
       this.look();
       this.sharpen().then(() => this.draw());
@@ -208,7 +216,7 @@
         block: () => {
           const read = removed.includes(patch) ? "It was rubbed out." : `It reads most from ${this.most(this.reads(stage.l))}.`;
           const nobody = readsCls && stage.l === L - 1 ? " What it becomes here, nobody reads: the head reads CLS alone."
-            : ` Read now, the tokens would say ${said}.`;
+            : ` If the head read now, it would say ${said}.`;
           return (stage.l ? `${upper(one)}, in block ${stage.l}: ${read[0].toLowerCase()}${read.slice(1)}`
             : `In a block every token reads the others, then computes by itself. ${read}`) + nobody;
         },
@@ -222,9 +230,11 @@
 
     // What the reader does
 
-    go(stage, focus = false) {
+    /* To a stage, as the reader wants it: Play ends. */
+    step(stage, focus = false) {
       if (stage < 0 || stage >= this.stages.length) return;
-      this.set({ stage, open: [] });
+      this.pause();
+      this.move(stage);
       if (focus) this.steps[stage].focus();
     }
 
@@ -240,45 +250,33 @@
 
     /* Play: stage after stage, at most `MOST` of them. Where no motion is wanted, each press is one step. */
     start() {
-      const last = this.stages.length - 1, begin = this.state.stage === last ? 0 : this.state.stage;
-      if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
-        this.go(this.state.stage === last ? 0 : this.state.stage + 1);
-        return;
-      }
-      const skip = Math.max(1, Math.ceil(this.L / (MOST - 5)));
-      const next = (at) => range(last + 1).find((k) => k > at && (this.stages[k].kind !== "block" || this.stages[k].l % skip === 0));
-      const step = (at) => {
-        this.playing = setTimeout(() => {
-          const then = next(this.state.stage);
-          if (then === undefined) this.pause();
-          else {
-            this.move(then);
-            step();
-          }
-        }, PAUSE);
+      const last = this.stages.length - 1, apart = Math.ceil(this.L / (MOST - 5)), { stage } = this.state;
+      const next = (at) => range(last + 1).find((k) => k > at && !((this.stages[k].l ?? 0) % apart));
+      if (STILL.matches) return this.step(stage === last ? 0 : next(stage));
+      const on = (at) => {
+        this.playing = at < last ? setTimeout(() => on(next(at)), PAUSE) : null;
+        this.move(at);
       };
-      this.move(begin === this.state.stage ? next(begin) : begin);
-      step();
+      return on(stage === last ? 0 : next(stage));
     }
 
     pause() {
       clearTimeout(this.playing);
       this.playing = null;
-      this.draw();
     }
 
-    /* To a stage, with motion: patches move apart, columns come. */
+    /* Shows a stage, with motion: patches move apart, columns and curves come. */
     move(stage) {
       const start = performance.now();
-      this.moved = 0;
-      this.go(stage);
+      this.moved = STILL.matches ? 1 : 0;
+      this.set({ stage, open: [] });
       const frame = (now) => {
         this.moved = Math.min(1, (now - start) / MOVE);
         this.drawPicture();
         this.drawTokens();
         if (this.moved < 1) requestAnimationFrame(frame);
       };
-      requestAnimationFrame(frame);
+      if (!this.moved) requestAnimationFrame(frame);
     }
 
     toolbox() {
@@ -367,11 +365,12 @@
 
     draw() {
       const { stage, state, stages } = this, said = this.words(stage);
-      this.title.textContent = `${state.stage + 1} of ${stages.length}: ${stage.kind === "block" ? `block ${stage.l}` : stage.name}`;
+      this.heading.textContent = `${state.stage + 1} of ${stages.length}: ${stage.kind === "block" ? `block ${stage.l}` : stage.name}`;
       this.says.textContent = said;
       this.steps.forEach((one, at) => {
         const changed = this.changes(stages[at]), far = changed && changed.reduce((a, b) => a + b, 0) / this.T;
-        one.replaceChildren(stages[at].name, h("small", {}, far ? `±${percent(far)}` : ""));
+        one.replaceChildren(h("span", {}, stages[at].name), h("small", {}, far ? `±${Math.round(100 * far)} %` : ""));
+        one.setAttribute("aria-label", stages[at].name);
         one.title = far ? `${stages[at].name}: its tokens changed by ${percent(far)} of their length` : stages[at].name;
         one.parentNode.classList.toggle("passed", at < state.stage);
         if (at === state.stage) one.setAttribute("aria-current", "step");
@@ -383,18 +382,19 @@
       this.drawPicture();
       this.drawRight();
       if (!this.brief) this.drawMore();
-      this.say(`${this.title.textContent}. ${said}`);
+      this.say(`${this.heading.textContent}. ${said}`);
     }
 
     drawMore() {
       const { stage, state, model: { classes } } = this, { whole, alone } = this.answers(stage), sure = alone && argmax(alone);
+      this.reading.hidden = !["tokens", "block", "pool"].includes(stage.kind);
       this.tools.forEach((one, tool) => setPressed(one, tool === this.tool));
       this.hint.textContent = TOOLS[this.tool][1];
       this.head.selectedIndex = state.head === "mean" ? 0 : 1 + state.head;
       this.bars.show(whole, this.trace.probs);
-      this.lens.textContent = stage.kind === "answer" || stage.kind === "pool" ? "What it answers."
-        : `What the head would say if it read these tokens (logit lens; ticks: the answer).${alone
-          ? ` Of this patch alone: ${classes[sure]}, ${percent(alone[sure])}.` : ""} The head never learned to read here.`;
+      this.lens.textContent = stage.kind === "pool" ? "What the head makes of this vector."
+        : `What the head would say if it read now (logit lens; ticks: its answer).${alone
+          ? ` Of this patch alone: ${classes[sure]}, ${percent(alone[sure])}.` : ""} It never learned to read here.`;
       this.inside.draw();
       if (this.code) this.code.textContent = this.python();
     }
@@ -419,11 +419,11 @@
         this.left.textContent = kind === "photo" ? (crisp ? "The photograph" : "The picture") : `The picture, as ${this.N} patches`;
       }
       cells.forEach((cell, i) => {
-        const is = kind === "photo" ? "" : i === state.patch ? "followed" : i === state.other ? "other" : "";
+        const is = kind === "photo" ? "photo" : i === state.patch ? "followed" : i === state.other ? "other" : "";
         cell.className = `${is} ${state.removed.includes(i) ? "out" : ""}`;
         setPressed(cell, i === state.patch || i === state.other);
         const did = state.removed.includes(i) ? ", rubbed out" : state.painted.includes(i) ? ", grey" : "";
-        cell.setAttribute("aria-label", `${place(i, n)}${is ? `, ${is === "other" ? "compared" : is}` : ""}${did}`);
+        cell.setAttribute("aria-label", `${place(i, n)}${{ followed: ", followed", other: ", compared" }[is] ?? ""}${did}`);
       });
     }
 

@@ -131,7 +131,8 @@
         return;
       }
       const at = path.at(-1), [name] = at, step = window.vitSteps[kind(name)];
-      const { value, terms: all, plus, rule } = opened(way.model, way.trace.tensors, ...at, { remove: way.state.removed });
+      const made = opened(way.model, way.trace.tensors, ...at, { remove: way.state.removed });
+      const { value, terms: all, plus } = made;
       const crumbs = h("p", { class: "crumbs" }, path.map((one, k) => [k ? " ▸ " : "",
         k === path.length - 1 ? h("b", {}, brief(one)) : button(brief(one), () => way.set({ open: path.slice(0, k + 1) }))]).flat());
       const title = h("h4", { tabindex: "-1" }, upper(called(at)));
@@ -146,13 +147,13 @@
         return one;
       });
       const sum = all.reduce((total, { a, b }) => total + a * b, 0);
-      const adds = [...(all.length ? [[all.length > 1 ? `${all.length} products` : "product", sum, null]] : []), ...plus.map((one) => [one.what, one.value, one.from])];
+      const adds = [...(all.length ? [[all.length > 1 ? `sum of ${all.length} products` : "product", sum, null]] : []), ...plus.map((one) => [one.what, one.value, one.from])];
       const line = h("p", { class: "sum" }, adds.flatMap(([what, add, from], k) => [k ? (add < 0 ? " − " : " + ") : "",
         what, " ", part(number(k ? Math.abs(add) : add), from)]), " = ", h("b", {}, number(value)));
       const more = all.length > few.length ? button(`All ${all.length} products; these are the ${FEW} largest`, () => { whole = true; draw(); }) : "";
       const here = location.protocol !== "about:";
       panel.replaceChildren(crumbs, title, h("p", {}, `${upper(step.says)}: `, h("i", {}, step.formula), ". ",
-        RULES[rule] ?? ""), h("div", { class: "terms" }, cells), more, line,
+        RULES[made.rule]?.(made, at[2]) ?? ""), h("div", { class: "terms" }, cells), more, line,
       note("In vitlib: ", h("code", {}, step.code), ` (${step.file}). `, h("code", {}, `${name}: ${shape(way, name).text}`), ". ",
         here ? h("a", { href: step.page.replace("#", ".html#") }, `Chapter ${step.page.slice(0, 2)} explains it`) : ""));
     }
@@ -192,7 +193,7 @@
       const changed = way.changes(way.stage);
       if (changed) {
         const most = argmax([...changed].slice(1));
-        facts["Changed by what you erased"] = `this patch by ${percent(changed[1 + patch])} of its length; most: ${place(most, n)} (${percent(changed[1 + most])})`;
+        facts["You changed it"] = `by ${percent(changed[1 + patch])} of its length; most: ${place(most, n)} (${percent(changed[1 + most])})`;
       }
       words.replaceChildren(...terms(facts));
     }
@@ -219,12 +220,16 @@
   }
 
   const upper = (text) => text[0].toUpperCase() + text.slice(1);
+  /* What the products alone do not say. */
   const RULES = {
-    scores: "The two are multiplied number by number.",
-    mean: "The mean is a sum, each part over how many there are.",
+    norm: ({ mean, deviation }) => `The token's mean is ${number(mean)}, its deviation ${number(deviation)}.`,
+    scores: ({ terms }) => `Each number of the query is divided by √${terms.length}, then times the key's.`,
+    softmax: ({ row, most, sum }, i) => `Here e^(${number(row[i])} − ${number(most)}), the highest score being taken off, `
+      + `over a sum of ${number(sum)}.`,
+    absent: () => "Its patch was rubbed out.",
   };
   const STYLE = `
-    .rows .one { align-items: center; display: grid; gap: 0.1rem 0.8rem; grid-template-columns: 15rem 1fr; margin-bottom: 0.25rem; }
+    .rows .one { align-items: center; display: grid; gap: 0.1rem 0.8rem; grid-template-columns: 16rem 1fr; margin-bottom: 0.25rem; }
     .rows code { color: var(--soft); font-size: 0.72rem; white-space: nowrap; }
     .strips { display: grid; gap: 1px; }
     .strips canvas { cursor: crosshair; height: 1.1rem; border-left: 3px solid var(--warm); }

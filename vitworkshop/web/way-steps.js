@@ -56,7 +56,7 @@ window.vitSteps = {
     "file": "model/encoder.py", "code": "self.act(self.fc1(x))", "page": "06-encoder#equation-eq-06-mlp"
   },
   "mlp.act": {
-    "called": "hidden number after GELU", "says": "the number times how likely a normal number is below it",
+    "called": "after GELU", "says": "the number times how likely a normal number is below it",
     "formula": "GELU(x) = x Φ(x)", "file": "model/encoder.py", "code": "\"gelu\": nn.GELU",
     "page": "06-encoder#equation-eq-06-gelu"
   },
