@@ -1,9 +1,8 @@
-/* <vit-lab model="drawn10-token" picture="drawn house" brief>: a Vision Transformer to take apart and to watch.
+/* <vit-lab model="drawn10-token" picture="drawn house">: a Vision Transformer to take apart and to watch.
 
    All that was done to the picture and to the model is one small object, `state`; every change makes a new one, so that
    undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass; the
-   panels (lab-panels.js) show it. With `brief`, there are only the picture, the answer and the two erasers, and the one
-   in use takes over what the other did. */
+   panels (lab-panels.js) show it. The dare (vit-dare.js) is a lab with one tool and other words. */
 (() => {
   "use strict";
 
@@ -69,36 +68,44 @@
       .heads th { color: var(--soft); font-size: 0.8rem; font-weight: 500; padding: 0 0.4rem; }
       .heads button { min-height: 1.8rem; min-width: 1.8rem; padding: 0; }`;
 
+    mark = "lab"; // of its links
+
     async build() {
       await this.loadModel();
-      const { n, name } = this, brief = this.hasAttribute("brief");
-      const whole = ["lab-results.js", "lab-panels.js", "lab-tour.js", `scores-${name}.js`];
-      await Promise.all(["rankings.js", ...(brief ? [] : whole)].map(window.vit.script));
-      Object.assign(this, { brief, tool: brief ? "paint" : "remove", past: [], panels: [] });
+      const files = ["lab-results.js", "lab-panels.js", "lab-tour.js", `scores-${this.name}.js`];
+      const picker = await this.stage("remove", files), tools = this.toolbox(), foot = this.foot();
+      const { layers, rankings, inside } = window.vitLabPanels;
+      this.tour = window.vitTour(this);
+      this.panels = [layers(this), rankings(this), inside(this), this.tour, tools, foot];
+      const [first, second, third] = this.panels.map((panel) => panel.node);
+      const large = button("Full screen", () => (document.fullscreenElement ? document.exitFullscreen()
+        : this.requestFullscreen()));
+      large.className = "large";
+      const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
+      this.head = h("div", { class: "head" }, this.said, begin);
+      this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools.node]), first,
+        h("div", { class: "more" }, sides(second, third), foot.node), this.tour.node);
+      this.follow();
+    }
+
+    /* What the dare has as well: the picture to press and to rub, the answer, undo; gives the choice of pictures. */
+    async stage(tool, files) {
+      const { n } = this;
+      await Promise.all(["rankings.js", ...files].map(window.vit.script));
       const picker = await this.chooser(await this.samples());
+      Object.assign(this, { tool, past: [], panels: [], bars: bars(this.model.classes) });
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
-      this.change = keeps(h("p"), this.longest(), ...Object.keys(window.vitSamples).map((name) => this.begin(name)));
-      this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
-      this.bars = bars(this.model.classes);
-      const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
-      if (brief) {
-        this.view.append(said, sides([this.grid.node, tools], [this.bars.node, picker, this.foot()]));
-      } else {
-        const { layers, rankings, inside } = window.vitLabPanels;
-        this.tour = window.vitTour(this);
-        this.panels = [layers(this), rankings(this), inside(this), this.tour];
-        const [first, second, third] = this.panels.map((panel) => panel.node);
-        const large = button("Full screen", () => (document.fullscreenElement ? document.exitFullscreen()
-          : this.requestFullscreen()));
-        large.className = "large";
-        const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
-        this.head = h("div", { class: "head" }, said, begin);
-        this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools]), first,
-          h("div", { class: "more" }, sides(second, third), this.foot()), this.tour.node);
-      }
+      this.change = keeps(h("p"), ...this.longest());
+      this.said = h("div", {}, this.verdict, this.change);
+      this.undo = button("Undo", () => {
+        this.state = this.past.pop();
+        this.draw();
+        if (this.undo.disabled) this.grid.cells.find((cell) => cell.tabIndex === 0).focus();
+      });
+      this.reset = button("Start again", () => this.set(this.fresh()));
       addEventListener("hashchange", () => this.follow(), this.whileHere);
-      this.follow();
+      return picker;
     }
 
     fresh() {
@@ -119,9 +126,9 @@
       this.draw();
     }
 
-    /* The forward pass on the picture as it is now: its patches in their order, some of them grey. */
-    look() {
-      const { size, P, n, bytes } = this, { order, painted, positions, removed, heads } = this.state;
+    /* The forward pass on the picture in a state: its patches in their order, some of them grey. */
+    look({ order, painted, positions, removed, heads } = this.state) {
+      const { size, P, n, bytes } = this;
       this.shown = new Uint8Array(bytes.length);
       order.forEach((from, to) => {
         const start = (i, c, p1) => (c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P;
@@ -132,7 +139,11 @@
           }
       });
       const pixels = window.vitPictures.standardise(this.shown);
-      return (this.result = this.model.run(pixels, { positions, remove: removed, heads }));
+      return this.pass(pixels, { positions, remove: removed, heads });
+    }
+
+    pass(pixels, options) {
+      return (this.result = this.model.run(pixels, options));
     }
 
     /* What the head says if it reads the tokens after `layer` blocks: of each patch that is there, and of all. */
@@ -159,10 +170,10 @@
     }
 
     /* The state written down; a picture of the reader's is in no link. */
-    link() {
-      const { name, picture, state } = this, order = state.order.some((from, to) => from !== to) ? state.order : null;
+    link(state = this.state) {
+      const { name, picture } = this, order = state.order.some((from, to) => from !== to) ? state.order : null;
       const known = window.vitSamples[picture] ? picture : null;
-      return `#lab=${btoa(JSON.stringify({ model: name, picture: known, ...state, order }))}`;
+      return `#${this.mark}=${btoa(JSON.stringify({ model: name, picture: known, ...state, order }))}`;
     }
 
     /* The state of the page's link, null if it is not for this lab; what is not exactly right in it is left out. */
@@ -174,7 +185,7 @@
       const isHead = (one) => below(one, Infinity) && one.length === 2 && one[0] < this.L && one[1] < this.heads;
       const once = (list) => list.filter(([l, k], i) => list.findIndex((one) => one[0] === l && one[1] === k) === i);
       try {
-        const got = linked("lab");
+        const got = linked(this.mark);
         if (got.model !== this.name) return null;
         const isSample = typeof got.picture === "string" && Object.hasOwn(window.vitSamples, got.picture);
         if (isSample) this.setAttribute("picture", got.picture);
@@ -219,14 +230,6 @@
       return this.tool === "remove" ? "removed" : "painted";
     }
 
-    /* Another tool. In the brief lab, what one eraser did is done by the other. */
-    takeUp(tool) {
-      Object.assign(this, { tool, first: undefined });
-      const { painted, removed } = this.state, all = [...new Set([...painted, ...removed])];
-      if (this.brief && all.length) this.set({ painted: [], removed: [], [this.erased]: all });
-      else this.draw();
-    }
-
     /* Rubbing: every patch that a pointer passes while it is down, wherever in the lab it began; one step for undo.
        A finger rubs if it sets out sideways or has rested on a patch; a swipe up or down scrolls the page. */
     rubbing() {
@@ -246,7 +249,7 @@
         const { button: which, clientX: x, clientY: y, isPrimary, pointerType, target } = event;
         const free = node.contains(target) || !target.closest("button, details, input, select");
         const finger = pointerType === "touch", at = pointer(event, node);
-        const begins = this.tool !== "swap" && !which && isPrimary && free;
+        const begins = ["paint", "remove"].includes(this.tool) && !which && isPrimary && free;
         clearTimeout(stroke?.rest);
         stroke = begins ? { x, y, at, done: new Set(), goes: !finger } : null;
         if (!stroke || !finger || !node.contains(target)) return;
@@ -297,45 +300,59 @@
         "Swap halves": () => range(N).map((i) => row(i) * n + ((col(i) + half) % n)),
         Mirror: () => range(N).map((i) => row(i) * n + (n - 1 - col(i))),
       };
-      const known = this.brief ? ["paint", "remove"] : Object.keys(TOOLS);
-      this.tools = new Map(known.map((tool) => [tool, button(TOOLS[tool][0], () => this.takeUp(tool))]));
-      this.undo = button("Undo", () => {
-        this.state = this.past.pop();
+      this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
+      this.tools = new Map(Object.entries(TOOLS).map(([tool, [label]]) => [tool, button(label, () => {
+        Object.assign(this, { tool, first: undefined });
         this.draw();
-        if (this.undo.disabled) this.grid.cells.find((cell) => cell.tabIndex === 0).focus();
-      });
-      this.reset = button("Start again", () => this.set(this.fresh()));
+      })]));
       const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.move(move())));
       const erasers = { class: "row tools", role: "group", "aria-label": "What a press on a patch does" };
-      return h("div", { class: "part" }, h("div", erasers, ...this.tools.values()),
-        this.hint, this.brief ? [] : h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
+      const node = h("div", { class: "part" }, h("div", erasers, ...this.tools.values()), this.hint,
+        h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
         h("div", { class: "row" }, this.undo, this.reset));
+      return { node, draw: () => {
+        this.hint.textContent = TOOLS[this.tool][1];
+        this.tools.forEach((one, tool) => setPressed(one, tool === this.tool));
+      } };
+    }
+
+    /* Puts a link into the address line, and copies it. */
+    async give(link, what) {
+      history.replaceState(null, "", link);
+      this.status.textContent = `${what} is ${(await copied(location.href)) ? "copied" : "in the address line"}.`;
     }
 
     /* A link to the state, the same in Python, and which model it is; a notebook's frame has neither. */
     foot() {
-      const give = async (text, what, otherwise) => {
-        this.status.textContent = (await copied(text)) ? `${what} copied.` : otherwise;
-      };
-      const link = button("Link to this", () => {
-        const without = window.vitSamples[this.picture] ? "" : ", without your picture,";
-        history.replaceState(null, "", this.link());
-        give(location.href, `The link${without} is`, `The link${without} is in the address line.`);
+      const link = button("Link to this", () =>
+        this.give(this.link(), `The link${window.vitSamples[this.picture] ? "" : ", without your picture,"}`));
+      const copy = button("Copy", async () => {
+        const done = await copied(this.code.textContent);
+        this.status.textContent = done ? "The lines are copied." : "Mark them to copy them.";
       });
-      const copy = button("Copy", () => give(this.code.textContent, "The lines are", "Mark them to copy them."));
       this.code = h("pre", { tabindex: "0", "aria-label": "Lines of Python" });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
       const card = note(`${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`);
       const page = location.protocol !== "about:", same = folded("The same in Python", false, this.code, copy);
-      return h("div", { class: "part" }, this.brief ? [] : card, page ? [h("div", { class: "row" }, link), same] : []);
+      const node = h("div", { class: "part" }, card, page ? [h("div", { class: "row" }, link), same] : []);
+      return { node, draw: () => { this.code.textContent = this.python(); } };
     }
 
     /* The lines that compute in a notebook what is shown; what is grey is painted before it moves. */
     python() {
+      const { model: { card: { dataset } } } = this, { lines, what } = this.setting();
+      const names = dataset?.startsWith("Drawn") ? "DRAWN10" : "CIFAR10";
+      return [...lines, `logits = vl.intervene(${["model", "vl.normalize(image)", ...what].join(", ")})`,
+        `for name, p in zip(vl.${names}_CLASSES, logits.softmax(-1)[0]):`,
+        '    print(f"{name:12}{p:.3f}")', "",
+      ].join("\n");
+    }
+
+    /* The lines of Python that make model and image, and what is done to them, as `vl.intervene` and `vl.trace` take it. */
+    setting() {
       const { name, picture, size, n, P } = this, { order, painted, positions, removed, heads } = this.state;
       const list = (all) => `[${all.join(", ")}]`, drawn = picture.match(/^drawn (.+)/)?.[1];
-      const names = this.model.card.dataset?.startsWith("Drawn") ? "DRAWN10" : "CIFAR10";
       const grey = painted.map((to) => order[to]), place = (k) => `${k} * ${P}:${k} * ${P} + ${P}`;
       const what = [
         order.some((from, to) => from !== to) && `order=${list(order)}`,
@@ -343,7 +360,7 @@
         removed.length && `remove=${list(removed)}`,
         heads.length && `heads=${list(heads.map(([l, k]) => `(${l}, ${k})`))}`,
       ].filter(Boolean);
-      return [
+      const lines = [
         "import vitlib as vl", "",
         `model, card = vl.load_pretrained("${name}")`,
         ...(drawn ? ['images, labels = vl.load_drawn10("test", n=200)',
@@ -352,31 +369,28 @@
             : [`image = vl.load_image("your-picture.jpg", ${size})[None]`]),
         ...(grey.length ? [`for n in ${list(grey)}:  # grey`,
           `    image[..., ${place(`(n // ${n})`)}, ${place(`(n % ${n})`)}] = 128`] : []),
-        `logits = vl.intervene(${["model", "vl.normalize(image)", ...what].join(", ")})`,
-        `for name, p in zip(vl.${names}_CLASSES, logits.softmax(-1)[0]):`,
-        '    print(f"{name:12}{p:.3f}")', "",
-      ].join("\n");
+      ];
+      return { lines, what };
     }
 
     // The view
 
     draw() {
-      const { classes } = this.model, { probs } = this.look(), did = this.told();
-      const now = argmax(probs);
+      const { classes } = this.model, { probs } = this.look(), now = argmax(probs);
       this.drawPicture();
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
-      this.change.textContent = did.length
-        ? `${did.join(", ")}: ${this.turn(probs)}.`
-        : this.begin(this.picture);
-      this.hint.textContent = TOOLS[this.tool][1];
-      this.tools.forEach((one, tool) => setPressed(one, tool === this.tool));
+      this.change.textContent = this.tell();
       this.bars.show(probs, this.before);
       this.undo.disabled = !this.past.length;
-      this.reset.disabled = !did.length;
+      this.reset.disabled = !this.told().length;
       this.status.textContent = this.stays;
-      this.code.textContent = this.python();
       this.panels.forEach((panel) => panel.draw());
       this.say(`${this.verdict.textContent}. ${this.change.textContent}`);
+    }
+
+    tell() {
+      const did = this.told();
+      return did.length ? `${did.join(", ")}: ${this.turn(this.result.probs)}.` : this.begin(this.picture);
     }
 
     drawPicture() {
@@ -400,18 +414,17 @@
 
     /* What there is to do with a picture, and what to know of one that is none of the classes. */
     begin(picture) {
-      const { brief, model: { classes } } = this;
+      const { classes } = this.model;
       if (window.vitSamples[picture] && !this.knows(picture))
         return `It knows ${classes.length} classes, and “${picture}” is none of them: it names one all the same.`;
-      return brief ? "Paint patches grey until it changes its mind; then rub out the same ones instead."
-        : "Rub out patches until it changes its mind.";
+      return "Rub out patches until it changes its mind.";
     }
 
-    /* The longest that can be said of a change. */
+    /* The longest that can be said. */
     longest() {
-      const { brief, N, model: { classes } } = this, all = brief ? "" : `, ${N} painted grey, positions set to zero`;
-      const [first, second] = byLength(classes);
-      return `${N} of ${N} patches rubbed out${all}: it changed its mind, ${first} 99 % → ${second} 99 %.`;
+      const { N } = this, [first, second] = byLength(this.model.classes);
+      return [...Object.keys(window.vitSamples).map((name) => this.begin(name)), `${N} of ${N} patches rubbed out, ${N}
+        painted grey, positions set to zero: it changed its mind, ${first} 99 % → ${second} 99 %.`];
     }
 
     /* What was done, in words. */

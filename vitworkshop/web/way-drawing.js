@@ -1,0 +1,163 @@
+/* What the stages of <vit-way> look like: the picture, and right of it what it is to the model. `vitDrawing(way)` gives
+   { node, draw, sharpen }; a number can be pressed in the pixels of a patch and in the tokens. */
+(() => {
+  "use strict";
+
+  const { bars, button, clamp, h, note, paint, place, pointer, range, setPressed, sides, squares } = window.vitExplorer;
+  const SIDE = 448, FINE = 224, GAP = 3.5; // pixels: of the canvas, of the crisp picture, between patches
+  const STYLE = `
+    .tokens { cursor: crosshair; height: 15rem; position: relative; }
+    .tokens canvas { height: 100%; }
+    .tokens i { border: 2px solid var(--warm); bottom: -2px; pointer-events: none; position: absolute; top: -2px; }
+    .tokens i.other { border-color: var(--accent); }
+    .arcs { height: 3rem; image-rendering: auto; }
+    .pixels { display: grid; gap: 2px; grid-template-columns: repeat(var(--P), 1fr); }
+    .pixels > * { align-content: center; aspect-ratio: 1; font-size: 0.72rem; line-height: 1.3; text-align: center; }`;
+
+  /* A colour of the page as bytes. */
+  function rgb(colour) {
+    const context = h("canvas").getContext("2d", { willReadFrequently: true });
+    context.fillStyle = colour.trim();
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  }
+
+  /* Numbers as colours, orange above zero and blue below; at(row, column) is where one stands among them. */
+  function heat(canvas, element, numbers, rows, columns, at) {
+    const css = getComputedStyle(element), data = new ImageData(columns, rows);
+    const [warm, cold, ground] = ["--warm", "--accent", "--ground"].map((name) => rgb(css.getPropertyValue(name)));
+    const most = 2.5 * Math.sqrt(numbers.reduce((sum, v) => sum + v * v, 0) / numbers.length) || 1;
+    for (let row = 0; row < rows; row++)
+      for (let column = 0; column < columns; column++) {
+        const v = numbers[at(row, column)], share = Math.min(1, Math.abs(v) / most), to = v > 0 ? warm : cold;
+        data.data.set([...ground.map((c, k) => c + share * (to[k] - c)), 255], 4 * (row * columns + column));
+      }
+    [canvas.width, canvas.height] = [columns, rows];
+    canvas.getContext("2d").putImageData(data, 0, 0);
+  }
+
+  function drawing(way) {
+    const left = note(), right = h("div"), mosaic = h("canvas"), small = h("canvas", { role: "img" });
+    const what = note(), canvas = h("canvas"), arcs = h("canvas", { class: "arcs", "aria-hidden": "true" }), told = note();
+    const [mine, other] = [h("i"), h("i", { class: "other" })];
+    const tokens = h("div", { class: "tokens", role: "img" }, canvas, mine, other);
+    const node = sides([left, way.grid.node], [right]);
+    node.append(h("style", {}, STYLE));
+    let crisp = null;
+
+    /* Token and number under the pointer. */
+    const under = (event) => pointer(event, tokens).map((share, k) => clamp(Math.floor(share * [way.T, way.D][k]), 0, [way.T, way.D][k] - 1));
+    tokens.addEventListener("pointermove", (event) => {
+      const [t, i] = under(event), number = way.after(way.now)[t * way.D + i];
+      told.textContent = `${t ? place(t - 1, way.n) : "CLS"}, number ${i}: ${number.toFixed(3).replace("-", "−")}`;
+    });
+    tokens.addEventListener("pointerleave", () => drawTokens());
+    tokens.addEventListener("click", (event) => {
+      const [t, i] = under(event);
+      if (t) way.set({ patch: t - 1 }, { keep: false });
+      way.inside?.open([{ tokens: "embed", pool: "norm" }[way.now.kind] ?? `blocks.${way.now.l}`, t, i, 0]);
+    });
+
+    /* The crisp picture: of a sample from photos.js, of the reader's from the file. */
+    async function sharpen() {
+      const { picture } = way, known = window.vitPhotos[picture];
+      const file = known ? new Blob([Uint8Array.from(atob(known), (c) => c.charCodeAt(0))]) : way.file;
+      crisp = null;
+      if (!file || (!known && window.vitSamples[picture])) return;
+      const bytes = await window.vitPictures.bytes(file, FINE);
+      if (picture !== way.picture) return;
+      crisp = paint(bytes);
+      draw();
+    }
+
+    /* Crisp, then cut into patches that stand apart, then with what the followed one reads, or what has changed. */
+    function drawPicture() {
+      const { grid, moved, n, now: { kind, l }, state } = way, changed = way.changes(way.now);
+      paint(way.shown, mosaic);
+      if (kind === "block" || (changed && kind === "tokens")) {
+        const weights = Array.from(changed ?? way.reads(l)).slice(1), most = Math.max(...weights) || 1;
+        squares(grid.canvas, way, weights.map((w) => (moved * w) / most), { side: SIDE, picture: mosaic });
+        left.textContent = `What ${changed ? "has changed" : "it reads"}: the larger a square, the more.`;
+      } else {
+        const from = kind === "photo" && crisp ? crisp : mosaic, part = from.width / n, cell = SIDE / n;
+        const gap = kind === "photo" ? 0 : kind === "patches" ? GAP * moved : GAP, context = grid.canvas.getContext("2d");
+        grid.canvas.width = grid.canvas.height = SIDE;
+        context.imageSmoothingEnabled = from === crisp;
+        range(n * n).forEach((i) => {
+          const [x, y] = [i % n, Math.floor(i / n)];
+          context.drawImage(from, x * part, y * part, part, part, x * cell + gap, y * cell + gap, cell - 2 * gap, cell - 2 * gap);
+        });
+        left.textContent = kind === "photo" ? (crisp ? "The photograph" : "The picture") : `The picture, as ${n * n} patches`;
+      }
+      grid.cells.forEach((one, i) => {
+        const role = kind === "photo" ? "bare" : i === state.patch ? "followed" : i === state.other ? "other" : "";
+        const did = state.removed.includes(i) ? ", rubbed out" : state.painted.includes(i) ? ", grey" : "";
+        one.className = `${role}${state.removed.includes(i) ? " out" : ""}`;
+        setPressed(one, role === "followed" || role === "other");
+        one.setAttribute("aria-label", `${place(i, n)}${{ followed: ", followed", other: ", compared" }[role] ?? ""}${did}`);
+      });
+    }
+
+    function pixels() {
+      const { P, n, size, shown, state: { patch } } = way, at = (c, p) => shown[(c * size + Math.floor(patch / n) * P
+        + Math.floor(p / P)) * size + (patch % n) * P + (p % P)];
+      return h("div", { class: "pixels", style: `--P:${P}` }, range(P * P).map((p) => {
+        const colour = range(3).map((c) => at(c, p)), dark = colour[0] * 0.3 + colour[1] * 0.59 + colour[2] * 0.11 < 128;
+        const lines = P > 4 ? [] : colour.flatMap((v, c) => (c ? [h("br"), String(v)] : [String(v)]));
+        return h("div", { style: `background: rgb(${colour}); color: ${dark ? "#fff" : "#000"}` }, ...lines);
+      }));
+    }
+
+    function drawRight() {
+      const { D, T, now: { kind, l }, model: { classes } } = way, numbers = kind === "block" || kind === "tokens" || kind === "pool";
+      if (kind === "photo") {
+        paint(way.shown, small).setAttribute("aria-label", `The picture as ${way.size} by ${way.size} pixels`);
+        right.replaceChildren(note("What the model sees"), small);
+      } else if (kind === "patches") right.replaceChildren(note("The patch: red, green and blue of each pixel"), pixels());
+      else if (kind === "answer") {
+        const all = bars(classes, way.brief ? 5 : classes.length);
+        all.show(way.result.probs, way.touched ? way.before : undefined);
+        right.replaceChildren(note("Its answer"), all.node);
+      } else if (numbers && tokens.parentNode !== right) right.replaceChildren(what, tokens, arcs, told);
+      if (!numbers) return;
+      const when = { tokens: "before the first block", pool: "after the last norm" }[kind] ?? `after block ${l}`;
+      what.textContent = `${T} tokens ${when}: a column each, of ${D} numbers`;
+      tokens.setAttribute("aria-label", `${what.textContent}, as colours; one below, as a table`);
+      drawTokens();
+    }
+
+    function drawTokens() {
+      const { D, T, moved, now: { kind, l }, state: { patch, other: second, removed } } = way, wide = 100 / T;
+      const shown = kind === "tokens" ? Math.ceil(moved * T) : T, numbers = way.after(way.now).slice();
+      for (let t = 0; t < T; t++) if (t >= shown || removed.includes(t - 1)) numbers.fill(0, t * D, (t + 1) * D);
+      heat(canvas, way, numbers, D, T, (i, t) => t * D + i);
+      [[mine, patch], [other, second]].forEach(([frame, n]) => {
+        frame.hidden = n === null;
+        frame.style.cssText = `left:calc(${(1 + n) * wide}% - 2px);width:calc(${wide}% + 4px)`;
+      });
+      told.textContent = `${kind === "block" ? "Curves: what the framed token reads." : "Orange: above zero; blue: below."}${
+        way.brief ? "" : " Press a number to open it."}`;
+      const weights = kind === "block" && !removed.includes(patch) ? way.reads(l) : [], most = Math.max(...weights);
+      const context = arcs.getContext("2d"), at = (t) => ((t + 0.5) / T) * arcs.width;
+      [arcs.width, arcs.height] = [1040, 96];
+      context.strokeStyle = getComputedStyle(way).getPropertyValue("--warm");
+      weights.forEach((weight, s) => {
+        const share = (moved * weight) / most;
+        context.globalAlpha = 0.06 + 0.9 * share;
+        context.lineWidth = 1 + 7 * share;
+        context.beginPath();
+        context.moveTo(at(s), 0);
+        context.bezierCurveTo(at(s), 60, at(1 + patch), 50, at(1 + patch), arcs.height);
+        context.stroke();
+      });
+    }
+
+    function draw() {
+      drawPicture();
+      drawRight();
+    }
+    return { node, draw, sharpen };
+  }
+
+  window.vitDrawing = Object.assign(drawing, { heat });
+})();
