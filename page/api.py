@@ -29,7 +29,7 @@ ROOMS = {
     "Weights": "weights.pretrained weights.foreign",
     "Training": "train.recipe train.augment train.optim train.muon train.masked train.objective train.loop "
     "train.evaluate train.transfer",
-    "Explanations": "explain.attention explain.gradients explain.erasing explain.lens explain.scores",
+    "Explanations": "explain.attention explain.gradients explain.erasing explain.lens explain.scores explain.trace",
     "The doctor": "vitworkshop.doctor.case vitworkshop.doctor.doctor",
     "Exercises": "vitworkshop.exercises.ask",
     "In a page": "vitworkshop.web.export vitworkshop.web.explore",

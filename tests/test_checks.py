@@ -33,7 +33,7 @@ CALLS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("ConvPatchEmbed", "ConvStem", "HybridPatchEmbed"), PATCHES),
     **dict.fromkeys(("LinearPatchEmbed", "OverlapPatchEmbed"), PATCHES),
     **dict.fromkeys(("attention_relevance", "features", "grad_cam", "integrated_gradients"), ON),
-    **dict.fromkeys(("intervene", "logit_lens", "occlusion", "predict"), ON),
+    **dict.fromkeys(("intervene", "logit_lens", "occlusion", "predict", "trace"), ON),
     **dict.fromkeys(("ResNetConfig", "Recipe", "ViTConfig"), {}),
     **dict.fromkeys(("sample_image", "find_cifar10", "list_pretrained"), {}),
     **dict.fromkeys(("rand_augment", "random_flip"), dict(images=IMAGES, generator=DRAW)),

@@ -41,7 +41,7 @@ LAYERS = {
 }
 OF_IMAGES = (*PATCH_EMBEDS, "model")
 NORMALISED = ("answer_with", "deletion_curve", "grad_cam", "head_importance", "insertion_curve", "intervene")
-NORMALISED += ("attention_relevance", "integrated_gradients", "logit_lens", "occlusion")
+NORMALISED += ("attention_relevance", "integrated_gradients", "logit_lens", "occlusion", "trace")
 MORE = {"answer_with": (SOURCE[:, :2],), "head_importance": (LABELS,)}
 MORE |= dict.fromkeys(("deletion_curve", "insertion_curve"), (X[:3, :1].expand(3, 4),))
 

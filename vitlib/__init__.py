@@ -23,6 +23,7 @@ from vitlib.explain.erasing import answer_with, head_importance, intervene, occl
 from vitlib.explain.gradients import attention_relevance, grad_cam, integrated_gradients
 from vitlib.explain.lens import logit_lens
 from vitlib.explain.scores import EXPLANATIONS, curve_area, deletion_curve, insertion_curve, patch_scores
+from vitlib.explain.trace import trace
 from vitlib.model.attention import Attention, AxialAttention
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.encoder import Block, DropPath, LayerScale, Mlp, PostNormBlock

@@ -263,6 +263,11 @@ FLAT = torch.zeros(3, 6)
         (lambda m, x: vl.intervene(m, x, positions="zero"), 'positions "none" or 6 places, got .zero', {}),
         (lambda m, x: vl.intervene(m, x, heads=[(2, 0)]), r"below \(2, 3\), got \(2, 0\)", {}),
         (vl.intervene, "table of positions", {"pos_embed": "relative"}),
+        (
+            vl.trace,
+            "norm_order='pre', act='gelu', got norm_order='post', act='relu'; train",
+            {"norm_order": "post", "act": "relu"},
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(images, call, message, changes):

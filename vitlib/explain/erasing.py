@@ -126,28 +126,9 @@ def intervene(
     >>> torch.allclose(intervene(model, image), model(image))
     True
     """
-    cfg, N = model.cfg, model.cfg.num_patches
-    if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
-        raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
-    for name, places in {"order": order, "positions": positions, "remove": remove}.items():
-        wanted = "places" if name == "remove" else f"{N} places"
-        if places is None or places == "none":
-            continue
-        if isinstance(places, str):
-            raise ValueError(f'expected {name} "none" or {N} places, got {places!r}')
-        whole = wanted == "places" or len(places) == N
-        if not whole or not all(is_whole(n) and 0 <= n < N for n in places):
-            raise ValueError(f"expected {name} to be {wanted} from 0 to {N - 1}, got {list(places)[:8]} ...")
-    patches, table = model.embed_patches(images), model.pos_embed.table()  # (B, N, D), (1, 1+N, D)
-    if order is not None:
-        patches = patches[:, list(order)]
-    cls_pos, pos = table[:, :1], table[:, 1:]
-    if positions is not None:
-        pos = torch.zeros_like(pos) if isinstance(positions, str) else pos[:, list(positions)]
-    keep = [n for n in range(N) if n not in set(remove)]
-    cls = (model.cls_token + cls_pos).expand(len(images), -1, -1)
-    with _switched_off(model, heads):
-        return _answer(model, torch.cat([cls, (patches + pos)[:, keep]], dim=1))  # (B, 1+kept, D)
+    x, kept = moved_tokens(model, model.embed_patches(images), order, positions, remove)
+    with switched_off(model, heads):
+        return _answer(model, x[:, kept])  # (B, 1+kept, D)
 
 
 @torch.no_grad()
@@ -172,23 +153,57 @@ def head_importance(
     rises = torch.empty(len(model.blocks), model.cfg.num_heads)
     for layer in range(rises.shape[0]):
         for head in range(rises.shape[1]):
-            with _switched_off(model, [(layer, head)]):
+            with switched_off(model, [(layer, head)]):
                 rises[layer, head] = F.cross_entropy(model(images), labels) - whole
     return rises
 
 
+def moved_tokens(
+    model: VisionTransformer,
+    patches: Tensor,
+    order: Sequence[int] | None,
+    positions: str | Sequence[int] | None,
+    remove: Sequence[int],
+) -> tuple[Tensor, list[int]]:
+    """The encoder's input (B, 1+N, D) as `intervene` makes it of patches (B, N, D), and which tokens stay."""
+    cfg, N = model.cfg, model.cfg.num_patches
+    if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
+        raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
+    for name, places in {"order": order, "positions": positions, "remove": remove}.items():
+        wanted = "places" if name == "remove" else f"{N} places"
+        if places is None or places == "none":
+            continue
+        if isinstance(places, str):
+            raise ValueError(f'expected {name} "none" or {N} places, got {places!r}')
+        whole = wanted == "places" or len(places) == N
+        if not whole or not all(is_whole(n) and 0 <= n < N for n in places):
+            raise ValueError(f"expected {name} to be {wanted} from 0 to {N - 1}, got {list(places)[:8]} ...")
+    table = model.pos_embed.table()  # (1, 1+N, D)
+    if order is not None:
+        patches = patches[:, list(order)]
+    cls_pos, pos = table[:, :1], table[:, 1:]
+    if positions is not None:
+        pos = torch.zeros_like(pos) if isinstance(positions, str) else pos[:, list(positions)]
+    cls = (model.cls_token + cls_pos).expand(len(patches), -1, -1)
+    return torch.cat([cls, patches + pos], dim=1), [0, *(1 + n for n in range(N) if n not in set(remove))]
+
+
 def _answer(model: VisionTransformer, x: Tensor) -> Tensor:
-    """Logits of tokens (B, 1+n, D) that are yet to pass the blocks, CLS first; the mean of no patch is zero."""
+    """Logits of tokens (B, 1+n, D) that are yet to pass the blocks, CLS first."""
     for block in model.blocks:
         x = block(x)
-    x = model.norm(x)
-    if model.cfg.global_pool == "avg" and x.shape[1] == 1:
-        return model.head(torch.zeros_like(x[:, 0]))
-    return model.head(model.pool(x))
+    return read(model, model.norm(x))
+
+
+def read(model: VisionTransformer, tokens: Tensor) -> Tensor:
+    """Logits of normalised tokens (B, 1+n, D); the mean of no patch is zero."""
+    if model.cfg.global_pool == "avg" and tokens.shape[1] == 1:
+        return model.head(torch.zeros_like(tokens[:, 0]))
+    return model.head(model.pool(tokens))
 
 
 @contextmanager
-def _switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
+def switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
     """Makes the outputs of heads (layer, head) zero, before the projection joins them, while the context lasts."""
     L, h, d = len(model.blocks), model.cfg.num_heads, model.cfg.embed_dim // model.cfg.num_heads
     for pair in heads:

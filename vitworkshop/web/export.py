@@ -17,6 +17,7 @@ from vitlib.data.dataset import normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
 from vitlib.explain.scores import GRADIENTS, patch_scores
+from vitlib.explain.trace import check_plain
 from vitlib.files import write_atomic
 from vitlib.model.vit import VisionTransformer
 from vitlib.weights.pretrained import card_of, class_names
@@ -26,18 +27,6 @@ __all__ = ["SCRIPTS", "export_web"]
 SCRIPTS = Path(__file__).parent  # where the JavaScript lies
 LIMIT = 1_600_000  # characters; about 600,000 weights
 PHOTOS = {"astronaut": 101, "cat": 85, "coffee": 85, "rocket": 85}  # WebP's quality; 101 loses nothing
-CAN = {  # what `vit.js` computes
-    "in_chans": 3,
-    "patch_embed": "conv",
-    "pos_embed": "learned",
-    "pos_at": "stem",
-    "norm_order": "pre",
-    "attention": "full",
-    "head": "linear",
-    "act": "gelu",
-    "layer_scale": None,
-    "mask_token": False,
-}
 
 
 def check_runs_in_a_page(model: object) -> VisionTransformer:
@@ -77,10 +66,7 @@ def web_script(model: nn.Module, card: dict) -> str:
     model = check_runs_in_a_page(model)
     _check_card(card)
     config = asdict(model.cfg)
-    if other := {key: config[key] for key, value in CAN.items() if config[key] != value}:
-        wanted = ", ".join(f"{key}={CAN[key]!r}" for key in other)
-        got = ", ".join(f"{key}={value!r}" for key, value in other.items())
-        raise ValueError(f"expected a model with {wanted}, got {got}; train one of the book's presets")
+    check_plain(model.cfg, in_chans=3)
     if not isinstance(model.cfg.img_size, int):
         raise ValueError(f"expected square images, got {model.cfg.image_shape}; use model.with_img_size(32)")
     card, raw = card_of(model, card)
