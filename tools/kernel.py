@@ -1,4 +1,4 @@
-"""Assembles the kernel of the ViT that learns, vitworkshop/web/linear.wat, into learn-kernel.js.
+"""Assembles the kernels of the ViTs in a page, vitworkshop/web/*.wat, into the scripts that run them.
 
     python -m tools.kernel
 
@@ -12,16 +12,18 @@ import re
 
 from vitworkshop.web.export import SCRIPTS
 
-SOURCE, SCRIPT = SCRIPTS / "linear.wat", SCRIPTS / "learn-kernel.js"
+KERNELS = {"linear.wat": "learn-kernel.js", "panels.wat": "kernel.js"}
 
 
 def main() -> None:
-    """Writes the bytes, in base64, where the script has them."""
+    """Writes the bytes, in base64, where each script has them."""
     from wasmtime import wat2wasm
 
-    code = base64.b64encode(wat2wasm(SOURCE.read_text(encoding="utf-8"))).decode()
-    text = re.sub(r'(const WASM = )".*?"', rf'\1"{code}"', SCRIPT.read_text(encoding="utf-8"))
-    SCRIPT.write_text(text, encoding="utf-8", newline="\n")
+    for source, name in KERNELS.items():
+        code = base64.b64encode(wat2wasm((SCRIPTS / source).read_text(encoding="utf-8"))).decode()
+        script = SCRIPTS / name
+        text = re.sub(r'(const WASM = )".*?"', rf'\1"{code}"', script.read_text(encoding="utf-8"))
+        script.write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

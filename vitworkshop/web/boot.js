@@ -33,7 +33,7 @@
   const built = {};
   const load = (name) => (built[name] ??= (async () => {
     if (!vit.models().includes(name)) throw new Error(`no model called ${name}; there are: ${vit.models().join(", ")}`);
-    await script("vit.js");
+    await Promise.all(["vit.js", "kernel.js"].map(script));
     if (!window.vitModels?.[name]) await script(`${name}.js`);
     const { config, classes, card } = window.vitModels[name], model = window.buildViT(window.vitModels[name]);
     const made = { name, config, classes, card, weights: model.weights };

@@ -28,8 +28,8 @@ window.vit.script("vit-lab.js").then(() => {
       .telling { min-height: 3em; }
       .stages { display: flex; gap: 3px; list-style: none; margin: 0 0 0.7rem; padding: 0; }
       .stages li { flex: 1 1 0; min-width: 0; }
-      .stages button { background: none; border: 0; border-radius: 0; border-top: 5px solid var(--rule); line-height: 1.25;
-        font-size: 0.76rem; padding: 0.25rem 0; width: 100%; }
+      .stages button { background: none; border: 0; border-radius: 0; border-top: 5px solid var(--rule);
+        font-size: 0.76rem; line-height: 1.25; padding: 0.25rem 0; width: 100%; }
       .stages .passed button { border-color: color-mix(in srgb, var(--accent) 45%, var(--ground)); }
       .stages button[aria-current] { border-color: var(--accent); font-weight: 700; }
       .stages small { color: var(--warm); display: block; font-weight: 400; }
@@ -143,25 +143,28 @@ window.vit.script("vit-lab.js").then(() => {
 
     tell(stage = this.now) {
       const { D, L, N, P, n, size, model: { classes }, readsCls, state: { patch, removed }, result: { probs } } = this;
-      const one = this.where(patch), numbers = 3 * P * P, share = (p) => `${classes[argmax(p)]}, ${percent(Math.max(...p))}`;
+      const one = this.where(patch), numbers = 3 * P * P;
+      const share = (p) => `${classes[argmax(p)]}, ${percent(Math.max(...p))}`;
       const block = () => {
-        const reads = removed.includes(patch) ? "its token was rubbed out." : `it reads most from ${this.most(this.reads(stage.l), 3)}.`;
-        return `${stage.l ? "" : "In a block each token reads the others, then computes by itself. "}${upper(one)}: ${reads} `
+        const first = stage.l ? "" : "In a block each token reads the others, then computes by itself. ";
+        const reads = removed.includes(patch) ? "its token was rubbed out"
+          : `it reads most from ${this.most(this.reads(stage.l), 3)}`;
+        return `${first}${upper(one)}: ${reads}. `
           + (readsCls && stage.l === L - 1 ? "What it becomes here nobody reads: the head reads CLS alone."
             : `If the head read now, it would say ${share(this.answers(stage.l + 1).whole)}.`);
       };
       return {
         photo: () => `The model gets the photograph small: ${size} × ${size} pixels of three numbers, `
           + `${(3 * size * size).toLocaleString("en")} in all. It will see nothing else.`,
-        patches: () => `The picture is cut into ${n} × ${n} = ${N} patches of ${P} × ${P} pixels. Follow one of them, framed `
-          + `from here to the end: ${one}. It is ${numbers} numbers.`,
-        tokens: () => `Each patch becomes a token: a column of ${D} numbers, each a sum of ${numbers} products. Learned numbers `
-          + "for its place are added, and one more token, CLS, is put in front.",
+        patches: () => `The picture is cut into ${n} × ${n} = ${N} patches of ${P} × ${P} pixels. Follow one of them, `
+          + `framed from here to the end: ${one}. It is ${numbers} numbers.`,
+        tokens: () => `Each patch becomes a token: a column of ${D} numbers, each a sum of ${numbers} products. Learned `
+          + "numbers for its place are added, and one more token, CLS, is put in front.",
         block,
-        pool: () => `One vector of ${D} numbers speaks for the picture: ${readsCls ? "the token CLS, which has read the patches"
-          : `the mean of the ${N - removed.length} patches' tokens`}.`,
-        answer: () => `The head makes ${classes.length} sums of ${D} products, one for each class, and softmax turns them into `
-          + `shares of 100 %. It says ${share(probs)}.`,
+        pool: () => `One vector of ${D} numbers speaks for the picture: ${readsCls ? "the token CLS, which has read the "
+          + "patches" : `the mean of the ${N - removed.length} patches' tokens`}.`,
+        answer: () => `The head makes ${classes.length} sums of ${D} products, one for each class, and softmax turns them `
+          + `into shares of 100 %. It says ${share(probs)}.`,
       }[stage.kind]();
     }
 
@@ -223,7 +226,8 @@ window.vit.script("vit-lab.js").then(() => {
       const head = select("Whose reading is shown", names, () =>
         this.set({ head: head.selectedIndex ? head.selectedIndex - 1 : "mean" }, { keep: false }));
       const group = { class: "row", role: "group", "aria-label": "What a press on a patch does" };
-      const node = h("div", { class: "part" }, h("div", group, tools.map(([, one]) => one), head, this.undo, this.reset), hint);
+      const all = h("div", group, tools.map(([, one]) => one), head, this.undo, this.reset);
+      const node = h("div", { class: "part" }, all, hint);
       return { node, draw: () => {
         tools.forEach(([tool, one]) => setPressed(one, tool === this.tool));
         hint.textContent = TOOLS[this.tool][1];
@@ -233,7 +237,7 @@ window.vit.script("vit-lab.js").then(() => {
 
     /* What the head would say if it read the tokens of this stage; beside it, what is known of them. */
     lens() {
-      const says = note(), shares = bars(this.model.classes), { classes } = this.model, facts = h("dl", { class: "facts" });
+      const { classes } = this.model, says = note(), shares = bars(classes), facts = h("dl", { class: "facts" });
       const node = sides([says, shares.node], [facts]);
       node.classList.add("part");
       return { node, draw: () => {
@@ -242,9 +246,9 @@ window.vit.script("vit-lab.js").then(() => {
         if (node.hidden) return;
         const { whole, patches } = pooled ? { whole: result.probs } : this.answers(l + 1), alone = patches?.get(patch);
         shares.show(whole, result.probs);
-        says.textContent = pooled ? "What the head makes of this vector." : "If the head read these tokens (logit lens; ticks: "
-          + `its answer). ${alone ? `Of this patch alone: ${classes[argmax(alone)]}, ${percent(Math.max(...alone))}. ` : ""}It `
-          + "has not learned to read them here.";
+        const one = alone ? `Of this patch alone: ${classes[argmax(alone)]}, ${percent(Math.max(...alone))}. ` : "";
+        says.textContent = pooled ? "What the head makes of this vector."
+          : `If the head read these tokens (logit lens; ticks: its answer). ${one}It has not learned to read them here.`;
         facts.replaceChildren(...window.vitExplorer.terms(this.inside.facts()));
       } };
     }

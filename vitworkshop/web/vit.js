@@ -110,6 +110,8 @@
     return out;
   }
 
+  const products = { linear, mix, scores }; // kernel.js puts faster ones in their place
+
   class VisionTransformer {
     constructor(config, weights) {
       const fits = config.patch_embed === "conv" && config.pos_embed === "learned" && config.norm_order === "pre"
@@ -146,7 +148,7 @@
        positions: "none", or for place n the place whose position it gets. */
     embed(patches, positions, keep) {
       const { embed_dim: D, in_chans: C, patch_size: P } = this.config, { N } = this;
-      const y = linear(patches, N, ...this.layer("patch_embed.proj"), C * P * P, D);
+      const y = products.linear(patches, N, ...this.layer("patch_embed.proj"), C * P * P, D);
       const { cls_token: cls, pos_embed: pos } = this.weights, x = new Float32Array((1 + N) * D);
       for (let i = 0; i < D; i++) x[i] = cls[i] + pos[i];
       for (let n = 0; n < N; n++) {
@@ -162,18 +164,18 @@
        absent[t]: token t is not there; off[head]: the head's output is 0. */
     attend(x, T, name, absent, off, maps, keep) {
       const { embed_dim: D, num_heads: h } = this.config, d = D / h;
-      const qkv = linear(x, T, ...this.layer(`${name}.qkv`), D, 3 * D);
-      scores(qkv, T, D, h, maps);
+      const qkv = products.linear(x, T, ...this.layer(`${name}.qkv`), D, 3 * D);
+      products.scores(qkv, T, D, h, maps);
       for (let row = 0; row < h * T; row++)
         for (let s = 0; s < T; s++) if (absent[s] || absent[row % T]) maps[row * T + s] = -Infinity;
       keep?.({ [`${name}.qkv`]: qkv, [`${name}.scores`]: maps.slice(), [`${name}.weights`]: maps });
       for (let row = 0; row < h * T; row++)
         if (absent[row % T]) maps.fill(0, row * T, (row + 1) * T);
         else softmax(maps, row * T, T);
-      const mixed = mix(maps, qkv, T, D, h);
+      const mixed = products.mix(maps, qkv, T, D, h);
       for (let head = 0; head < h; head++)
         for (let t = 0; off[head] && t < T; t++) mixed.fill(0, t * D + head * d, t * D + (head + 1) * d);
-      const out = linear(mixed, T, ...this.layer(`${name}.proj`), D, D);
+      const out = products.linear(mixed, T, ...this.layer(`${name}.proj`), D, D);
       keep?.({ [`${name}.mixed`]: mixed, [`${name}.proj`]: out });
       return out;
     }
@@ -181,7 +183,7 @@
     /* Logits (K) of a token, or of any vector that stands where the encoder's output does: last norm, then head. */
     readOut(token) {
       const { embed_dim: D, num_classes: K } = this.config;
-      return linear(layerNorm(token, 1, D, ...this.layer("norm")), 1, ...this.layer("head"), D, K);
+      return products.linear(layerNorm(token, 1, D, ...this.layer("norm")), 1, ...this.layer("head"), D, K);
     }
 
     /* Pixels (C * H * W), standardised, channels first -> { logits (K), probs (K), attention (L * h * T * T),
@@ -208,15 +210,15 @@
         keep?.({ [`${name}.norm1`]: y });
         const mid = add(x, this.attend(y, T, `${name}.attn`, absent, off, maps, keep));
         const z = layerNorm(mid, T, D, ...this.layer(`${name}.norm2`));
-        const fc1 = linear(z, T, ...this.layer(`${name}.mlp.fc1`), D, hidden), act = gelu(fc1);
-        const fc2 = linear(act, T, ...this.layer(`${name}.mlp.fc2`), hidden, D);
+        const fc1 = products.linear(z, T, ...this.layer(`${name}.mlp.fc1`), D, hidden), act = gelu(fc1);
+        const fc2 = products.linear(act, T, ...this.layer(`${name}.mlp.fc2`), hidden, D);
         x = add(mid, fc2);
         keep?.({ [`${name}.mid`]: mid, [`${name}.norm2`]: z, [`${name}.mlp.fc1`]: fc1, [`${name}.mlp.act`]: act,
           [`${name}.mlp.fc2`]: fc2, [name]: x });
         tokens.set(x, (l + 1) * T * D);
       }
       const z = layerNorm(x, T, D, ...this.layer("norm"));
-      const pooled = this.pool(z, absent), logits = linear(pooled, 1, ...this.layer("head"), D, K);
+      const pooled = this.pool(z, absent), logits = products.linear(pooled, 1, ...this.layer("head"), D, K);
       keep?.({ norm: z, pool: pooled, head: logits });
       return { logits, probs: softmax(logits.slice()), attention, tokens };
     }
@@ -288,6 +290,6 @@
     return new VisionTransformer(config, weights);
   }
 
-  const vitMath = { EPS, add, below, gelu, layerNorm, linear, softmax };
+  const vitMath = { EPS, add, below, gelu, layerNorm, linear, products, softmax };
   Object.assign(root, { VisionTransformer, buildViT: build, vitMath });
 })(typeof window === "undefined" ? globalThis : window);

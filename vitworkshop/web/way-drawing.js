@@ -38,7 +38,7 @@
 
   function drawing(way) {
     const left = note(), right = h("div"), mosaic = h("canvas"), small = h("canvas", { role: "img" });
-    const what = note(), canvas = h("canvas"), arcs = h("canvas", { class: "arcs", "aria-hidden": "true" }), told = note();
+    const what = note(), told = note(), canvas = h("canvas"), arcs = h("canvas", { class: "arcs", "aria-hidden": "true" });
     const [mine, other] = [h("i"), h("i", { class: "other" })];
     const tokens = h("div", { class: "tokens", role: "img" }, canvas, mine, other);
     const node = sides([left, way.grid.node], [right]);
@@ -46,7 +46,10 @@
     let crisp = null;
 
     /* Token and number under the pointer. */
-    const under = (event) => pointer(event, tokens).map((share, k) => clamp(Math.floor(share * [way.T, way.D][k]), 0, [way.T, way.D][k] - 1));
+    const under = (event) => {
+      const sizes = [way.T, way.D];
+      return pointer(event, tokens).map((share, k) => clamp(Math.floor(share * sizes[k]), 0, sizes[k] - 1));
+    };
     tokens.addEventListener("pointermove", (event) => {
       const [t, i] = under(event), number = way.after(way.now)[t * way.D + i];
       told.textContent = `${t ? place(t - 1, way.n) : "CLS"}, number ${i}: ${number.toFixed(3).replace("-", "−")}`;
@@ -60,7 +63,7 @@
 
     /* The crisp picture: of a sample from photos.js, of the reader's from the file. */
     async function sharpen() {
-      const { picture } = way, known = window.vitPhotos[picture];
+      const { picture } = way, known = window.vitPhotos?.[picture];
       const file = known ? new Blob([Uint8Array.from(atob(known), (c) => c.charCodeAt(0))]) : way.file;
       crisp = null;
       if (!file || (!known && window.vitSamples[picture])) return;
@@ -80,21 +83,22 @@
         left.textContent = `What ${changed ? "has changed" : "it reads"}: the larger a square, the more.`;
       } else {
         const from = kind === "photo" && crisp ? crisp : mosaic, part = from.width / n, cell = SIDE / n;
-        const gap = kind === "photo" ? 0 : kind === "patches" ? GAP * moved : GAP, context = grid.canvas.getContext("2d");
+        const gap = { photo: 0, patches: GAP * moved }[kind] ?? GAP, context = grid.canvas.getContext("2d");
         grid.canvas.width = grid.canvas.height = SIDE;
         context.imageSmoothingEnabled = from === crisp;
         range(n * n).forEach((i) => {
-          const [x, y] = [i % n, Math.floor(i / n)];
-          context.drawImage(from, x * part, y * part, part, part, x * cell + gap, y * cell + gap, cell - 2 * gap, cell - 2 * gap);
+          const [x, y, wide] = [i % n, Math.floor(i / n), cell - 2 * gap];
+          context.drawImage(from, x * part, y * part, part, part, x * cell + gap, y * cell + gap, wide, wide);
         });
-        left.textContent = kind === "photo" ? (crisp ? "The photograph" : "The picture") : `The picture, as ${n * n} patches`;
+        left.textContent = kind === "photo" ? "The picture" : `The picture, as ${n * n} patches`;
       }
       grid.cells.forEach((one, i) => {
         const role = kind === "photo" ? "bare" : i === state.patch ? "followed" : i === state.other ? "other" : "";
         const did = state.removed.includes(i) ? ", rubbed out" : state.painted.includes(i) ? ", grey" : "";
         one.className = `${role}${state.removed.includes(i) ? " out" : ""}`;
         setPressed(one, role === "followed" || role === "other");
-        one.setAttribute("aria-label", `${place(i, n)}${{ followed: ", followed", other: ", compared" }[role] ?? ""}${did}`);
+        const said = { followed: ", followed", other: ", compared" }[role] ?? "";
+        one.setAttribute("aria-label", `${place(i, n)}${said}${did}`);
       });
     }
 
@@ -102,19 +106,20 @@
       const { P, n, size, shown, state: { patch } } = way, at = (c, p) => shown[(c * size + Math.floor(patch / n) * P
         + Math.floor(p / P)) * size + (patch % n) * P + (p % P)];
       return h("div", { class: "pixels", style: `--P:${P}` }, range(P * P).map((p) => {
-        const colour = range(3).map((c) => at(c, p)), dark = colour[0] * 0.3 + colour[1] * 0.59 + colour[2] * 0.11 < 128;
+        const colour = range(3).map((c) => at(c, p)), [r, g, b] = colour, dark = 0.3 * r + 0.59 * g + 0.11 * b < 128;
         const lines = P > 4 ? [] : colour.flatMap((v, c) => (c ? [h("br"), String(v)] : [String(v)]));
         return h("div", { style: `background: rgb(${colour}); color: ${dark ? "#fff" : "#000"}` }, ...lines);
       }));
     }
 
     function drawRight() {
-      const { D, T, now: { kind, l }, model: { classes } } = way, numbers = kind === "block" || kind === "tokens" || kind === "pool";
+      const { D, T, now: { kind, l }, model: { classes } } = way, numbers = ["tokens", "block", "pool"].includes(kind);
       if (kind === "photo") {
         paint(way.shown, small).setAttribute("aria-label", `The picture as ${way.size} by ${way.size} pixels`);
         right.replaceChildren(note("What the model sees"), small);
-      } else if (kind === "patches") right.replaceChildren(note("The patch: red, green and blue of each pixel"), pixels());
-      else if (kind === "answer") {
+      } else if (kind === "patches") {
+        right.replaceChildren(note("The patch: red, green and blue of each pixel"), pixels());
+      } else if (kind === "answer") {
         const all = bars(classes, way.brief ? 5 : classes.length);
         all.show(way.result.probs, way.touched ? way.before : undefined);
         right.replaceChildren(note("Its answer"), all.node);
@@ -135,8 +140,8 @@
         frame.hidden = n === null;
         frame.style.cssText = `left:calc(${(1 + n) * wide}% - 2px);width:calc(${wide}% + 4px)`;
       });
-      told.textContent = `${kind === "block" ? "Curves: what the framed token reads." : "Orange: above zero; blue: below."}${
-        way.brief ? "" : " Press a number to open it."}`;
+      const says = kind === "block" ? "Curves: what the framed token reads." : "Orange: above zero; blue: below.";
+      told.textContent = `${says}${way.brief ? "" : " Press a number to open it."}`;
       const weights = kind === "block" && !removed.includes(patch) ? way.reads(l) : [], most = Math.max(...weights);
       const context = arcs.getContext("2d"), at = (t) => ((t + 0.5) / T) * arcs.width;
       [arcs.width, arcs.height] = [1040, 96];

@@ -5,8 +5,8 @@
 
   const { argmax, button, folded, h, note, percent, place, pointer, range, select } = window.vitExplorer;
   const FEW = 48; // products shown at first
-  const BLOCK = ["norm1", "attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "attn.proj", "mid", "norm2", "mlp.fc1",
-    "mlp.act", "mlp.fc2", "block"];
+  const BLOCK = ["norm1", "attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "attn.proj", "mid", "norm2",
+    "mlp.fc1", "mlp.act", "mlp.fc2", "block"];
   const STYLE = `
     .rows .one { align-items: center; display: grid; gap: 0.1rem 0.8rem; grid-template-columns: 16rem 1fr;
       margin-bottom: 0.25rem; }
@@ -34,8 +34,8 @@
   const RULES = {
     norm: ({ mean, deviation }) => `The token's mean is ${written(mean)}, its deviation ${written(deviation)}.`,
     scores: ({ terms }) => `Each number of the query is divided by √${terms.length}, then times the key's.`,
-    softmax: ({ row, most, sum }, i) => `Here e to (${written(row[i])} − ${written(most)}), the highest score of the row `
-      + `taken off, over a sum of ${written(sum)}.`,
+    softmax: ({ row, most, sum }, i) => `Here e to (${written(row[i])} − ${written(most)}), the highest score of the `
+      + `row taken off, over a sum of ${written(sum)}.`,
     absent: () => "Its patch was rubbed out.",
     off: () => "Its head is off.",
   };
@@ -55,19 +55,22 @@
 
   /* A tensor's letters and sizes, as chapters write them. */
   function shape({ D, N, T, P, heads, model: { config, classes } }, name) {
-    const ratio = config.mlp_ratio, hidden = [["T", `${ratio}D`], [T, Math.trunc(D * ratio)]], map = [["h", "T", "T"], [heads, T, T]];
+    const ratio = config.mlp_ratio, hidden = [["T", `${ratio}D`], [T, Math.trunc(D * ratio)]];
+    const map = [["h", "T", "T"], [heads, T, T]];
     const [letters, sizes] = {
       patches: [["N", "P²C"], [N, 3 * P * P]], patch_embed: [["N", "D"], [N, D]], "attn.qkv": [["T", "3D"], [T, 3 * D]],
       "attn.scores": map, "attn.weights": map, "mlp.fc1": hidden, "mlp.act": hidden, pool: [["D"], [D]],
       head: [["K"], [classes.length]],
     }[parts(name)[1]] ?? [["T", "D"], [T, D]];
-    return { sizes, wide: sizes.at(-1), rows: sizes.at(-2) ?? 1, text: `(${letters.join(", ")}) = (${sizes.join(", ")})` };
+    const text = `(${letters.join(", ")}) = (${sizes.join(", ")})`;
+    return { sizes, wide: sizes.at(-1), rows: sizes.at(-2) ?? 1, text };
   }
 
   /* Whether [name, t, i, head] is a number that can be opened. */
   function exists(way, at) {
     if (!Array.isArray(at) || typeof at[0] !== "string" || at[0] === "patches") return false;
-    const [name, t, i, head = 0] = at, [l, own] = parts(name), below = (k, most) => Number.isInteger(k) && k >= 0 && k < most;
+    const [name, t, i, head = 0] = at, [l, own] = parts(name);
+    const below = (k, most) => Number.isInteger(k) && k >= 0 && k < most;
     if (!window.vitSteps[own] || BLOCK.includes(own) !== (l !== undefined && Number(l) < way.L)) return false;
     const { rows, wide } = shape(way, name);
     return below(t, rows) && below(i, wide) && below(head, way.heads);
@@ -114,7 +117,8 @@
 
     /* One row of a tensor as colours; a number of it can be pressed. */
     function strip(name, patch, head) {
-      const { wide, sizes: [, T] } = shape(way, name), t = row(name, patch), start = (head === null ? t : head * T + t) * wide;
+      const { wide, sizes: [, T] } = shape(way, name), t = row(name, patch);
+      const start = (head === null ? t : head * T + t) * wide;
       const values = tensor(name).subarray(start, start + wide).map((v) => (Number.isFinite(v) ? v : 0));
       const canvas = h("canvas", { class: patch === way.state.patch ? "" : "second" });
       const under = (event) => [name, t, Math.min(wide - 1, Math.floor(pointer(event, canvas)[0] * wide)), head ?? 0];
@@ -131,7 +135,8 @@
       const { patch, other } = way.state;
       rows.replaceChildren(...names().map((name) => {
         const { sizes, text } = shape(way, name), { called: what, says } = about(name);
-        const both = other === null || alone(name) ? [patch] : [patch, other], heads = sizes.length > 2 ? range(way.heads) : [null];
+        const both = other === null || alone(name) ? [patch] : [patch, other];
+        const heads = sizes.length > 2 ? range(way.heads) : [null];
         return h("div", { class: "one", title: says }, h("span", {}, h("b", {}, what), " ", h("code", {}, text)),
           h("div", { class: "strips" }, both.flatMap((one) => heads.map((head) => strip(name, one, head)))));
       }), names().length ? told : "");
@@ -142,11 +147,13 @@
       const path = way.state.open, at = path.at(-1);
       panel.replaceChildren();
       if (!at) return;
-      const made = window.vitLens.open(way.model, way.result.tensors, ...at, way.options), { value, terms, plus, rule } = made;
+      const made = window.vitLens.open(way.model, way.result.tensors, ...at, way.options);
+      const { value, terms, plus, rule } = made;
       const { says, formula, code, file, page } = about(at[0]), share = ({ a, b }) => Math.abs(a * b);
       const crumb = (one, k) => {
         const text = `${about(one[0]).called} ${one[1]}, ${one[2]}`, last = k === path.length - 1;
-        return [k ? " ▸ " : "", last ? h("b", {}, text) : button(text, () => way.set({ open: path.slice(0, k + 1) }, { keep: false }))];
+        const back = () => way.set({ open: path.slice(0, k + 1) }, { keep: false });
+        return [k ? " ▸ " : "", last ? h("b", {}, text) : button(text, back)];
       };
       const part = (text, from) => (from ? button(text, () => open(from, true)) : h("span", {}, text));
       const most = Math.max(...terms.map(share)) || 1;
@@ -161,16 +168,17 @@
         whole = true;
         drawNumber();
       });
-      const sum = terms.reduce((all, { a, b }) => all + a * b, 0), many = terms.length > 1 ? `sum of ${terms.length} products` : "product";
-      const line = [...(terms.length ? [{ what: many, value: sum }] : []), ...plus].flatMap(({ what, value: add, from }, k) =>
+      const sum = terms.reduce((all, { a, b }) => all + a * b, 0);
+      const first = { what: terms.length > 1 ? `sum of ${terms.length} products` : "product", value: sum };
+      const line = [...(terms.length ? [first] : []), ...plus].flatMap(({ what, value: add, from }, k) =>
         [k ? (add < 0 ? " − " : " + ") : "", `${what} `, part(written(k ? Math.abs(add) : add), from)]);
       const chapter = h("a", { href: page.replace("#", ".html#") }, `Chapter ${page.slice(0, 2)} explains it`);
       panel.append(h("p", { class: "crumbs" }, path.flatMap(crumb)), h("h4", { tabindex: "-1" }, upper(called(at))),
         h("p", {}, `${upper(says)}: `, h("i", {}, formula), `. ${RULES[rule]?.(made, at[2]) ?? ""}`),
         h("div", { class: "terms" }, products), few.length < terms.length ? more : "",
         h("p", { class: "sum" }, ...line, " = ", h("b", {}, written(value))),
-        note(h("code", {}, at[0]), ` has the shape ${shape(way, at[0]).text}. In vitlib: `, h("code", {}, code), ` (${file}). `,
-          location.protocol === "about:" ? "" : chapter));
+        note(h("code", {}, at[0]), ` has the shape ${shape(way, at[0]).text}. In vitlib: `, h("code", {}, code),
+          ` (${file}). `, location.protocol === "about:" ? "" : chapter));
     }
 
     /* A row of the chosen tensor as a table of buttons: for the keyboard, and for screen readers. */
@@ -183,7 +191,8 @@
         const text = written(tensor(name)[start + i]), at = [name, t, i, head];
         return exists(way, at) ? button(text, () => open(at)) : text;
       };
-      const lines = range(Math.ceil(wide / columns)).map((k) => h("tr", {}, h("th", { scope: "row" }, String(k * columns)),
+      const lines = range(Math.ceil(wide / columns)).map((k) => h("tr", {},
+        h("th", { scope: "row" }, String(k * columns)),
         range(Math.min(columns, wide - k * columns)).map((j) => h("td", {}, cell(k * columns + j)))));
       const caption = `${name}${alone(name) ? "" : `, ${who(name, t)}`}${sizes.length > 2 ? `, head ${head}` : ""}`;
       numbers.replaceChildren(h("table", {}, h("caption", {}, caption), h("tbody", {}, lines)));
@@ -195,7 +204,8 @@
       const token = (values, one = patch) => values.subarray((1 + one) * D, (2 + one) * D);
       const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0), length = (a) => Math.sqrt(dot(a, a));
       if (now.kind === "block" && !removed.includes(patch)) {
-        const reads = way.reads(l), sorted = [...reads].sort((a, b) => b - a), apart = (s, f) => Math.abs(f(s - 1) - f(patch));
+        const reads = way.reads(l), sorted = [...reads].sort((a, b) => b - a);
+        const apart = (s, f) => Math.abs(f(s - 1) - f(patch));
         const near = (s) => s && Math.max(apart(s, (i) => Math.floor(i / n)), apart(s, (i) => i % n)) < 2;
         const half = range(T).find((k) => sorted.slice(0, k + 1).reduce((a, b) => a + b, 0) >= 0.5) + 1;
         const added = (name, to) => percent(length(token(tensor(name))) / length(token(tensor(to))));
@@ -212,7 +222,8 @@
       const changed = way.changes(now)?.slice(1);
       if (changed) {
         const far = argmax(changed);
-        found["It has moved"] = `${percent(changed[patch])} of its length; most: ${place(far, n)} (${percent(changed[far])})`;
+        const most = `${place(far, n)} (${percent(changed[far])})`;
+        found["It has moved"] = `${percent(changed[patch])} of its length; most: ${most}`;
       }
       return found;
     }
