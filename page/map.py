@@ -1,10 +1,10 @@
 """The map of the ViT: its parts are in parts.yaml, its drawings in map.svg, their look in book/_static/map.css.
 
-    python -m page.map        writes the stand-alone drawing, book/_static/figures/map.svg
+    python -m page.map        writes the model's numbers into map.svg, and book/_static/figures/map.svg, which stands alone
 
 map.svg holds four drawings that a browser shows side by side: the strip that opens a chapter and the whole map, each
-for wide pages and for phones. `drawing` takes one out for a page and makes it live. The photograph in it was cut and
-its tokens were computed as a ViT does it, with a random E and sin-cos positions; nothing in the picture is trained.
+for wide pages and for phones. `drawing` takes one out for a page and makes it live. The colours of its cells and the bars
+of its classes are what the pages' model makes of the photograph.
 
 The strip is put under each chapter's promise, by its number, so that notebooks stay free of it; the whole map stands
 where a page asks for it with the directive ``vit-map``.
@@ -21,11 +21,14 @@ from html import escape
 from pathlib import Path
 from xml.etree import ElementTree
 
+import torch
 import yaml
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+from torch import Tensor
 
 import vitlib as vl
+from page.explorers import MODEL, PICTURE
 from page.numbers import markdown
 
 HERE = Path(__file__).resolve().parent
@@ -131,8 +134,62 @@ def on_the_wall() -> str:
     return f'{head} width="{width:g}" height="{height:g}">{ground}{rest}\n'
 
 
+def cells(values: Tensor, wide: str) -> str:
+    """A table of numbers from -1 to 1 as cells of a drawing: a path for each tenth, below zero and above."""
+    places: dict[tuple[str, int], str] = {}
+    for row, line in enumerate(values.tolist()):
+        for column, value in enumerate(line):
+            if tenths := min(10, round(10 * abs(value))):
+                key = ("map-high" if value > 0 else "map-low", tenths)
+                places[key] = places.get(key, "") + f"M{column} {row}h{wide}"
+    shade = {key: "" if key[1] == 10 else f' opacity=".{key[1]}"' for key in places}
+    return "".join(
+        f'        <path class="{key[0]}"{shade[key]} d="{places[key]}"/>\n' for key in sorted(places)
+    )
+
+
+def with_numbers(text: str) -> str:
+    """map.svg with what the pages' model makes of the photograph.
+
+    Drawn are six numbers of CLS and of every fourth patch, the weights of one head among the eight patches of a row, and the
+    three likeliest classes.
+    """
+    model, card = vl.load_pretrained(MODEL)
+    trace = vl.trace(model, vl.normalize(vl.sample_image(PICTURE, model.cfg.img_size)[None]))
+    rows, columns = model.cfg.grid
+    some = [0, *(1 + columns * row + column for row in range(0, rows, 2) for column in range(0, columns, 2))]
+    step = model.cfg.embed_dim // 6
+    row = slice(1 + columns * (rows // 2), 1 + columns * (rows // 2 + 1))
+    weights = trace[f"blocks.{model.cfg.depth - 2}.attn.weights"][0, 0, row, row]
+    tables = {
+        "tokens": (torch.cat([model.cls_token[0], trace["patch_embed"][0]])[some, ::step].detach().T, "0.88"),
+        "places": (model.pos_embed.table()[0, some, ::step].detach().T, "0.88"),
+        "heads": (-weights, "0.94"),  # in the colour that is below zero
+    }
+    for name, (values, wide) in tables.items():
+        shown = cells(values / (2 * values.square().mean().sqrt()), wide)
+        kept = rf'(<symbol id="{name}".*?<g class="map-cells"[^\n]*\n(?: *<path class="map-paper"[^\n]*\n)?).*?( *</g>)'
+        text = re.sub(kept, lambda found, shown=shown: found[1] + shown + found[2], text, flags=re.S)
+    best = trace["head"][0].softmax(-1).topk(3)
+    classes = [
+        (vl.CIFAR10_CLASSES[k], p) for p, k in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    ]
+    bar = r'(<text[^>]*>)[\w.]+(</text>\s*<rect class="rest"[^>]*? width="(\d+)"[^>]*>\s*<rect class="map-low"[^>]*? width=")[\d.]+'
+    turn = iter(2 * classes)  # the wide drawing's, and the tall one's
+
+    def measured(found: re.Match) -> str:
+        name, share = next(turn)
+        short = name if len(name) < 6 else f"{name[:4]}."
+        return f"{found[1]}{short}{found[2]}{share * int(found[3]):.1f}"
+
+    return re.sub(bar, measured, text)
+
+
 def main() -> None:
-    """Writes the stand-alone drawing."""
+    """Writes the model's numbers, and the stand-alone drawing."""
+    spine = HERE / "map.svg"
+    spine.write_text(with_numbers(spine.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+    source.cache_clear()
     path = STATIC / "figures" / "map.svg"
     path.write_text(on_the_wall(), encoding="utf-8", newline="\n")
     print(f"Wrote {path}, {path.stat().st_size / 1e3:.0f} kB.")

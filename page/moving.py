@@ -17,7 +17,11 @@ from page.explorers import STILLS
 
 PICTURE = STILLS.parent / "way.webp"
 WIDTH = 720  # pixels
-MOVED, PAUSE, STEP = (0.25, 0.5, 0.75, 1.0), 3000, 80  # shares of a motion; milliseconds of a stage, of a share
+MOVED, PAUSE, STEP = (
+    (0.25, 0.5, 0.75, 1.0),
+    3000,
+    80,
+)  # shares of a motion; milliseconds of a stage, of a share
 SHOW = """(way, [stage, moved]) => {
     way.state = { ...way.state, stage };
     way.moved = moved;
@@ -46,7 +50,9 @@ def main() -> None:
     whole = [Image.new("RGB", (frame.width, high), "white") for frame in frames]
     for place, frame in zip(whole, frames, strict=True):
         place.paste(frame)
-    whole[0].save(PICTURE, save_all=True, append_images=whole[1:], duration=times, loop=0, quality=60, method=6)
+    whole[0].save(
+        PICTURE, save_all=True, append_images=whole[1:], duration=times, loop=0, quality=60, method=6
+    )
 
 
 if __name__ == "__main__":

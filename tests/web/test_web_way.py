@@ -17,7 +17,17 @@ from vitworkshop.web.export import SCRIPTS
 pytestmark = needs_browser
 STEPS = json.loads((SCRIPTS / "way-steps.js").read_text(encoding="utf-8").partition(" = ")[2].rstrip("; \n"))
 KINDS = {"token": tiny_model("token"), "avg": tiny_model("avg", global_pool="avg", depth=3)}
-DOWN = ["", ".mlp.fc2", ".mlp.act", ".mlp.fc1", ".norm2", ".mid", ".attn.proj", ".attn.mixed", ".attn.weights"]
+DOWN = [
+    "",
+    ".mlp.fc2",
+    ".mlp.act",
+    ".mlp.fc1",
+    ".norm2",
+    ".mid",
+    ".attn.proj",
+    ".attn.mixed",
+    ".attn.weights",
+]
 DOWN += [".attn.scores", ".attn.qkv", ".norm1", "embed", "patch_embed"]
 PICTURE = vl.normalize(vl.sample_image("cat", 32)[None])
 ERASED = {"painted": [9], "removed": [27, 3]}
@@ -65,7 +75,9 @@ def test_numbers_opened_at_random_are_those_of_python(browser, tmp_path, kind):
                 *(name, t, i, head),
             )
             if abs(wanted) < float("inf"):
-                assert got == pytest.approx(wanted, abs=5e-4 + 1e-4 * tensors[name].abs().nan_to_num(0, 0, 0).max().item())
+                assert got == pytest.approx(
+                    wanted, abs=5e-4 + 1e-4 * tensors[name].abs().nan_to_num(0, 0, 0).max().item()
+                )
             assert f'print(trace["{name}"][0, {", ".join(map(str, place))}])' in sums
 
 
@@ -88,7 +100,15 @@ def test_a_number_opens_down_to_pixels_by_keyboard_and_a_link_brings_it_back(bro
         assert run(tab, "e.state") == before
 
 
-WRONG = {"stage": 99, "patch": -1, "other": "x", "head": 7, "removed": [1, 64], "painted": [2, 2], "open": [["head"]]}
+WRONG = {
+    "stage": 99,
+    "patch": -1,
+    "other": "x",
+    "head": 7,
+    "removed": [1, 64],
+    "painted": [2, 2],
+    "open": [["head"]],
+}
 
 
 def test_what_is_wrong_in_a_link_is_left_out(browser, tmp_path):

@@ -75,7 +75,15 @@ def explore(
     if not len(images):
         raise ValueError("expected at least one image to choose from, got none")
     pictures = {f"picture {i}": image for i, image in enumerate(images[:24])}
-    files = ["boot.js", "vit.js", "kernel.js", "pictures.js", "explorer.js", *EXPLORERS[kind], f"vit-{kind}.js"]
+    files = [
+        "boot.js",
+        "vit.js",
+        "kernel.js",
+        "pictures.js",
+        "explorer.js",
+        *EXPLORERS[kind],
+        f"vit-{kind}.js",
+    ]
     here = json.dumps([*files, "samples.js", "photos.js", "lab-results.js", "scores-your model.js"])
     head = f"window.vitHere = {here}; window.vitLab = {{ models: {{}} }};"
     scores = scores_script("your model", model, pictures) if "rankings.js" in EXPLORERS[kind] else ""
