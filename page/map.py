@@ -1,10 +1,10 @@
 """The map of the ViT: its parts are in parts.yaml, its drawings in map.svg, their look in book/_static/map.css.
 
-    python -m page.map        writes the model's numbers into map.svg, and book/_static/figures/map.svg, which stands alone
+    python -m page.map        writes the model's numbers into map.svg, and the stand-alone book/_static/figures/map.svg
 
 map.svg holds four drawings that a browser shows side by side: the strip that opens a chapter and the whole map, each
-for wide pages and for phones. `drawing` takes one out for a page and makes it live. The colours of its cells and the bars
-of its classes are what the pages' model makes of the photograph.
+for wide pages and for phones. `drawing` takes one out for a page and makes it live. The colours of its cells and the
+bars of its classes are what the pages' model makes of the photograph.
 
 The strip is put under each chapter's promise, by its number, so that notebooks stay free of it; the whole map stands
 where a page asks for it with the directive ``vit-map``.
@@ -151,8 +151,8 @@ def cells(values: Tensor, wide: str) -> str:
 def with_numbers(text: str) -> str:
     """map.svg with what the pages' model makes of the photograph.
 
-    Drawn are six numbers of CLS and of every fourth patch, the weights of one head among the eight patches of a row, and the
-    three likeliest classes.
+    Drawn are six numbers of CLS and of every fourth patch, the weights of one head among the eight patches of a row,
+    and the three likeliest classes.
     """
     model, card = vl.load_pretrained(MODEL)
     trace = vl.trace(model, vl.normalize(vl.sample_image(PICTURE, model.cfg.img_size)[None]))
@@ -174,7 +174,10 @@ def with_numbers(text: str) -> str:
     classes = [
         (vl.CIFAR10_CLASSES[k], p) for p, k in zip(best.values.tolist(), best.indices.tolist(), strict=True)
     ]
-    bar = r'(<text[^>]*>)[\w.]+(</text>\s*<rect class="rest"[^>]*? width="(\d+)"[^>]*>\s*<rect class="map-low"[^>]*? width=")[\d.]+'
+    bar = (
+        r'(<text[^>]*>)[\w.]+(</text>\s*<rect class="rest"[^>]*? width="(\d+)"[^>]*>'
+        r'\s*<rect class="map-low"[^>]*? width=")[\d.]+'
+    )
     turn = iter(2 * classes)  # the wide drawing's, and the tall one's
 
     def measured(found: re.Match) -> str:
