@@ -19,7 +19,8 @@
     .sides { display: grid; gap: 1rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); }
     button, select { background: var(--back); border: 1px solid var(--rule); border-radius: 0.4rem; color: inherit;
       cursor: pointer; font: inherit; font-size: 0.9rem; min-height: 2rem; padding: 0.15rem 0.6rem; }
-    button[aria-pressed="true"] { background: var(--accent); border-color: var(--accent); color: var(--ground); }
+    button:is([aria-pressed="true"], .primary) { background: var(--accent); border-color: var(--accent);
+      color: var(--ground); }
     button:disabled { cursor: default; opacity: 0.5; }
     input[type="range"] { accent-color: var(--accent); min-width: 6rem; }
     :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
@@ -151,12 +152,13 @@
   /* Facts by name, for a <dl>. */
   const terms = (facts) => Object.entries(facts).flatMap(([term, fact]) => [h("dt", {}, term), h("dd", {}, fact)]);
 
-  /* The likeliest classes as bars, with a tick where each bar was before. */
+  /* The likeliest classes as bars, or all in their own order where there is room; a tick where each bar was before. */
   function bars(classes, most = 5) {
     const wide = Math.min(14, byLength(classes)[0].length);
     const list = h("dl", { class: "bars", style: `--name:${wide}ch` });
     return { node: list, show(probs, before) {
-      const best = [...probs.keys()].sort((a, b) => probs[b] - probs[a]).slice(0, most);
+      const all = [...probs.keys()];
+      const best = classes.length > most ? all.sort((a, b) => probs[b] - probs[a]).slice(0, most) : all;
       list.replaceChildren(...best.flatMap((k) => [h("dt", {}, classes[k]),
         h("dd", { class: "bar", "aria-hidden": "true" },
           h("i", { style: `width:${100 * probs[k]}%` }),
