@@ -19,8 +19,19 @@
     .sides { display: grid; gap: 1rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); }
     button, select { background: var(--back); border: 1px solid var(--rule); border-radius: 0.4rem; color: inherit;
       cursor: pointer; font: inherit; font-size: 0.9rem; min-height: 2rem; padding: 0.15rem 0.6rem; }
+    button { position: relative; }
     button:is([aria-pressed="true"], .primary) { background: var(--accent); border-color: var(--accent);
       color: var(--ground); }
+    button::after { background: currentcolor; border-radius: inherit; content: ""; inset: 0; opacity: 0;
+      position: absolute; }
+    .grid > button::after { background: #fff; }
+    @media (hover: hover) {
+      button:enabled:hover::after { opacity: 0.08; }
+      .grid > button:hover::after { opacity: 0.2; }
+      :is(select, button:not([aria-pressed="true"], .primary)):enabled:hover { border-color: var(--soft); }
+    }
+    button:enabled:active::after { opacity: 0.25; }
+    select:enabled:active { border-color: var(--accent); }
     button:disabled { cursor: default; opacity: 0.5; }
     input[type="range"] { accent-color: var(--accent); min-width: 6rem; }
     :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
