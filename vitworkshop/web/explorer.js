@@ -17,6 +17,7 @@
     p { margin: 0 0 0.6rem; }
     .row { align-items: center; display: flex; flex-wrap: wrap; gap: 0.4rem; margin-bottom: 0.7rem; }
     .sides { display: grid; gap: 1rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); }
+    .pair > div { display: grid; gap: 0; grid-row: span 2; grid-template: subgrid / minmax(0, 1fr); }
     button, select { background: var(--back); border: 1px solid var(--rule); border-radius: 0.4rem; color: inherit;
       cursor: pointer; font: inherit; font-size: 0.9rem; min-height: 2rem; padding: 0.15rem 0.6rem; }
     button { position: relative; }
@@ -158,6 +159,14 @@
   }
 
   const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
+
+  /* Columns of a note and what it speaks of, which begins at one height however long the notes are. */
+  const pair = (...columns) => {
+    const made = sides(...columns.map(([says, ...rest]) => [says, h("div", {}, rest)]));
+    made.classList.add("pair");
+    return made;
+  };
+
   const folded = (title, open, ...children) => h("details", { open }, h("summary", {}, title), children);
 
   /* Facts by name, for a <dl>. */
@@ -346,6 +355,6 @@
 
   window.vitExplorer = {
     VitExplorer, argmax, bars, button, byLength, clamp, copied, folded, grid, h, keeps, linked, note, onArrows, paint,
-    percent, place, pointer, range, sample, select, setPressed, sides, slider, squares, terms,
+    pair, percent, place, pointer, range, sample, select, setPressed, sides, slider, squares, terms,
   };
 })();
