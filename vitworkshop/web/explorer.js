@@ -40,8 +40,8 @@
     .samples { align-items: center; display: flex; flex-wrap: wrap; gap: 0.35rem; }
     .samples button { line-height: 0; min-height: 0; padding: 2px; }
     .samples canvas { height: 36px; width: 36px; }
-    .grid { aspect-ratio: var(--m) / var(--n); display: grid; position: relative; touch-action: pan-y;
-      grid-template: repeat(var(--n), 1fr) / repeat(var(--m), 1fr); user-select: none; }
+    .grid { aspect-ratio: var(--m) / var(--n); display: grid; position: relative;
+      grid-template: repeat(var(--n), 1fr) / repeat(var(--m), 1fr); touch-action: pan-y pinch-zoom; user-select: none; }
     .grid > canvas { inset: 0; position: absolute; height: 100%; }
     .grid > button { background: none; border: 0; border-radius: 0; min-height: 0; min-width: 0; padding: 0;
       position: relative; }
