@@ -11,28 +11,26 @@ from vitworkshop.studies.board import admitted
 
 pytestmark = needs_browser
 CHAPTER = "book/05-attention"
-# What newcomers type, and the pages that answer; search.js was built on these, so they say nothing of other queries
+# What newcomers type, and the pages that answer, or what must come first; search.js was built on these, so they say
+# nothing of other queries
 QUERIES = {
-    "positional encoding": "03-position",
-    "tokenizer": "01-patchify",
-    "CLS token": "07-cls-or-gap",
-    "ViT-B": "08-whole-vit",
-    "why is my loss nan": "questions",
-    "feed forward network": "06-encoder",
+    "positional encoding": "03-position", "tokenizer": "01-patchify",
+    "CLS token": "07-cls-or-gap", "ViT-B": "08-whole-vit",
+    "why is my loss nan": "questions", "feed forward network": "06-encoder",
     "dropout": "06-encoder",
     "cosine learning rate schedule": "09-training 10-recipe",
-    "heatmap": "13-attention-maps 14-rollout-and-grad-cam",
-    "explainability": "14-rollout-and-grad-cam 13-attention-maps",
-    "fine tune a pretrained model": "16-transfer",
-    "freeze the backbone": "16-transfer",
-    "masked autoencoder": "17-masked-patches",
-    "FLOPs": "08-whole-vit",
+    "heatmap": "13-attention-maps 14-rollout-and-grad-cam", "explainability": "14-rollout-and-grad-cam",
+    "fine tune a pretrained model": "16-transfer", "freeze the backbone": "16-transfer",
+    "masked autoencoder": "17-masked-patches", "FLOPs": "08-whole-vit",
     "image size not divisible": "02-patch-embedding 01-patchify",
     "object detection": "18-axial-and-after",
-    "how to install": "how-to-run",
-    "scaling laws": "12-scaling",
-    "resume training": "09-training",
-    "mixed precision": "10-recipe 12-scaling",
+    "how to install": "how-to-run", "scaling laws": "12-scaling",
+    "resume training": "09-training", "mixed precision": "10-recipe 12-scaling",
+    "how many parameters": "08-whole-vit#count-every-parameter",
+    "what is a patch": "key-concepts#term-Patch", "softmax": "key-concepts#term-Softmax",
+    "learning rate warmup": "key-concepts#term-Learning-rate-schedule",
+    "flash attention": "key-concepts#term-Fused-attention",
+    "convolution vs transformer": "questions#i-have-a-few-thousand-pictures-vit-or-cnn",
 }  # fmt: skip
 
 
@@ -134,8 +132,10 @@ def test_a_search_goes_on_by_keyboard(browser, address):
         tab.locator("#search-hits li").first.wait_for()
         tab.keyboard.press("Tab")
         assert tab.evaluate("document.activeElement.closest('#search-hits li') !== null")
-        tab.locator(".bd-search-container input").fill("xqzw")
+        tab.locator(".bd-search-container input").fill("quantization")  # which is not in the book
         tab.wait_for_function("document.getElementById('search-status').textContent.startsWith('Nothing')")
+        hrefs = tab.eval_on_selector_all("#search-hits a", "all => all.map(a => a.href)")
+        assert len(hrefs) == 3 and all("#term-" in href for href in hrefs)  # the nearest terms
         assert not wrong
 
 
@@ -148,6 +148,7 @@ def test_newcomers_find_their_page_among_the_first_three(browser, address):
             tab.wait_for_function("words => document.title.startsWith(`${words} ·`)", arg=words)
             hrefs = tab.eval_on_selector_all("#search-hits a", "all => all.slice(0, 3).map(a => a.href)")
             found[words] = [re.search(r"([\w-]+)\.html", href)[1] for href in hrefs]
+            found[words].append(hrefs[0].rpartition("/")[2].replace(".html", ""))
         assert not {words: each for words, each in found.items() if not {*each} & {*QUERIES[words].split()}}
 
 

@@ -1,6 +1,7 @@
 """The ViT that learns in the page: its gradients and first steps are PyTorch's, its tasks what they say."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -134,10 +135,7 @@ def test_what_the_page_promises_showed_on_every_seed_in_both_engines():
     needs["CLS, no attention"] = tuple(chance)
     for task in chance:
         assert min(scores(task, "everything on")) > 0.9, task
-        for part in (
-            "no positions",
-            "no attention",
-        ):  # `shade` learns without attention, too, but more slowly
+        for part in ("no positions", "no attention"):  # without, `shade` is learned, but more slowly
             assert task in needs[part] or min(scores(task, part)) > 0.7, (task, part)
     for part, tasks in needs.items():
         for task in tasks:
@@ -149,14 +147,18 @@ def test_a_run_ends_with_a_sentence_and_is_kept_in_a_link(browser, tmp_path):
     address = page(tmp_path, '<vit-learn task="count" without="attention"><p>The figure</p></vit-learn>')
     with explorer(browser, address, "vit-learn") as tab:
         run(tab, "e.set({ steps: 300, width: 8 })")
-        assert run(tab, "e.said.textContent") == "Chance is 25 %. Press Start."
+        assert run(tab, "e.said.textContent").startswith("Chance is 25 %. Press Start")
+        tab.get_by_role("button", name="One step").click()
+        tab.wait_for_function("document.querySelector('vit-learn').runs.every(({ now }) => now?.steps === 1)")
+        said = r"Of the first 64 pictures: with everything .+ \(after 1 step\), without .+; chance 25 %."
+        assert re.fullmatch(said, run(tab, "e.said.textContent"))
         tab.get_by_role("button", name="Start", exact=True).press("Enter")
         tab.get_by_role("button", name="picture 3, ").click(delay=300)  # while it runs
         tab.locator("vit-learn .grid > button >> nth=5").click(delay=300)
         assert run(tab, "e.watch") == {"picture": 2, "patch": 5}
         tab.get_by_role("button", name="Done").wait_for(timeout=600_000)
         said = run(tab, "e.said.textContent")
-        assert said.startswith("After 300 steps, of the last 640 pictures: with everything ")
+        assert said.startswith("Of the last 640 pictures: with everything ") and "after 300 steps" in said
         assert min(run(tab, "e.runs.map(({ now }) => now.accuracy)")) > 0.8
         answers, labels = run(tab, "[[...e.runs[0].now.answers], e.pictures.labels]")
         tab.locator("vit-learn summary").last.click()
@@ -179,7 +181,8 @@ def test_an_experiment_asks_first_and_compares(browser, tmp_path):
         assert run(tab, "[e.state.task, e.state.without, e.going]") == ["same", "attention", False]
         tab.get_by_role("button", name="Start both").click()
         assert run(tab, "e.going")
-        assert {*tab.locator("vit-learn dt").all_inner_texts()} == {"you guessed", "it is"}
+        run(tab, "e.compared.show([0.1, 0.9])")
+        assert tab.locator("vit-learn dt").all_inner_texts() == ["you guessed", "it is"]
         tab.get_by_label("Task", exact=True).select_option("where")
         assert run(tab, "[e.going, e.experiment]") == [False, None]
 
@@ -201,9 +204,7 @@ def test_a_phone_trains_one_after_the_other(browser, tmp_path):
         assert max(steps for i, steps in seen if i == 1) == 300
         assert all(steps == 0 for i, steps in seen[: seen.index([0, 300])] if i == 1)
         assert not tab.get_by_text("Positions like it").is_visible()
-        assert (
-            run(tab, "e.fresh({ task: 'where' }).scatter") == 0.02
-        )  # as a link has it that names only the task
+        assert run(tab, "e.fresh({ task: 'where' }).scatter") == 0.02  # as a link has it
         tab.get_by_label("Task", exact=True).select_option("where")
         assert run(tab, "e.state.scatter") == 0.02 and tab.get_by_text("Positions like it").is_visible()
 

@@ -17,9 +17,22 @@
     p { margin: 0 0 0.6rem; }
     .row { align-items: center; display: flex; flex-wrap: wrap; gap: 0.4rem; margin-bottom: 0.7rem; }
     .sides { display: grid; gap: 1rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); }
+    .pair > div { display: grid; gap: 0; grid-row: span 2; grid-template: subgrid / minmax(0, 1fr); }
     button, select { background: var(--back); border: 1px solid var(--rule); border-radius: 0.4rem; color: inherit;
       cursor: pointer; font: inherit; font-size: 0.9rem; min-height: 2rem; padding: 0.15rem 0.6rem; }
-    button[aria-pressed="true"] { background: var(--accent); border-color: var(--accent); color: var(--ground); }
+    button { position: relative; }
+    button:is([aria-pressed="true"], .primary) { background: var(--accent); border-color: var(--accent);
+      color: var(--ground); }
+    button::after { background: currentcolor; border-radius: inherit; content: ""; inset: 0; opacity: 0;
+      position: absolute; }
+    .grid > button::after { background: #fff; }
+    @media (hover: hover) {
+      button:enabled:hover::after { opacity: 0.08; }
+      .grid > button:hover::after { opacity: 0.2; }
+      :is(select, button:not([aria-pressed="true"], .primary)):enabled:hover { border-color: var(--soft); }
+    }
+    button:enabled:active::after { opacity: 0.25; }
+    select:enabled:active { border-color: var(--accent); }
     button:disabled { cursor: default; opacity: 0.5; }
     input[type="range"] { accent-color: var(--accent); min-width: 6rem; }
     :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
@@ -27,8 +40,8 @@
     .samples { align-items: center; display: flex; flex-wrap: wrap; gap: 0.35rem; }
     .samples button { line-height: 0; min-height: 0; padding: 2px; }
     .samples canvas { height: 36px; width: 36px; }
-    .grid { aspect-ratio: var(--m) / var(--n); display: grid; position: relative; touch-action: pan-y;
-      grid-template: repeat(var(--n), 1fr) / repeat(var(--m), 1fr); user-select: none; }
+    .grid { aspect-ratio: var(--m) / var(--n); display: grid; position: relative;
+      grid-template: repeat(var(--n), 1fr) / repeat(var(--m), 1fr); touch-action: pan-y pinch-zoom; user-select: none; }
     .grid > canvas { inset: 0; position: absolute; height: 100%; }
     .grid > button { background: none; border: 0; border-radius: 0; min-height: 0; min-width: 0; padding: 0;
       position: relative; }
@@ -146,17 +159,26 @@
   }
 
   const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
+
+  /* Columns of a note and what it speaks of, which begins at one height however long the notes are. */
+  const pair = (...columns) => {
+    const made = sides(...columns.map(([says, ...rest]) => [says, h("div", {}, rest)]));
+    made.classList.add("pair");
+    return made;
+  };
+
   const folded = (title, open, ...children) => h("details", { open }, h("summary", {}, title), children);
 
   /* Facts by name, for a <dl>. */
   const terms = (facts) => Object.entries(facts).flatMap(([term, fact]) => [h("dt", {}, term), h("dd", {}, fact)]);
 
-  /* The likeliest classes as bars, with a tick where each bar was before. */
+  /* The likeliest classes as bars, or all in their own order where there is room; a tick where each bar was before. */
   function bars(classes, most = 5) {
     const wide = Math.min(14, byLength(classes)[0].length);
     const list = h("dl", { class: "bars", style: `--name:${wide}ch` });
     return { node: list, show(probs, before) {
-      const best = [...probs.keys()].sort((a, b) => probs[b] - probs[a]).slice(0, most);
+      const all = [...probs.keys()];
+      const best = classes.length > most ? all.sort((a, b) => probs[b] - probs[a]).slice(0, most) : all;
       list.replaceChildren(...best.flatMap((k) => [h("dt", {}, classes[k]),
         h("dd", { class: "bar", "aria-hidden": "true" },
           h("i", { style: `width:${100 * probs[k]}%` }),
@@ -333,6 +355,6 @@
 
   window.vitExplorer = {
     VitExplorer, argmax, bars, button, byLength, clamp, copied, folded, grid, h, keeps, linked, note, onArrows, paint,
-    percent, place, pointer, range, sample, select, setPressed, sides, slider, squares, terms,
+    pair, percent, place, pointer, range, sample, select, setPressed, sides, slider, squares, terms,
   };
 })();

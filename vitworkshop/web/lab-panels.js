@@ -5,7 +5,8 @@
   "use strict";
 
   const {
-    argmax, button, byLength, folded, h, keeps, note, percent, range, select, setPressed, sides, slider, squares,
+    argmax, button, byLength, folded, h, keeps, note, pair, percent, range, select, setPressed, slider,
+    squares,
   } = window.vitExplorer;
   const { halfOf, rankingView, received, shuffled } = window.vitRankings;
 
@@ -85,7 +86,7 @@
 
     const node = panel("What the head would say after each block (the logit lens)", true,
       h("div", { class: "layers part", role: "group", "aria-label": "After which block" }, steps),
-      h("div", { class: "part" }, sides([saysNote, says], [mapNote, map])));
+      h("div", { class: "part" }, pair([saysNote, says], [mapNote, map])));
     return { node, draw };
   }
 

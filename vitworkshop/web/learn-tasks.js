@@ -1,6 +1,6 @@
-/* Tasks for a ViT that learns, drawn without end: 16 x 16 grey pictures with glyphs of 3 x 3 pixels on weak noise.
+/* Tasks for a ViT that learns, drawn without end: 16 x 16 grey pictures with shapes of 3 x 3 pixels on weak noise.
 
-   Each isolates one idea; which parts it needs was measured (vitlib/results/learns.json). Glyphs keep to the grid of
+   Each isolates one idea; which parts it needs was measured (vitlib/results/learns.json). Shapes keep to the grid of
    4 x 4 patches, but for `where` and `shade`, where one stands anywhere. */
 (function tasks(root) {
   "use strict";
@@ -8,14 +8,14 @@
   (root.vitSources ??= {}).tasks = `(${tasks})(globalThis);`;
 
   const SIZE = 16, CELLS = 4, NOISE = 0.15, MEAN = 0.1, DEVIATION = 0.3;
-  const GLYPHS = ["111101111", "010111010", "101010101", "111010010"]; // ring, cross, saltire, T
-  const [RING, , SALTIRE] = GLYPHS.keys();
+  const SHAPES = ["111101111", "010111010", "101010101", "111010010"]; // ring, plus, X, T
+  const [RING, , X] = SHAPES.keys();
 
-  /* Each draws a picture by `put(glyph, row, column, sign)` or `cell(glyph, place)` and returns its label. */
+  /* Each draws a picture by `put(shape, row, column, sign)` or `cell(shape, place)` and returns its label. */
   const TASKS = {
     where: {
       classes: ["top left", "top right", "bottom left", "bottom right"],
-      says: "In which quarter is the glyph?",
+      says: "In which quarter is the shape?",
       draw({ below }, { put }) {
         const row = below(14), column = below(14);
         put(below(4), row, column);
@@ -24,7 +24,7 @@
     },
     same: {
       classes: ["different", "alike"],
-      says: "Are the two glyphs alike?",
+      says: "Are the two shapes alike?",
       draw({ below }, { cell }) {
         const label = below(2), one = below(4), other = label ? one : (one + 1 + below(3)) % 4, place = below(16);
         cell(one, place);
@@ -44,16 +44,16 @@
     },
     "odd one": {
       classes: ["top left", "top right", "bottom left", "bottom right"],
-      says: "Which of the four corners has another glyph than the rest?",
+      says: "Which of the four corners has another shape than the rest?",
       draw({ below }, { cell }) {
         const label = below(4), swap = below(2);
-        [0, 3, 12, 15].forEach((place, i) => cell((i === label) !== Boolean(swap) ? SALTIRE : RING, place));
+        [0, 3, 12, 15].forEach((place, i) => cell((i === label) !== Boolean(swap) ? X : RING, place));
         return label;
       },
     },
     shade: {
-      classes: ["ring", "cross", "saltire", "T"],
-      says: "Which glyph is it, light or dark?",
+      classes: ["ring", "plus", "X", "T"],
+      says: "Which shape is it, light or dark?",
       draw({ below }, { put }) {
         const label = below(4);
         put(label, below(14), below(14), below(2) ? 1 : -1);
@@ -62,11 +62,11 @@
     },
     count: {
       classes: ["one", "two", "three", "four"],
-      says: "How many glyphs are there?",
+      says: "How many shapes are there?",
       draw({ below }, { cell }) {
-        const label = below(4), glyph = below(4), used = new Set();
+        const label = below(4), shape = below(4), used = new Set();
         while (used.size <= label) used.add(below(16));
-        used.forEach((place) => cell(glyph, place));
+        used.forEach((place) => cell(shape, place));
         return label;
       },
     },
@@ -78,10 +78,10 @@
     for (let b = 0; b < n; b++) {
       const picture = pixels.subarray(b * SIZE * SIZE, (b + 1) * SIZE * SIZE);
       for (let i = 0; i < picture.length; i++) picture[i] = NOISE * random.uniform();
-      const put = (glyph, row, column, sign = 1) => [...GLYPHS[glyph]].forEach((on, i) => {
+      const put = (shape, row, column, sign = 1) => [...SHAPES[shape]].forEach((on, i) => {
         picture[(row + Math.floor(i / 3)) * SIZE + column + (i % 3)] += sign * on;
       });
-      const cell = (glyph, place) => put(glyph, Math.floor(place / CELLS) * 4, (place % CELLS) * 4);
+      const cell = (shape, place) => put(shape, Math.floor(place / CELLS) * 4, (place % CELLS) * 4);
       labels.push(TASKS[task].draw(random, { put, cell }));
       for (let i = 0; i < picture.length; i++) picture[i] = (picture[i] - MEAN) / DEVIATION;
     }

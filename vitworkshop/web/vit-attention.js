@@ -6,8 +6,8 @@
   "use strict";
 
   const {
-    VitExplorer, bars, button, folded, grid, h, note, paint, percent, place, range, sample, setPressed, sides, slider,
-    squares, terms,
+    VitExplorer, bars, button, folded, grid, h, note, paint, pair, percent, place, range, sample, setPressed, sides,
+    slider, squares, terms,
   } = window.vitExplorer;
 
   const title = (head) => (typeof head === "number" ? `head ${head}` : head);
@@ -21,7 +21,7 @@
       .maps button[aria-pressed="true"] { background: var(--back); border-color: var(--accent); }
       .maps canvas { height: 44px; width: 44px; }
       .scroll { overflow-x: auto; }
-      .cls, .sides + .sides, details { margin-top: 0.8rem; }
+      .cls, .facts, .sides + .sides, details { margin-top: 0.8rem; }
       .knobs { align-items: center; display: grid; gap: 0.4rem 0.8rem; margin: 0.6rem 0;
         grid-template-columns: max-content minmax(6rem, 14rem) 3rem; }`;
 
@@ -45,12 +45,11 @@
       this.answer = bars(this.model.classes, 3);
       this.facts = h("dl", { class: "facts" });
       this.view.append(await this.chooser(await this.samples()), this.verdict,
-        sides([note("Who asks: hover, press to keep, or walk with the arrow keys"), this.grid.node,
+        pair([note("Who asks: hover, press to keep, or walk with the arrow keys"), this.grid.node,
           readsCls ? h("div", { class: "row cls" }, this.cls) : []].flat(),
         [note("What it reads: the larger a square, the more"), this.over]),
-        sides([note("Layers and heads: choose a map (all counted from 0)"), this.table()],
-          [this.facts, this.answer.node]),
-        this.explanation(),
+        sides([note("Layers and heads: choose a map (all counted from 0)"), this.table(), this.facts],
+          [this.answer.node, this.explanation()]),
         folded("Knobs that change the drawing, not the model", false, h("div", { class: "knobs" },
           this.knob("gamma", 0.25, 3, 0.25), this.knob("floor", 0, 0.5, 0.05), this.knob("smoothing", 0, 2, 0.25))));
       const first = this.firstPicture;
@@ -69,7 +68,7 @@
       choice.addEventListener("change", this.explain);
       const says = "The larger a square, the earlier its patch. Centre, variance and random ask no model.";
       return folded("Rankings: what explains the answer?", true,
-        sides([note(says), h("div", { class: "row" }, h("span", {}, "By"), choice, asked)], canvas));
+        note(says), h("div", { class: "row" }, h("span", {}, "By"), choice, asked), canvas);
     }
 
     knob(key, min, max, step) {

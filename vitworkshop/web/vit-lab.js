@@ -12,7 +12,6 @@
   } = window.vitExplorer;
 
   const RUB = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
-  const REST = 350; // milliseconds
   const TOOLS = {
     remove: ["Rub out", `${RUB}: a patch's token is left out, as if the picture had no such patch.`],
     paint: ["Paint grey", `${RUB}: a patch stays and becomes grey; the model sees grey.`],
@@ -27,7 +26,7 @@
       .head > .row { flex: none; }
       .grid + *, .bars + * { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
-      .view { touch-action: pan-y pinch-zoom; }
+      .view:not(:has(.tools > :nth-child(3)[aria-pressed="true"])) .grid { touch-action: pinch-zoom; }
       .grid { -webkit-touch-callout: none; }
       .grid > button, .grid > button[aria-pressed="true"] { box-shadow: inset -1px -1px rgb(255 255 255 / 0.4),
         inset 1px 1px rgb(0 0 0 / 0.2); }
@@ -230,56 +229,37 @@
       return this.tool === "remove" ? "removed" : "painted";
     }
 
-    /* Rubbing: every patch that a pointer passes while it is down, wherever in the lab it began; one step for undo.
-       A finger rubs if it sets out sideways or has rested on a patch; a swipe up or down scrolls the page. */
+    /* Rubbing: every patch that a pointer passes while it is down; one step for undo. A mouse may begin anywhere in the
+       lab, a finger on the picture: beside it a swipe scrolls the page. */
     rubbing() {
       const { node } = this.grid;
-      let stroke = null; // where it began and is, what it has rubbed out, and whether it is no tap and no swipe
-      const rub = (path) => {
-        const keep = !stroke.done.size;
-        path.forEach((i) => stroke.done.add(i));
-        this.set({ [this.erased]: [...new Set([...this.state[this.erased], ...stroke.done])] }, { keep });
-      };
+      let stroke = null; // where it is, and what it has rubbed out
       const end = () => {
         const ended = stroke;
-        clearTimeout(stroke?.rest);
         setTimeout(() => { if (stroke === ended) stroke = null; }, 50); // after its click
       };
       this.view.addEventListener("pointerdown", (event) => {
-        const { button: which, clientX: x, clientY: y, isPrimary, pointerType, target } = event;
-        const free = node.contains(target) || !target.closest("button, details, input, select");
-        const finger = pointerType === "touch", at = pointer(event, node);
-        const begins = ["paint", "remove"].includes(this.tool) && !which && isPrimary && free;
-        clearTimeout(stroke?.rest);
-        stroke = begins ? { x, y, at, done: new Set(), goes: !finger } : null;
-        if (!stroke || !finger || !node.contains(target)) return;
-        stroke.rest = setTimeout(() => {
-          stroke.goes = true;
-          rub(this.between(at, at));
-        }, REST);
+        const { button: which, isPrimary, pointerType, target } = event;
+        const beside = pointerType !== "touch" && !target.closest("button, details, input, select");
+        const begins = ["paint", "remove"].includes(this.tool) && !which && isPrimary && (node.contains(target) || beside);
+        stroke = begins ? { at: pointer(event, node), done: new Set() } : null;
       });
       addEventListener("pointermove", (event) => {
-        const across = Math.abs(event.clientX - stroke?.x), down = Math.abs(event.clientY - stroke?.y);
-        if (!stroke || !event.buttons || (!stroke.goes && Math.max(across, down) < 4)) return;
-        clearTimeout(stroke.rest);
-        stroke.goes ||= across >= down;
-        const { at } = stroke, to = pointer(event, node), path = this.between(at, to), [pressed] = this.between(at, at);
-        if (!stroke.goes) stroke = null; // the page's
-        if (!stroke || (!stroke.done.size && path.every((i) => i === pressed))) return; // still a press
+        if (!stroke || !event.buttons) return;
+        const { at, done } = stroke, to = pointer(event, node), path = this.between(at, to), keep = !done.size;
+        if (keep && path.every((i) => i === this.between(at, at)[0])) return; // still a press
         stroke.at = to;
         getSelection().empty();
-        if (path.some((i) => !stroke.done.has(i))) rub(path);
+        if (path.every((i) => done.has(i))) return;
+        path.forEach((i) => done.add(i));
+        this.set({ [this.erased]: [...new Set([...this.state[this.erased], ...done])] }, { keep });
       }, this.whileHere);
       addEventListener("pointerup", end, this.whileHere);
       addEventListener("pointercancel", end, this.whileHere);
-      const stop = (event) => {
-        if (!stroke?.done.size || (event.type === "click" && !event.detail)) return; // a key's click has no detail
-        event.stopPropagation();
-        event.preventDefault();
-      };
-      node.addEventListener("click", stop, true);
-      node.addEventListener("contextmenu", stop);
-      this.view.addEventListener("touchmove", stop, { passive: false }); // what rubs does not scroll
+      node.addEventListener("click", (event) => {
+        if (stroke?.done.size && event.detail) event.stopPropagation(); // a key's click has no detail
+      }, true);
+      node.addEventListener("contextmenu", (event) => { if (stroke) event.preventDefault(); }); // a finger that rests
     }
 
     /* The places on the line from one point to another, in shares of the picture: a fast pointer skips some. */

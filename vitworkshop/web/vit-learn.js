@@ -80,15 +80,16 @@
     static style = `
       .row select { max-width: 100%; }
       .curves { height: 240px; }
+      .curves.note { align-items: center; background: var(--back); border-radius: 0.4rem; display: flex;
+        margin: 0; padding: 0 1rem; }
       .eight { display: grid; gap: 0.5rem; grid-template-columns: repeat(4, 1fr); }
       .eight button { align-content: start; background: none; display: grid; font-size: 0.72rem; line-height: 1.25;
         padding: 3px; }
       .eight button[aria-pressed="true"] { background: none; color: inherit; box-shadow: 0 0 0 2px var(--accent); }
-      .eight span { display: block; min-height: 2.5em; overflow-wrap: anywhere; }
       .eight .wrong { color: var(--soft); }
       .first { color: var(--accent); font-weight: 600; } .second { color: var(--warm); font-weight: 600; }
       .maps { display: grid; gap: 0.8rem; grid-template-columns: repeat(3, 1fr); margin-top: 1rem; }
-      .maps p { margin: 0 0 0.3rem; } .maps > p { grid-column: 1 / -1; margin: 0; }
+      .maps > div { align-self: end; } .maps p { margin: 0 0 0.3rem; } .maps > p { grid-column: 1 / -1; margin: 0; }
       .settings { display: grid; gap: 0.4rem 0.8rem; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); }
       .settings label { font-size: 0.85rem; } .settings select { display: block; width: 100%; }
       form { margin-bottom: 0.7rem; } form input { flex: 1; } summary { padding: 0.3rem 0; }
@@ -118,9 +119,11 @@
         this.slow = this.pace.value === "slow";
         this.tell({ slow: this.slow });
       });
-      this.said = keeps(h("p"), `After 1200 steps, of the last ${LATEST * 64} pictures: with everything 100 %, without
-        positions 100 %; chance 50 %.`);
+      this.said = keeps(h("p"), `Of the last ${LATEST * 64} pictures: with everything 100 % (after 1200 steps), without
+        positions 100 % (after 1200 steps); chance 50 %.`);
       this.curves = h("canvas", { class: "curves", role: "img" });
+      this.waits = h("p", { class: "curves note" }, "Press Start: two curves will grow here, of how many pictures each",
+        " names rightly after so many steps.");
       this.legend = h("p", { class: "note" });
       this.eight = h("div", { class: "eight", role: "group", "aria-label": "Eight pictures and the answers" });
       this.maps = h("div", { class: "maps" });
@@ -131,7 +134,7 @@
         h("div", { class: "row" }, this.selects[0], h("span", {}, "beside it:"), this.selects[1]),
         brief ? [] : h("div", { class: "row" }, h("span", {}, "Experiments of a minute:"), trials), this.asked,
         h("div", { class: "row" }, this.start, this.single, button("Start again", () => this.set({})), this.pace),
-        this.said, sides([this.curves, this.legend], [this.eight]), this.maps,
+        this.said, sides([this.waits, this.curves, this.legend], [this.eight]), this.maps,
         ...(brief ? [] : [folded("Settings", false, h("div", { class: "settings" }, settings)), this.foot()]));
       const stop = () => { if (document.hidden) this.go(false); };
       document.addEventListener("visibilitychange", stop, this.whileHere);
@@ -152,7 +155,7 @@
     /* Settings; both runs begin anew. */
     set(changes) {
       this.state = { ...this.state, ...(changes.task && { scatter: scatter(changes.task) }), ...changes };
-      const { task, without, steps, ...options } = this.state;
+      const { task, without, steps, ...options } = this.state, classes = window.vitTasks.classes[task];
       this.going = false;
       this.pictures = window.vitTasks.draw(task, SHOWN, window.vitRandom(SEED));
       this.watch = { picture: 0, patch: 0 };
@@ -168,7 +171,7 @@
       this.legend.replaceChildren(...this.runs.map(({ name }, i) =>
         h("span", { class: ["first", "second"][i] }, `${i ? " - -" : "—"} ${name}`)), " ···\u00a0chance");
       this.cells = range(SHOWN).map((p) => {
-        const spans = this.runs.map(() => h("span"));
+        const spans = this.runs.map(() => keeps(h("span"), ...classes.map((name) => `✗ ${name}`)));
         const onclick = () => this.look({ picture: p });
         const node = h("button", { type: "button", onclick }, this.picture(p), ...spans);
         return { node, spans };
@@ -227,10 +230,12 @@
     /* What was seen, in a sentence. */
     sentence() {
       const [first] = this.runs, steps = first.now?.steps ?? 0;
-      if (!steps) return `Chance is ${percent(this.chance)}. Press Start.`;
-      const begun = this.runs.filter(({ now }) => now?.steps);
-      const each = begun.map(({ name, now }) => `${name} ${percent(now.accuracy)}`).join(", ");
-      return `After ${steps} steps, of the last ${LATEST * 64} pictures: ${each}; chance ${percent(this.chance)}.`;
+      if (!steps) return `Chance is ${percent(this.chance)}. Press Start: each step draws 64 new pictures.`;
+      const batches = Math.min(steps, LATEST), begun = this.runs.filter(({ now }) => now?.steps >= batches);
+      const after = (n) => `(after ${n} step${n === 1 ? "" : "s"})`;
+      const each = begun.map(({ name, now }) => `${name} ${percent(now.accuracy)} ${after(now.steps)}`).join(", ");
+      const which = steps > LATEST ? "last" : "first";
+      return `Of the ${which} ${64 * batches} pictures: ${each}; chance ${percent(this.chance)}.`;
     }
 
     /* An experiment: the guess first. */
@@ -250,7 +255,8 @@
       this.experiment = { task, without };
       this.set(this.fresh({ task, without }));
       this.asked.replaceChildren(h("form", { onsubmit }, h("p", {}, `${question} (Without ${without}.)`),
-        h("div", { class: "row" }, guess, shown, h("button", {}, "Start both"))));
+        h("div", { class: "row" }, guess, shown, h("button", { class: "primary" }, "Start both"))));
+      this.draw();
       guess.focus();
     }
 
@@ -259,6 +265,7 @@
       this.verdict.textContent = says[task];
       this.start.textContent = this.going ? "Pause" : done ? "Done" : "Start";
       this.start.disabled = done && !this.going;
+      this.start.className = this.asked.querySelector("form") ? "" : "primary";
       this.said.textContent = this.sentence();
       if (this.experiment?.guess !== undefined)
         this.compared.show([this.experiment.guess, this.runs[1]?.now?.accuracy ?? 0]);
@@ -267,9 +274,9 @@
         const truth = this.pictures.labels[p], told = [`picture ${p + 1}, ${classes[task][truth]}`];
         this.runs.forEach(({ name, now }, i) => {
           const said = now?.answers[p], right = said === truth;
-          spans[i].className = right ? ["first", "second"][i] : "wrong";
-          spans[i].textContent = now?.steps ? `${right ? "✓" : "✗"} ${classes[task][said]}` : "";
-          if (now?.steps) told.push(`${name}: ${classes[task][said]}`);
+          spans[i].className = `keeps ${right ? ["first", "second"][i] : "wrong"}`;
+          spans[i].textContent = now ? `${right ? "✓" : "✗"} ${classes[task][said]}` : "";
+          if (now) told.push(`${name}: ${classes[task][said]}`);
         });
         setPressed(node, p === this.watch.picture);
         node.setAttribute("aria-label", told.join("; "));
@@ -291,6 +298,8 @@
 
     /* Accuracy against steps, chance as a dotted line. */
     drawCurves() {
+      const begun = this.runs.some(({ log }) => log.length > 1);
+      [this.waits.hidden, this.curves.hidden] = [begun, !begun];
       const ratio = devicePixelRatio || 1, css = getComputedStyle(this), high = 240;
       const width = this.curves.clientWidth || 320;
       const colours = ["--accent", "--warm"].map((name) => css.getPropertyValue(name)), { steps: last } = this.state;

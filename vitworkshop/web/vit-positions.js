@@ -10,7 +10,7 @@
   "use strict";
 
   const {
-    VitExplorer, button, clamp, folded, grid, h, note, place, pointer, range, select, setPressed, sides, slider, terms,
+    VitExplorer, button, clamp, folded, grid, h, note, pair, place, pointer, range, select, setPressed, slider, terms,
   } = window.vitExplorer;
 
   const f32 = Math.fround;
@@ -177,7 +177,9 @@
         width: 28px; }
       .all { position: relative; }
       .all > i { border: 2px solid var(--warm); box-sizing: border-box; pointer-events: none; position: absolute; }
+      .facts { margin-top: 0.8rem; }
       .scale { align-items: center; display: flex; gap: 0.5rem; margin: 0.8rem 0; }
+      .scale > span { flex: none; }
       .scale > i { border: 1px solid var(--rule); flex: 0 1 12rem; height: 0.8rem; }
       .verdict { font-size: 1.05rem; min-height: 3em; }
       details > .row { margin-top: 0.8rem; }
@@ -216,10 +218,11 @@
       };
       const all = h("div", { class: "all", onpointermove: point, onpointerdown: point }, this.all, this.ring);
       this.facts = h("dl", { class: "facts" });
-      const maps = sides(
-        [note("How alike each place is to the framed one: hover, tap, or walk with the arrow keys"), this.near],
-        [note("The same for every place at once, one small map each"), all]);
-      return [this.verdict, maps, this.legend("diverging", "−1", "cosine similarity", "1"), this.facts];
+      const maps = pair(
+        [note("How alike each place is to the framed one: hover, tap, or walk with the arrow keys"), this.near,
+          this.legend("diverging", "−1", "cosine similarity", "1")],
+        [note("The same for every place at once, one small map each"), all, this.facts]);
+      return [this.verdict, maps];
     }
 
     /* What the colours of a scale mean. */
@@ -252,7 +255,7 @@
         h("div", { class: "row" }, label("The table is taken as", this.layout), label("show", this.look)),
         this.worst,
         this.verdict2,
-        sides([note("The new grid: choose a place"), this.wide, this.scale2], [note(weights), this.taken]));
+        pair([note("The new grid: choose a place"), this.wide, this.scale2], [note(weights), this.taken]));
     }
 
     /* Another kind of table: its vectors, without CLS, (N, D). */

@@ -5,7 +5,7 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, button, clamp, h, note, onArrows, pointer, setPressed, sides, slider } = window.vitExplorer;
+  const { VitExplorer, button, clamp, h, note, onArrows, pair, pointer, setPressed, slider } = window.vitExplorer;
 
   const QUERY = [1, 2, 0, 1], D = QUERY.length;
   const TOKENS = [ // with the dashes of the key's arrow, and where its name stands
@@ -54,8 +54,7 @@
       .pad .dot { touch-action: none; }
       .knobs { align-items: center; display: grid; gap: 0.3rem 0.7rem; margin-top: 0.8rem;
         grid-template-columns: max-content minmax(5rem, 1fr) 3.2rem; font-variant-numeric: tabular-nums; }
-      .buttons { margin-top: 0.8rem; }
-      table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
+      table { border-collapse: collapse; margin-top: 0.8rem; font-variant-numeric: tabular-nums; width: 100%; }
       th, td { border-bottom: 1px solid var(--rule); font-weight: 400; padding: 0.25rem 0.4rem; text-align: right; }
       thead th { color: var(--soft); font-size: 0.85rem; }
       th:first-child { text-align: left; }
@@ -81,14 +80,14 @@
       this.makePad();
       this.view.append(
         this.verdict,
-        sides(
+        pair(
           [note("The query among the keys, by their numbers 0 and 1: drag it"), this.pad, this.sliders()],
           [note("The output among the values"), this.plane,
-            note("Dashed: where it goes as the temperature falls from ∞ to 0.")]),
-        h("div", { class: "row buttons" },
-          this.root,
-          button("Ask nothing: all 0", () => this.set({ query: [0, 0, 0, 0] })),
-          button("As in the chapter", () => this.set(chapter()))),
+            note("Dashed: where it goes as the temperature falls from ∞ to 0."),
+            h("div", { class: "row" },
+              this.root,
+              button("Ask nothing: all 0", () => this.set({ query: [0, 0, 0, 0] })),
+              button("As in the chapter", () => this.set(chapter())))]),
         h("table", {}, h("thead", {}, h("tr", {}, titles)), this.body));
       this.draw();
     }

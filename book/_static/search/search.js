@@ -1,6 +1,7 @@
 /* The page search.html, and the field that Ctrl + K opens on every other: finds sections of the book while one types, and
-   shows each with the words around the hit. The sections come from sections.js, which the build writes; MiniSearch ranks them. Nothing is fetched, so it works
-   from a disk as well. Without scripts the page says so and leads to the contents. */
+   shows each with the words around the hit. The sections come from sections.js, which the build writes; MiniSearch ranks
+   them. A term of the glossary that is asked for comes first; where nothing is found, its nearest terms are offered.
+   Nothing is fetched, so it works from a disk as well. Without scripts the page says so and leads to the contents. */
 (() => {
   "use strict";
   const page = document.querySelector(".bd-search-container");
@@ -26,7 +27,10 @@
     [/\bfreez(?:e|ing)\b/g, "frozen"],
     [/\b(?:backbone|feature extractor)s?\b/g, "features"],
     [/\b(?:mixed precision|half precision|amp|fp16|bf16)\b/g, "bfloat16 precision"],
-    [/\bdropout\b/g, "DropPath"],
+    [/\bflash[ -]?attention\b/g, "fused attention"],
+    [/\b(?:learning[ -]rate )?warm[ -]?up\b/g, "learning rate schedule"],
+    [/\b(?:cnn|conv\w*) (?:vs\.?|versus|or|against) (?:vi(?:t|sion) ?)?(?:transformer)?s?\b/g, "ViT or CNN"],
+    [/\b(?:how many|number of)\b/g, "count"],
     [/\bdivisible\b/g, "divide"],
     [/\bcolor/g, "colour"],
   ];
@@ -36,6 +40,7 @@
   const tokenize = (text) => [...text.split(/[\s\p{P}]+/u), ...(text.match(/\p{L}+-\p{L}+/gu) ?? []).map((one) => one.replace("-", ""))];
   const stem = (word) => word.toLowerCase().replace(/iz(?=[eia])/, "is").replace(/(?<=\p{L}{3})(?:ings?|ed|es|(?<!s)s|e)$/u, "");
   // Chapters teach; lists of sources hold every word, and the reference answers those who know a name
+  const isTerm = ({ anchor }) => anchor.startsWith("term-");
   const standing = ({ title, address }) => (/^(?:References|Bibliography)$/.test(title) ? 0.1
     : /^(?:Exercises|Summary|Key terms)$/.test(title) ? 0.5 : /\/\d\d-/.test(address) || /^vl\./.test(field.value) ? 1
       : /api\.html/.test(address) ? 0.3 : 0.6);
@@ -44,13 +49,21 @@
   const index = new MiniSearch({ fields: ["title", "page", "text", "code"], tokenize, processTerm: stem });
   index.addAll(sections);
 
+  // The words that are asked for, and the terms by theirs, in any order
+  const asked = (words) => [...new Set(words.split(/[\s\p{P}]+/u).map((word) => word.toLowerCase())
+    .filter((word) => word && !SILENT.has(word)).map(stem))].sort().join(" ");
+  const terms = new Map(sections.filter(isTerm).flatMap(({ title, id }) =>
+    title.split(", ").map((name) => [asked(name), id])));
+
   // A section counts for more on a page with more about it; of each page the best comes before more of the same
   const find = (words) => {
     const said = SAYS.reduce((text, [theirs, ours]) => text.replace(theirs, ours), words.toLowerCase());
-    const asked = [...new Set(tokenize(said).filter((word) => word && !SILENT.has(word)).map(stem))];
-    const found = index.search(asked.length ? asked.join(" ") : words, {
+    const stems = [...new Set(tokenize(said).filter((word) => word && !SILENT.has(word)).map(stem))];
+    const term = terms.get(asked(words)) ?? terms.get(asked(said));
+    const asks = term === undefined && /^what(?:['’]s| is| are)\b/i.test(words);
+    const found = index.search(stems.length ? stems.join(" ") : words, {
       boost: { title: 5, page: 1.5, text: 1, code: 0.4 },
-      boostDocument: (id) => standing(sections[id]),
+      boostDocument: (id) => (asks && isTerm(sections[id]) ? 2 : standing(sections[id])),
       prefix: (term) => term.length > 2,
       fuzzy: (term) => (term.length > 5 ? 0.15 : 0),
       weights: { prefix: 0.6, fuzzy: 0.2 },
@@ -67,10 +80,15 @@
     for (const hit of kept.sort((one, other) => other.score - one.score)) {
       const { address } = sections[hit.id];
       before[address] = (before[address] ?? 0) + 1;
-      hit.score *= (0.3 + totals[address] / whole) * 0.7 ** (before[address] - 1);
+      hit.score *= hit.id === term ? Infinity : (0.3 + totals[address] / whole) * 0.7 ** (before[address] - 1);
     }
     return kept.sort((one, other) => other.score - one.score);
   };
+
+  // The terms that are written most like it
+  const nearest = (words) => index.search(words, {
+    fields: ["title"], fuzzy: 0.5, filter: ({ id }) => isTerm(sections[id]),
+  }).slice(0, 3);
 
   const escape = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const element = (name, className, text = "") => {
@@ -105,8 +123,8 @@
 
   const show = () => {
     const words = field.value.trim();
-    const hits = words ? find(words) : [];
-    list.replaceChildren(...hits.slice(0, MOST).map((hit) => {
+    const hits = words ? find(words) : [], near = words && !hits.length ? nearest(words) : [];
+    list.replaceChildren(...[...hits.slice(0, MOST), ...near].map((hit) => {
       const section = sections[hit.id];
       const item = element("li");
       const link = element("a", "", section.title);
@@ -118,7 +136,7 @@
     }));
     const count = hits.length === 1 ? "1 section" : `${hits.length} sections`;
     if (!words) status.textContent = "";
-    else if (!hits.length) status.textContent = `Nothing found for “${words}”.`;
+    else if (!hits.length) status.textContent = `Nothing found for “${words}”.${near.length ? " The nearest terms:" : ""}`;
     else status.textContent = count + (hits.length > MOST ? `; the first ${MOST} are shown${page ? "" : ", Enter shows more"}.` : " found.");
     if (page) document.title = document.title.replace(/^.*?(?=Search —)/, words ? `${words} · ` : "");
   };
