@@ -26,7 +26,7 @@
       .head > .row { flex: none; }
       .grid + *, .bars + * { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
-      .view:not(:has(.tools > :nth-child(3)[aria-pressed="true"])) .grid { touch-action: pinch-zoom; }
+      .erases .grid { touch-action: pinch-zoom; }
       .grid { -webkit-touch-callout: none; }
       .grid > button, .grid > button[aria-pressed="true"] { box-shadow: inset -1px -1px rgb(255 255 255 / 0.4),
         inset 1px 1px rgb(0 0 0 / 0.2); }
@@ -224,6 +224,10 @@
       this.set({ order: from.map((i) => order[i]), removed: along(removed), painted: along(painted) });
     }
 
+    get erases() {
+      return this.tool === "remove" || this.tool === "paint";
+    }
+
     /* The list of the state that the eraser in use writes to. */
     get erased() {
       return this.tool === "remove" ? "removed" : "painted";
@@ -241,7 +245,7 @@
       this.view.addEventListener("pointerdown", (event) => {
         const { button: which, isPrimary, pointerType, target } = event;
         const beside = pointerType !== "touch" && !target.closest("button, details, input, select");
-        const begins = ["paint", "remove"].includes(this.tool) && !which && isPrimary && (node.contains(target) || beside);
+        const begins = this.erases && !which && isPrimary && (node.contains(target) || beside);
         stroke = begins ? { at: pointer(event, node), done: new Set() } : null;
       });
       addEventListener("pointermove", (event) => {
@@ -357,6 +361,7 @@
 
     draw() {
       const { classes } = this.model, { probs } = this.look(), now = argmax(probs);
+      this.view.classList.toggle("erases", this.erases);
       this.drawPicture();
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
       this.change.textContent = this.tell();

@@ -281,6 +281,7 @@ window.vit.script("vit-lab.js").then(() => {
 
     draw() {
       this.look();
+      this.view.classList.toggle("erases", this.erases);
       const { now, state, stages } = this, name = now.kind === "block" ? `block ${now.l}` : now.name;
       this.heading.textContent = `${state.stage + 1} of ${stages.length}: ${name}`;
       this.words.textContent = this.tell();
