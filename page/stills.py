@@ -4,8 +4,8 @@ Beside them, rooms.json says how high each explorer is at some widths, so that p
 
     python -m page.stills
 
-Needs the built book (`make book`) and Chrome or Chromium. Each is what a reader sees who has just come to the page; of
-the ViT that learns, a run that has ended.
+Needs the built book (`make book`) and Chrome or Chromium. Each is what a reader sees who has just come to the page,
+without what is there to be pressed; of the ViT that learns, a run that has ended.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ PAGES = {  # the explorer's picture: its page, and which of the page's explorers
     "attention": ("09-training", "vit-attention"),
 }
 WIDTHS = (286, 320, 358, 460, 567, 569, 640, 688, 790)  # between 567 and 569, two columns become one
+CONTROLS = """.row, .samples, .knobs, .tools + .note, .verdict + .keeps, [role=status], details:not([open]) {
+    display: none; } summary { list-style: none; }"""
 HEIGHTS = """async (one, widths) => {
     const found = [];
     for (const width of widths) {
@@ -63,10 +65,11 @@ def main() -> None:
             if "learn" in explorer:  # a run that has ended
                 shown.get_by_role("button", name="Start", exact=True).click()
                 shown.get_by_role("button", name="Done").wait_for(timeout=300_000)
+            rooms[name] = shown.evaluate(HEIGHTS, list(WIDTHS))
+            shown.evaluate("(one, css) => one.shadowRoot.querySelector('style').append(css)", CONTROLS)
             tab.wait_for_timeout(500)  # bars grow
             picture = Image.open(io.BytesIO(shown.screenshot()))
             picture.save(STILLS / f"{name}.webp", quality=65, method=6)
-            rooms[name] = shown.evaluate(HEIGHTS, list(WIDTHS))
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(points)}" for name, points in rooms.items())
     ROOMS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
