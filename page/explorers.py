@@ -72,15 +72,16 @@ def write_scripts(app, error) -> None:
 
 def with_room(tag: re.Match) -> str:
     """An explorer's tag with style that keeps its place until it stands there, as high as it will be at any width."""
-    points = json.loads(ROOMS.read_text(encoding="utf-8")).get(tag[1], [])  # none before its first still
-    steps, one = [], f'[data-room="{tag[1]}"]:not([data-ready])'
+    name = tag["still"] or tag["room"]
+    points = json.loads(ROOMS.read_text(encoding="utf-8")).get(name, [])  # none before its first still
+    steps, one = [], f'[data-room="{name}"]:not([data-ready])'
     for k, (width, height) in enumerate(points):
         a, b = points[k : k + 2] if k + 1 < len(points) else points[-2:]  # straight lines between them
         slope = (b[1] - a[1]) / (b[0] - a[0])
         line = f"{one}::before {{ padding-top: calc({height - slope * width:.0f}px + {100 * slope:.1f}%); }}"
         steps.append(f"@container (min-width: {width if k else 0}px) {{ {line} }}")
     style = ROOM.format(one=one, steps="\n".join(steps))
-    return f'{style}{tag[0]} data-room="{tag[1]}"'
+    return f"{style}{tag[0]}" + (f' data-room="{name}"' if tag["still"] else "")
 
 
 def size_stills(app, pagename, templatename, context, doctree) -> None:
@@ -94,7 +95,8 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
     names = "|".join(path.name for path in STILLS.glob("*.webp"))
     if context.get("body"):
         context["body"] = re.sub(rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"])
-        tags = r"<vit-\w+(?=[^>]*>[^<]*<p><img [^>]*_images/([\w-]+)\.webp)"
+        still, room = r">[^<]*<p><img [^>]*_images/(?P<still>[\w-]+)\.webp", r'[^>]* data-room="(?P<room>[\w-]+)"'
+        tags = rf"<vit-\w+(?=[^>]*{still}|{room})"
         context["body"] = re.sub(tags, with_room, context["body"])
 
 

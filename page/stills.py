@@ -20,6 +20,8 @@ from page.explorers import ROOMS, STILLS
 
 PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
     "lab-brief": ("intro", "vit-lab"),
+    "way": ("way", "vit-way"),
+    "way-brief": ("intro", "vit-way"),
     "lab": ("lab", "vit-lab >> nth=0"),
     "lab-drawn10": ("lab", "vit-lab >> nth=1"),
     "learns": ("learns", "vit-learn"),
@@ -66,6 +68,10 @@ def main() -> None:
                 shown.get_by_role("button", name="Start", exact=True).click()
                 shown.get_by_role("button", name="Done").wait_for(timeout=300_000)
             rooms[name] = shown.evaluate(HEIGHTS, list(WIDTHS))
+            if name == "way-brief":  # in its place stands the title page's drawing
+                continue
+            if name == "way":
+                shown.evaluate("way => way.step(way.stages.length - 4)")  # in one of the last blocks
             shown.evaluate("(one, css) => one.shadowRoot.querySelector('style').append(css)", CONTROLS)
             tab.wait_for_timeout(500)  # bars grow
             picture = Image.open(io.BytesIO(shown.screenshot()))
