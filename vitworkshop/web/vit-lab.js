@@ -78,7 +78,8 @@
       const picker = await this.chooser(await this.samples());
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
-      this.change = keeps(h("p"), this.longest(), ...Object.keys(window.vitSamples).map((name) => this.begin(name)));
+      const remarks = Object.keys(window.vitSamples).map((name) => this.remark(name));
+      this.change = keeps(h("p"), this.longest(), this.begin(), ...remarks);
       this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
       this.bars = bars(this.model.classes);
       const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
@@ -367,7 +368,7 @@
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
       this.change.textContent = did.length
         ? `${did.join(", ")}: ${this.turn(probs)}.`
-        : this.begin(this.picture);
+        : this.remark(this.picture, probs) || this.begin();
       this.hint.textContent = TOOLS[this.tool][1];
       this.tools.forEach((one, tool) => setPressed(one, tool === this.tool));
       this.bars.show(probs, this.before);
@@ -398,12 +399,9 @@
       return now === was ? `still ${first} → ${share}` : `it changed its mind, ${first} → ${classes[now]} ${share}`;
     }
 
-    /* What there is to do with a picture, and what to know of one that is none of the classes. */
-    begin(picture) {
-      const { brief, model: { classes } } = this;
-      if (window.vitSamples[picture] && !this.knows(picture))
-        return `It knows ${classes.length} classes, and “${picture}” is none of them: it names one all the same.`;
-      return brief ? "Paint patches grey until it changes its mind; then rub out the same ones instead."
+    /* What there is to do with a picture. */
+    begin() {
+      return this.brief ? "Paint patches grey until it changes its mind; then rub out the same ones instead."
         : "Rub out patches until it changes its mind.";
     }
 
