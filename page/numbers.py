@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,8 +30,10 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 import vitlib as vl
 from page import address
 from page.address import write_if_changed
+from page.explorers import MODEL
 from page.typography import SPACE
 from vitlib.config import PRESETS
+from vitlib.data.photos import PICTURES
 from vitlib.evidence import RESULTS, load_results
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -261,7 +264,22 @@ def chapters_table() -> str:
     return vl.viz.table(heads, [[cell or "" for cell in row] for row in rows])
 
 
+def sample_pictures() -> str:
+    """The sample pictures of CIFAR-10's classes: what the pages' first model says of each, and its credits."""
+    rows, (net, _) = [], vl.load_pretrained(MODEL)
+    for name, credit in tomllib.loads((PICTURES / "credits.toml").read_text(encoding="utf-8")).items():
+        share, answer = vl.predict(net, vl.sample_image(name, net.cfg.img_size)[None])[0].max(dim=0)
+        said = unbroken(f"{vl.CIFAR10_CLASSES[answer]}, {100 * share:.0f} %")
+        changes = f"; {credit['changes']}" if "changes" in credit else ""
+        what = f"[{credit['title']}]({credit['source']}), {credit['author']}{changes}"
+        url = credit.get("licence_url")
+        licence = f"[{credit['licence']}]({url})" if url else credit["licence"]
+        rows.append([f"`{name}`", said, what, licence])
+    return vl.viz.table(["Picture", f"`{MODEL}` says", "What it is, and whose", "Licence"], rows)
+
+
 TABLES = {
+    "sample-pictures": sample_pictures,
     "model-sizes": model_sizes,
     "paper-transfer": paper_transfer,
     "our-models": lambda: runs_table("Model|Test accuracy|Data|reads|$L$|$D$|MLP|$h$|Parameters"),

@@ -17,6 +17,7 @@ from classroom.__main__ import _parser as _classroom
 from page import explorers
 from page.explorers import MODEL, PICTURE
 from vitlib.data.dataset import resize_images
+from vitlib.data.photos import PICTURES
 from vitlib.train.recipe import RECIPES
 from vitworkshop.cli import _parser
 from vitworkshop.exercises.engine import find
@@ -148,6 +149,13 @@ def test_the_picture_that_comes_first_is_named_rightly_and_surely():
     shifts = [[start + draw.randint(-16, 16) for start in middle] for _ in range(10)]
     cuts = torch.stack([photo[:, top : top + side, left : left + side] for top, left in shifts])
     assert (vl.predict(model, resize_images(cuts, (32, 32)))[:, kind] >= 0.8).sum() >= 8
+
+
+def test_the_first_model_names_rightly_each_sample_of_a_class(numbers):
+    """As the table of credits tells it, which holds every picture of ours and Chelsea; each class has one."""
+    said = dict(re.findall(r"^\| `(.+?)` \| (\w+),", numbers.make_table("sample-pictures"), re.M))
+    assert said.keys() == {path.stem.replace("-", " ") for path in PICTURES.glob("*.jpg")} | {"cat"}
+    assert {(name.split()[0], answer) for name, answer in said.items()} == {(k, k) for k in vl.CIFAR10_CLASSES}
 
 
 def test_four_strokes_break_the_first_answer_and_the_other_eraser_mends_it():

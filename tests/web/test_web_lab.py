@@ -248,14 +248,13 @@ def test_a_link_brings_the_state_back(browser, address):
         {"model": "tiny", "picture": "<img src=x onerror=alert(1)>", "removed": {"length": 9}},
         {"model": "tiny", "picture": "__proto__", "heads": [[0, 1e99]]},
         {"model": "another", "removed": [1]},
-        [],
         None,
     ],
 )  # fmt: skip
 def test_a_hostile_link_does_nothing(browser, address, state):
     with explorer(browser, address + state_link(state), "vit-lab") as tab:
         check(tab)
-        assert told(tab) == "Rub out patches until it changes its mind."
+        assert told(tab) == "It is a cat: this model is wrong here."
 
 
 def test_full_screen_shows_all_at_once(browser, address):

@@ -35,7 +35,7 @@ def begin(tab, P=16, row=100, col=120, c=0):
 
 
 def test_the_photographs_are_the_package_s_and_the_chapter_s_keeps_every_bit(tab):
-    assert len(photos()) < 150_000
+    assert len(photos()) < 400_000
     for name in PHOTOS:
         tab.get_by_role("button", name=name, exact=True).click()
         seen, photo = pixels(tab), vl.sample_image(name, 224)

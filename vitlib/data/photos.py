@@ -1,4 +1,4 @@
-"""A reader's own photographs, and scikit-image's."""
+"""A reader's own photographs, and samples: the book's, in `pictures` with their credits, and scikit-image's."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ from vitlib.data.pixels import channels_last, rgb_pixels
 
 __all__ = ["load_folder", "load_image", "sample_image"]
 
+PICTURES = Path(__file__).with_name("pictures")  # of CIFAR-10's classes; "cat 2" is another cat
 # photographs in the public domain that scikit-image's wheel carries: their names, and those of files where they differ
 _NAMES = ("astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel", "rocket")
 _OTHERS = {"cat": "chelsea.png", "galaxies": "hubble_deep_field.jpg", "rocket": "rocket.jpg"}
 SAMPLES = {name: _OTHERS.get(name, f"{name}.png") for name in _NAMES}
+SAMPLES |= {
+    name.replace("-", " "): f"{name}.jpg" for name in sorted(path.stem for path in PICTURES.glob("*.jpg"))
+}
 
 
 @checked
@@ -143,18 +147,23 @@ def read_pictures(
 
 @checked
 def sample_image(name: str = "astronaut", img_size: Size | None = None) -> UInt8[Tensor, "3 H W"]:
-    """One of scikit-image's bundled photographs, all in the public domain; no download.
+    """A photograph to try, free to use and without a download.
 
     Args:
-        name: "astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel" or "rocket".
+        name: Of CIFAR-10's classes, picked because `cifar10-photo` knows them: "airplane", "automobile", "bird",
+            "bird 2", "cat", "cat 2", "deer", "dog", "frog", "horse", "ship" or "truck"; "cat" is from scikit-image,
+            the others have 256 pixels and credits in `vitlib/data/pictures`. Of none of them, all from scikit-image:
+            "astronaut", "brick", "camera", "coffee", "galaxies", "grass", "gravel" or "rocket".
         img_size: Pixels, one number or (height, width); see `load_image`.
 
     Raises:
-        ImportError: No scikit-image is installed.
+        ImportError: No scikit-image is installed, and the picture is one of its.
 
     Source: chapter 01.
     """
     check_choice("sample image", name, SAMPLES)
+    if (file := PICTURES / SAMPLES[name]).is_file():
+        return load_image(file, img_size)
     spec = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
     if spec is None or not spec.submodule_search_locations:
         raise ImportError("the sample photographs come with scikit-image: pip install scikit-image")

@@ -37,9 +37,9 @@
     input[type="range"] { accent-color: var(--accent); min-width: 6rem; }
     :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
     canvas { display: block; image-rendering: pixelated; width: 100%; }
-    .samples { align-items: center; display: flex; flex-wrap: wrap; gap: 0.35rem; }
+    .samples { display: contents; }
     .samples button { line-height: 0; min-height: 0; padding: 2px; }
-    .samples canvas { height: 36px; width: 36px; }
+    .samples canvas { height: 35px; width: 35px; }
     .grid { aspect-ratio: var(--m) / var(--n); display: grid; position: relative;
       grid-template: repeat(var(--n), 1fr) / repeat(var(--m), 1fr); touch-action: pan-y pinch-zoom; user-select: none; }
     .grid > canvas { inset: 0; position: absolute; height: 100%; }
@@ -120,6 +120,9 @@
   const range = (n) => [...Array(n).keys()];
   const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
   const argmax = (list) => list.indexOf(Math.max(...list));
+
+  /* What a picture is of, by its name: "cat 2" and "drawn cat" are cats; a reader's own says nothing. */
+  const kind = (name) => (/^(your )?picture\b/.test(name) ? null : name.replace(/^drawn | \d+$/g, ""));
 
   /* Where place i is, with m places to a row. */
   const place = (i, m) => `row ${Math.floor(i / m)}, column ${i % m}`;
@@ -285,16 +288,29 @@
       return this.getAttribute("picture") ?? window.vit.first.picture;
     }
 
-    /* The samples to choose from, by their names, as the attribute `pictures` lists them, with commas. */
+    /* The samples to choose from, by their names, as the attribute `pictures` lists them, with commas; without it, all
+       of the model's classes, and three of none. */
     async samples() {
       await window.vit.script("samples.js");
-      const names = (this.getAttribute("pictures") ?? "cat,astronaut,coffee,rocket").split(",").filter(Boolean);
+      const known = Object.keys(window.vitSamples).filter((name) => this.knows(name));
+      const listed = this.getAttribute("pictures")?.split(",").filter(Boolean);
+      const names = listed ?? [...known, "astronaut", "coffee", "rocket"];
       return Object.fromEntries([...new Set([this.firstPicture, ...names])].map((name) => [name, sample(name)]));
     }
 
-    /* Whether a sample is of one of the model's classes; an explorer without a model does not ask. */
+    /* Whether a picture is of one of the model's classes; of a reader's own, or without a model, nobody asks. */
     knows(picture) {
-      return this.model?.classes?.includes(picture.replace("drawn ", "")) ?? true;
+      return !kind(picture) || (this.model?.classes?.includes(kind(picture)) ?? true);
+    }
+
+    /* Of a picture that is none of the model's classes, or that it takes for another: that it is so. Without an answer,
+       what might have to be said. */
+    remark(picture, probs = []) {
+      const { classes } = this.model, is = kind(picture);
+      if (!this.knows(picture))
+        return `It knows ${classes.length} classes, and “${picture}” is none of them: it names one all the same.`;
+      return !is || classes[argmax(probs)] === is ? ""
+        : `It is ${/^[aeiou]/.test(is) ? "an" : "a"} ${is}: this model is wrong here.`;
     }
 
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */

@@ -1,14 +1,17 @@
 /* The guided tour of the lab: eight steps. Each asks first, then shows what was guessed beside how often it happens on
-   many pictures, and what happens on this one; it opens, scrolls to and rings the part of the lab that it speaks of.
+   many pictures, and what happens on this one, which is one that shows it; it opens, scrolls to and rings the part of
+   the lab that it speaks of.
 
    The shares come from `window.vitLab`, which is vitlib/results/lab.json (python -m tools.measure.lab); what the texts
    say of them holds for each of its models (tests/book/test_browser_explorers.py). */
 (() => {
   "use strict";
 
-  const { bars, button, h, percent, range, slider } = window.vitExplorer;
+  const { argmax, bars, button, h, percent, range, sample, slider } = window.vitExplorer;
 
-  /* Of each step: a title, the part, a question, the share that answers it, a text, and what is done to the state. */
+  /* Of each step: a title, the part, a question, the share that answers it, a text, what is done to the state, and
+     whether a picture shows it, asked with `turns`, whether a change to the state turns the answer, and `differs`,
+     whether the answer after some blocks is another than the last. */
   function steps(lab) {
     const { accuracy, interventions, lens, n } = window.vitLab.models[lab.name], { N, L } = lab, half = lab.n / 2;
     const changed = (what) => interventions[what].changed.mean, told = (what) => percent(changed(what));
@@ -20,27 +23,31 @@
     heads.sort((a, b) => changed(b) - changed(a));
     const [most, head, layer] = heads[0].match(/head (\d+) of layer (\d+)/);
     const { node } = lab.grid, find = (what) => () => lab.view.querySelector(what);
-    const step = (title, part, asks, share, says, does = {}) => ({ title, part, asks, share, says, does });
+    const step = (title, part, asks, share, says, does, shows) => ({ title, part, asks, share, says, does, shows });
+    const left = { removed }, grey = { painted: removed }, strewn = { order: mixed }, large = { order: quadrants };
+    const lost = { ...strewn, positions: "none" }, off = { heads: [[Number(layer), Number(head)]] };
+    const eraser = (turns) => !turns(left) && turns(grey), pieces = (turns) => !turns(strewn) && turns(large);
     return [
       step("A picture, 64 patches, an answer", () => node,
         `The model reads 64 patches, each as a token, and says how likely each of its ten classes is. Of
         ${n.toLocaleString("en")} pictures that it has not learned from, how many does it name rightly?`, accuracy,
         `${percent(accuracy)} are named rightly. All shares on this tour are of these pictures; from here on, of how
-        many the answer changes, right or wrong.`),
+        many the answer changes, right or wrong. Beside each share stands one picture, chosen because it shows the
+        effect.`, {}, () => true),
       step("Every second token", () => node,
         "A ViT reads whatever tokens there are. Leave out 32 patches of 64: how many answers change?",
         changed("remove 32 at random"),
         `Without 32 random patches, ${told("remove 32 at random")} of the answers change. Here every second one is left
-        out.`, { removed }),
+        out.`, left, eraser),
       step("Grey is not nothing", () => node,
         `The same patches stay, but are painted grey. Left out, they changed ${told("remove 32 at random")} of the
         answers; how many now?`, changed("paint 32 at random"),
         `More: ${told("paint 32 at random")} change when 32 random patches are painted. Grey is something to see.`,
-        { painted: removed }),
+        grey, eraser),
       step("A bag of patches", () => node,
         "All patches are there, in a random order. How many answers change?", changed("shuffle all"),
         `${told("shuffle all")} change, ${percent(1 - changed("shuffle all"))} stay as they were, although next to no
-        patch stands in its place.`, { order: mixed }),
+        patch stands in its place.`, strewn, pieces),
       step("Large pieces, wrong places", () => node,
         `Only the quadrants change places; inside them, all neighbours are together still. A full shuffle changed
         ${told("shuffle all")}. And this?`, changed("swap quadrants"),
@@ -48,24 +55,24 @@
         ${told("move 2 x 2 blocks at random")}. Height counts more: left and right swapped change
         ${told("swap left and right")}, top and bottom ${told("swap top and bottom")}, also with each row shuffled
         (${told("swap top and bottom, shuffle inside rows")}).`,
-        { order: quadrants }),
+        large, pieces),
       step("Without places, no order", find("select[aria-label='Position embeddings']"),
         "Position embeddings set to zero: nothing says where a patch stands. How many answers change?",
         changed("positions to zero"),
         `${told("positions to zero")}. With a shuffle on top of it, ${told("shuffle all, positions to zero")}: there
         is no order left to lose. Press “Shuffle all” above, and watch the bars.`,
-        { order: mixed, positions: "none" }),
+        lost, (turns) => turns(lost)),
       step("One head", find(`[aria-label='layer ${layer}, head ${head}']`),
         `Of ${heads.length} heads, the one that matters most is switched off. How many answers change?`,
         changed(heads[0]),
         `Without ${most}, ringed here, ${told(heads[0])} change; without the one that matters least,
-        ${told(heads.at(-1))}.`, { heads: [[Number(layer), Number(head)]] }),
+        ${told(heads.at(-1))}.`, off, (turns) => !turns(off)),
       step("When does it know?", find(".layers"),
         `Let the last part, which gives the answer, read an earlier layer. After half of the blocks, how many answers
         are the final ones already?`,
         lens[L / 2],
         `${percent(lens[L / 2])} after block ${L / 2 - 1}. Before the first block and after each:
-        ${lens.map(percent).join(", ")}.`),
+        ${lens.map(percent).join(", ")}.`, {}, (_, differs) => differs(L / 2)),
     ];
   }
 
@@ -77,6 +84,22 @@
 
     let now = null;
     const state = () => ({ ...lab.fresh(), ...(now in guesses ? tour[now].does : {}) });
+
+    /* Whether a picture, named rightly if its class is known, shows a step: tried on a lab of its own. */
+    function fits({ shows }, name, bytes) {
+      const other = Object.assign(Object.create(lab), { bytes });
+      const look = (does) => Object.assign(other, { state: { ...lab.fresh(), ...does } }).look().probs;
+      const probs = look({}), turns = (does) => argmax(look(does)) !== argmax(probs);
+      const differs = (layer) => look({}) && argmax(other.answers(layer).whole) !== argmax(probs);
+      return !lab.remark(name, probs) && shows(turns, differs);
+    }
+
+    /* Shows the first of the samples that shows a step, unless the present picture does. */
+    function choose(one) {
+      if (fits(one, lab.picture, lab.bytes)) return;
+      const name = lab.pictures.map(({ title }) => title).find((each) => fits(one, each, sample(each)));
+      if (name) lab.show(name, sample(name));
+    }
 
     /* What the step does to this picture. */
     function draw() {
@@ -95,7 +118,9 @@
     }
 
     function show(at) {
+      const comes = at !== null && at !== now;
       now = at;
+      if (comes) choose(tour[at]);
       start.hidden = at !== null;
       lab.toggleAttribute("touring", start.hidden);
       lab.set(state());

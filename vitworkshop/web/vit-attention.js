@@ -6,7 +6,7 @@
   "use strict";
 
   const {
-    VitExplorer, bars, button, folded, grid, h, note, paint, pair, percent, place, range, sample, setPressed, sides,
+    VitExplorer, bars, button, folded, grid, h, keeps, note, paint, pair, percent, place, range, sample, setPressed, sides,
     slider, squares, terms,
   } = window.vitExplorer;
 
@@ -21,7 +21,7 @@
       .maps button[aria-pressed="true"] { background: var(--back); border-color: var(--accent); }
       .maps canvas { height: 44px; width: 44px; }
       .scroll { overflow-x: auto; }
-      .cls, .facts, .sides + .sides, details { margin-top: 0.8rem; }
+      .bars + p, .cls, .facts, .sides + .sides, details { margin-top: 0.8rem; }
       .knobs { align-items: center; display: grid; gap: 0.4rem 0.8rem; margin: 0.6rem 0;
         grid-template-columns: max-content minmax(6rem, 14rem) 3rem; }`;
 
@@ -44,12 +44,14 @@
       this.over = h("canvas", { role: "img" });
       this.answer = bars(this.model.classes, 3);
       this.facts = h("dl", { class: "facts" });
-      this.view.append(await this.chooser(await this.samples()), this.verdict,
+      const picker = await this.chooser(await this.samples());
+      this.told = keeps(note(), ...this.pictures.map((one) => this.remark(one.title)));
+      this.view.append(picker, this.verdict,
         pair([note("Who asks: hover, press to keep, or walk with the arrow keys"), this.grid.node,
           readsCls ? h("div", { class: "row cls" }, this.cls) : []].flat(),
         [note("What it reads: the larger a square, the more"), this.over]),
         sides([note("Layers and heads: choose a map (all counted from 0)"), this.table(), this.facts],
-          [this.answer.node, this.explanation()]),
+          [this.answer.node, this.told, this.explanation()]),
         folded("Knobs that change the drawing, not the model", false, h("div", { class: "knobs" },
           this.knob("gamma", 0.25, 3, 0.25), this.knob("floor", 0, 0.5, 0.05), this.knob("smoothing", 0, 2, 0.25))));
       const first = this.firstPicture;
@@ -106,6 +108,7 @@
       this.rolled = window.vitRankings.rollout(this.result.attention, this);
       paint(bytes, this.grid.canvas);
       this.answer.show(this.result.probs);
+      this.told.textContent = this.remark(name, this.result.probs);
       this.draw();
       this.explain();
     }

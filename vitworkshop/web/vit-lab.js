@@ -375,7 +375,8 @@
 
     tell() {
       const did = this.told();
-      return did.length ? `${did.join(", ")}: ${this.turn(this.result.probs)}.` : this.begin(this.picture);
+      return did.length ? `${did.join(", ")}: ${this.turn(this.result.probs)}.`
+        : this.remark(this.picture, this.result.probs) || this.begin(this.picture);
     }
 
     drawPicture() {
@@ -397,18 +398,15 @@
       return now === was ? `still ${first} → ${share}` : `it changed its mind, ${first} → ${classes[now]} ${share}`;
     }
 
-    /* What there is to do with a picture, and what to know of one that is none of the classes. */
-    begin(picture) {
-      const { classes } = this.model;
-      if (window.vitSamples[picture] && !this.knows(picture))
-        return `It knows ${classes.length} classes, and “${picture}” is none of them: it names one all the same.`;
+    /* What there is to do with a picture. */
+    begin() {
       return "Rub out patches until it changes its mind.";
     }
 
     /* The longest that can be said. */
     longest() {
       const { N } = this, [first, second] = byLength(this.model.classes);
-      return [...Object.keys(window.vitSamples).map((name) => this.begin(name)), `${N} of ${N} patches rubbed out, ${N}
+      return [...Object.keys(window.vitSamples).flatMap((name) => [this.begin(name), this.remark(name)]), `${N} of ${N} patches rubbed out, ${N}
         painted grey, positions set to zero: it changed its mind, ${first} 99 % → ${second} 99 %.`];
     }
 
