@@ -1,9 +1,8 @@
-/* <vit-lab model="drawn10-token" picture="drawn house" brief>: a Vision Transformer to take apart and to watch.
+/* <vit-lab model="drawn10-token" picture="drawn house">: a Vision Transformer to take apart and to watch.
 
    All that was done to the picture and to the model is one small object, `state`; every change makes a new one, so that
    undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass; the
-   panels (lab-panels.js) show it. With `brief`, there are only the picture, the answer and the two erasers, and the one
-   in use takes over what the other did. */
+   panels (lab-panels.js) show it. The dare (vit-dare.js) is a lab with one tool and other words. */
 (() => {
   "use strict";
 
@@ -70,35 +69,39 @@
       .heads button { min-height: 1.8rem; min-width: 1.8rem; padding: 0; }`;
 
     async build() {
+      const files = ["lab-results.js", "lab-panels.js", "lab-tour.js"];
+      const picker = await this.stage("remove", "scores", ...files), tools = this.toolbox(), foot = this.foot();
+      const { layers, rankings, inside } = window.vitLabPanels;
+      this.tour = window.vitTour(this);
+      this.panels = [layers(this), rankings(this), inside(this), this.tour, tools, foot];
+      const [first, second, third] = this.panels.map((panel) => panel.node);
+      const screen = () => (document.fullscreenElement ? document.exitFullscreen() : this.requestFullscreen());
+      const large = h("button", { type: "button", class: "large", onclick: screen }, "Full screen");
+      const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
+      this.head = h("div", { class: "head" }, this.said, begin);
+      this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools.node]), first,
+        h("div", { class: "more" }, sides(second, third), foot.node), this.tour.node);
+      this.follow();
+    }
+
+    /* What the dare has as well: the picture to press and to rub, the answer, undo; gives the choice of pictures. */
+    async stage(tool, made, ...files) {
       await this.loadModel();
-      const { n, name } = this, brief = this.hasAttribute("brief");
-      const whole = ["lab-results.js", "lab-panels.js", "lab-tour.js", `scores-${name}.js`];
-      await Promise.all(["rankings.js", ...(brief ? [] : whole)].map(window.vit.script));
-      Object.assign(this, { brief, tool: brief ? "paint" : "remove", past: [], panels: [] });
-      const picker = await this.chooser(await this.samples());
+      await Promise.all(["rankings.js", `${made}-${this.name}.js`, ...files].map(window.vit.script));
+      const { n } = this, picker = await this.chooser(await this.samples());
+      Object.assign(this, { tool, past: [], panels: [], bars: bars(this.model.classes) });
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
-      this.change = keeps(h("p"), this.longest(), ...Object.keys(window.vitSamples).map((name) => this.begin(name)));
-      this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
-      this.bars = bars(this.model.classes);
-      const said = h("div", {}, this.verdict, this.change), tools = this.toolbox();
-      if (brief) {
-        this.view.append(said, sides([this.grid.node, tools], [this.bars.node, picker, this.foot()]));
-      } else {
-        const { layers, rankings, inside } = window.vitLabPanels;
-        this.tour = window.vitTour(this);
-        this.panels = [layers(this), rankings(this), inside(this), this.tour];
-        const [first, second, third] = this.panels.map((panel) => panel.node);
-        const large = button("Full screen", () => (document.fullscreenElement ? document.exitFullscreen()
-          : this.requestFullscreen()));
-        large.className = "large";
-        const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
-        this.head = h("div", { class: "head" }, said, begin);
-        this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools]), first,
-          h("div", { class: "more" }, sides(second, third), this.foot()), this.tour.node);
-      }
+      this.change = keeps(h("p"), ...this.longest());
+      this.said = h("div", {}, this.verdict, this.change);
+      this.undo = button("Undo", () => {
+        this.state = this.past.pop();
+        this.draw();
+        if (this.undo.disabled) this.grid.cells.find((cell) => cell.tabIndex === 0).focus();
+      });
+      this.reset = button("Start again", () => this.set(this.fresh()));
       addEventListener("hashchange", () => this.follow(), this.whileHere);
-      this.follow();
+      return picker;
     }
 
     fresh() {
@@ -119,9 +122,9 @@
       this.draw();
     }
 
-    /* The forward pass on the picture as it is now: its patches in their order, some of them grey. */
-    look() {
-      const { size, P, n, bytes } = this, { order, painted, positions, removed, heads } = this.state;
+    /* The forward pass on the picture in a state: its patches in their order, some of them grey. */
+    look({ order, painted, positions, removed, heads } = this.state) {
+      const { size, P, n, bytes } = this;
       this.shown = new Uint8Array(bytes.length);
       order.forEach((from, to) => {
         const start = (i, c, p1) => (c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P;
@@ -159,8 +162,8 @@
     }
 
     /* The state written down; a picture of the reader's is in no link. */
-    link() {
-      const { name, picture, state } = this, order = state.order.some((from, to) => from !== to) ? state.order : null;
+    link(state = this.state) {
+      const { name, picture } = this, order = state.order.some((from, to) => from !== to) ? state.order : null;
       const known = window.vitSamples[picture] ? picture : null;
       return `#lab=${btoa(JSON.stringify({ model: name, picture: known, ...state, order }))}`;
     }
@@ -217,14 +220,6 @@
     /* The list of the state that the eraser in use writes to. */
     get erased() {
       return this.tool === "remove" ? "removed" : "painted";
-    }
-
-    /* Another tool. In the brief lab, what one eraser did is done by the other. */
-    takeUp(tool) {
-      Object.assign(this, { tool, first: undefined });
-      const { painted, removed } = this.state, all = [...new Set([...painted, ...removed])];
-      if (this.brief && all.length) this.set({ painted: [], removed: [], [this.erased]: all });
-      else this.draw();
     }
 
     /* Rubbing: every patch that a pointer passes while it is down, wherever in the lab it began; one step for undo.
@@ -297,38 +292,41 @@
         "Swap halves": () => range(N).map((i) => row(i) * n + ((col(i) + half) % n)),
         Mirror: () => range(N).map((i) => row(i) * n + (n - 1 - col(i))),
       };
-      const known = this.brief ? ["paint", "remove"] : Object.keys(TOOLS);
-      this.tools = new Map(known.map((tool) => [tool, button(TOOLS[tool][0], () => this.takeUp(tool))]));
-      this.undo = button("Undo", () => {
-        this.state = this.past.pop();
+      this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
+      this.tools = new Map(Object.entries(TOOLS).map(([tool, [label]]) => [tool, button(label, () => {
+        Object.assign(this, { tool, first: undefined });
         this.draw();
-        if (this.undo.disabled) this.grid.cells.find((cell) => cell.tabIndex === 0).focus();
-      });
-      this.reset = button("Start again", () => this.set(this.fresh()));
+      })]));
       const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.move(move())));
       const erasers = { class: "row tools", role: "group", "aria-label": "What a press on a patch does" };
-      return h("div", { class: "part" }, h("div", erasers, ...this.tools.values()),
-        this.hint, this.brief ? [] : h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
+      const node = h("div", { class: "part" }, h("div", erasers, ...this.tools.values()), this.hint,
+        h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
         h("div", { class: "row" }, this.undo, this.reset));
+      return { node, draw: () => {
+        this.hint.textContent = TOOLS[this.tool][1];
+        this.tools.forEach((one, tool) => setPressed(one, tool === this.tool));
+      } };
+    }
+
+    /* Copies a text and says so, or what to do instead. */
+    async give(what, text, otherwise = `${what} in the address line.`) {
+      this.status.textContent = (await copied(text)) ? `${what} copied.` : otherwise;
     }
 
     /* A link to the state, the same in Python, and which model it is; a notebook's frame has neither. */
     foot() {
-      const give = async (text, what, otherwise) => {
-        this.status.textContent = (await copied(text)) ? `${what} copied.` : otherwise;
-      };
       const link = button("Link to this", () => {
-        const without = window.vitSamples[this.picture] ? "" : ", without your picture,";
         history.replaceState(null, "", this.link());
-        give(location.href, `The link${without} is`, `The link${without} is in the address line.`);
+        this.give(`The link${window.vitSamples[this.picture] ? "" : ", without your picture,"} is`, location.href);
       });
-      const copy = button("Copy", () => give(this.code.textContent, "The lines are", "Mark them to copy them."));
+      const copy = button("Copy", () => this.give("The lines are", this.code.textContent, "Mark them to copy them."));
       this.code = h("pre", { tabindex: "0", "aria-label": "Lines of Python" });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
       const card = note(`${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`);
       const page = location.protocol !== "about:", same = folded("The same in Python", false, this.code, copy);
-      return h("div", { class: "part" }, this.brief ? [] : card, page ? [h("div", { class: "row" }, link), same] : []);
+      const node = h("div", { class: "part" }, card, page ? [h("div", { class: "row" }, link), same] : []);
+      return { node, draw: () => { this.code.textContent = this.python(); } };
     }
 
     /* The lines that compute in a notebook what is shown; what is grey is painted before it moves. */
@@ -361,22 +359,21 @@
     // The view
 
     draw() {
-      const { classes } = this.model, { probs } = this.look(), did = this.told();
-      const now = argmax(probs);
+      const { classes } = this.model, { probs } = this.look(), now = argmax(probs);
       this.drawPicture();
       this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
-      this.change.textContent = did.length
-        ? `${did.join(", ")}: ${this.turn(probs)}.`
-        : this.begin(this.picture);
-      this.hint.textContent = TOOLS[this.tool][1];
-      this.tools.forEach((one, tool) => setPressed(one, tool === this.tool));
+      this.change.textContent = this.tell();
       this.bars.show(probs, this.before);
       this.undo.disabled = !this.past.length;
-      this.reset.disabled = !did.length;
+      this.reset.disabled = !this.told().length;
       this.status.textContent = this.stays;
-      this.code.textContent = this.python();
       this.panels.forEach((panel) => panel.draw());
       this.say(`${this.verdict.textContent}. ${this.change.textContent}`);
+    }
+
+    tell() {
+      const did = this.told();
+      return did.length ? `${did.join(", ")}: ${this.turn(this.result.probs)}.` : this.begin(this.picture);
     }
 
     drawPicture() {
@@ -400,18 +397,15 @@
 
     /* What there is to do with a picture, and what to know of one that is none of the classes. */
     begin(picture) {
-      const { brief, model: { classes } } = this;
-      if (window.vitSamples[picture] && !this.knows(picture))
-        return `It knows ${classes.length} classes, and “${picture}” is none of them: it names one all the same.`;
-      return brief ? "Paint patches grey until it changes its mind; then rub out the same ones instead."
-        : "Rub out patches until it changes its mind.";
+      if (!window.vitSamples[picture] || this.knows(picture)) return "Rub out patches: how many can it spare?";
+      return `It knows ${this.model.classes.length} classes; “${picture}” is none of them, and yet it names one.`;
     }
 
-    /* The longest that can be said of a change. */
+    /* The longest that can be said. */
     longest() {
-      const { brief, N, model: { classes } } = this, all = brief ? "" : `, ${N} painted grey, positions set to zero`;
-      const [first, second] = byLength(classes);
-      return `${N} of ${N} patches rubbed out${all}: it changed its mind, ${first} 99 % → ${second} 99 %.`;
+      const { N } = this, [first, second] = byLength(this.model.classes);
+      return [...Object.keys(window.vitSamples).map((name) => this.begin(name)), `${N} of ${N} patches rubbed out, ${N}
+        painted grey, positions set to zero: it changed its mind, ${first} 99 % → ${second} 99 %.`];
     }
 
     /* What was done, in words. */
