@@ -64,6 +64,10 @@ def write_scripts(app, error) -> None:
         export.export_web(model, card, folder / f"{name}.js")
         scores = export.scores_script(name, model, pictures)
         (folder / f"scores-{name}.js").write_text(scores, encoding="utf-8")
+        if name == MODEL:
+            photographs = {key: one for key, one in pictures.items() if not key.startswith("drawn ")}
+            turns = export.turns_script(name, model, photographs)
+            (folder / f"turns-{name}.js").write_text(turns, encoding="utf-8")
     (folder / "samples.js").write_text(export.samples_script(pictures), encoding="utf-8")
     (folder / "photos.js").write_text(export.photos_script(), encoding="utf-8")
     lab = json.dumps({"models": load_results("lab")["models"]})

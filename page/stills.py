@@ -19,9 +19,9 @@ from page.browser import HTML, chromium, launched
 from page.explorers import ROOMS, STILLS
 
 PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
-    "lab-brief": ("intro", "vit-lab"),
     "way": ("way", "vit-way"),
     "way-brief": ("intro", "vit-way"),
+    "dare": ("intro", "vit-dare"),
     "lab": ("lab", "vit-lab >> nth=0"),
     "lab-drawn10": ("lab", "vit-lab >> nth=1"),
     "learns": ("learns", "vit-learn"),

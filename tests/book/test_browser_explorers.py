@@ -10,6 +10,7 @@ import torch
 from browsing import built, needs_browser, opened, show, unscripted
 from test_browser_access import axe  # noqa: F401  (a fixture)
 
+import vitlib as vl
 from page.address import ROOT
 from page.browser import HTML
 from tools.build import toc_pages
@@ -19,7 +20,7 @@ LAB = "book/lab"
 
 
 EXPLORED = {  # in the order of the text
-    "book/intro": ["vit-lab"],
+    "book/intro": ["vit-dare"],
     LAB: ["vit-lab", "vit-lab"],
     "book/learns": ["vit-learn"],
     "book/01-patchify": ["vit-patches"],
@@ -103,9 +104,8 @@ def test_canvases_follow_the_theme(woken):
     light = tab.evaluate(pictures)
     show(tab, dark=True)
     dark = tab.evaluate(pictures)
-    brief = tab.locator("vit-lab[brief]").count()
     assert len(light) == len([name for name in names if name in ("vit-lab", "vit-attention", "vit-triangle")])
-    assert all(one != other for one, other in zip(light, dark, strict=True)) or brief
+    assert all(one != other for one, other in zip(light, dark, strict=True))
 
 
 @pytest.mark.parametrize("page", EXPLORED)
@@ -256,7 +256,7 @@ def test_nothing_moves_when_an_explorer_comes(browser, address, page, width):
     with opened(browser, "about:blank", width) as (tab, _):
         tab.add_init_script(SHIFT)
         tab.goto(f"{address}/{built(page)}")
-        tab.wait_for_selector("vit-lab[data-ready]")
+        tab.wait_for_selector("[data-ready]")
         tab.wait_for_timeout(300)
         assert tab.evaluate("window.shift") <= 0.05
 
@@ -265,11 +265,11 @@ DONE = """{removed: [3, 11], painted: [0, 9], heads: [[1, 0]], order: lab.state.
     positions: [...lab.state.order.slice(1), 0]}"""
 
 
-@pytest.mark.parametrize(("page", "at"), [("book/intro", 0), (LAB, 0), (LAB, 1)])
+@pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize("state", ["{}", DONE, "{positions: 'none', removed: [63]}"])
-def test_a_state_has_its_link_and_its_lines_of_python(browser, page, at, state):
+def test_a_state_has_its_link_and_its_lines_of_python(browser, at, state):
     """The link brings it back; the lines, run as they are, give its answer."""
-    with opened(browser, (HTML / built(page)).as_uri()) as (tab, wrong):
+    with opened(browser, (HTML / built(LAB)).as_uri()) as (tab, wrong):
         wake(tab)
         lab = tab.locator("vit-lab").nth(at)
         shares = lab.evaluate(f"lab => (lab.set({state}), [...lab.result.probs])")
@@ -282,6 +282,27 @@ def test_a_state_has_its_link_and_its_lines_of_python(browser, page, at, state):
         wake(tab)
         assert lab.evaluate("lab => [...lab.result.probs]") == pytest.approx(shares, abs=1e-6)
         assert wrong == []
+
+
+def test_the_dares_promises_are_kept(browser):
+    """Of every picture that it offers: so many patches are enough, and one fewer is not, in the page and in PyTorch."""
+    with opened(browser, (HTML / built("book/intro")).as_uri()) as (tab, _):
+        wake(tab)
+        dare = tab.locator("vit-dare")
+        model = vl.load_pretrained(dare.evaluate("dare => dare.name"))[0].eval()
+        for at in range(dare.evaluate("dare => dare.pictures.length")):
+            dare.evaluate(
+                "(dare, at) => (dare.pictures[at].click(), new Promise((done) => setTimeout(done)))", at
+            )
+            bytes, turns = dare.evaluate("dare => [[...dare.bytes], dare.turns]")
+            assert f" {len(turns)} " in dare.locator(".verdict + p").inner_text()
+            images = torch.tensor(bytes, dtype=torch.uint8).view(3, 32, 32).repeat(1 + len(turns), 1, 1, 1)
+            for k, (row, column) in enumerate(divmod(place, 8) for place in turns):
+                images[k + 1 :, :, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] = 128
+            said = model(vl.normalize(images)).argmax(1).tolist()
+            shown = "(dare, turns) => turns.map((_, k) => (dare.set({painted: turns.slice(0, k + 1)}), dare.turned))"
+            wanted = [False] * (len(turns) - 1) + [True]
+            assert [one != said[0] for one in said[1:]] == dare.evaluate(shown, turns) == wanted
 
 
 def test_the_guides_links_open_their_states(browser):

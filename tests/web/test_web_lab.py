@@ -9,7 +9,7 @@ from browsing import needs_browser
 from web_pages import explorer, page, run, tiny_model
 
 import vitlib as vl
-from vitworkshop.web.export import samples_script
+from vitworkshop.web.export import samples_script, turning_patches
 
 pytestmark = needs_browser
 MODEL = tiny_model("tiny")[0].half().float()
@@ -33,7 +33,7 @@ def removed(tab) -> list[int]:
 
 def told(tab) -> str:
     """What the lab says has changed."""
-    return tab.locator("vit-lab .verdict + p").inner_text()
+    return tab.locator(".verdict + p").inner_text()
 
 
 def shares(tab) -> list[float]:
@@ -149,16 +149,6 @@ def test_moves_positions_and_heads_are_vitlibs(lab):
     check(lab)
 
 
-def test_grey_is_painted_into_the_picture(lab):
-    press(lab, "Paint grey")
-    lab.locator("vit-lab .grid > button").nth(9).click()
-    grey = vl.sample_image("cat", 32)
-    grey[:, 4:8, 4:8] = 128
-    assert run(lab, "e.shown") == grey.flatten().tolist()
-    wanted = MODEL(vl.normalize(grey[None])).softmax(-1)[0].tolist()
-    assert shares(lab) == pytest.approx(wanted, abs=1e-4)
-
-
 @pytest.mark.parametrize("name", ["centre", "occlusion"])
 def test_a_ranking_removes_its_first(lab, name):
     """One that is at hand, and one that asks once for each patch."""
@@ -228,18 +218,6 @@ def state_link(state) -> str:
     return "#lab=" + base64.b64encode(json.dumps(state).encode()).decode()
 
 
-def test_a_link_brings_the_state_back(browser, address):
-    state = {"model": "tiny", "picture": "coffee", "removed": [1, 2], "heads": [[0, 1]], "positions": "none"}
-    with explorer(browser, address + state_link(state), "vit-lab") as tab:
-        coffee = vl.normalize(vl.sample_image("coffee", 32)[None])
-        wanted = vl.intervene(MODEL, coffee, remove=[1, 2], heads=[(0, 1)], positions="none")
-        assert shares(tab) == pytest.approx(wanted.softmax(-1)[0].tolist(), abs=1e-4)
-        press(tab, "Link to this")
-        tab.wait_for_function("location.hash.length > 10")
-        again = json.loads(base64.b64decode(tab.evaluate("location.hash").removeprefix("#lab=")))
-        assert {key: again[key] for key in state} == state
-
-
 @pytest.mark.parametrize(
     "state",
     [
@@ -271,3 +249,48 @@ def test_full_screen_shows_all_at_once(browser, address):
         assert run(tab, size, ".verdict") > 36 and run(tab, size, ".layers b") > 20
         press(tab, "Full screen")
         tab.wait_for_function("!document.fullscreenElement")
+
+
+@pytest.fixture
+def dare(browser, tmp_path):
+    body = '<vit-dare model="tiny" picture="gravel" pictures="cat"></vit-dare>'
+    with explorer(browser, page(tmp_path, body, ["tiny"]), "vit-dare") as tab:
+        yield tab
+
+
+def test_the_search_in_the_page_is_the_packages(dare):
+    """Where none was made before; it ends when told to, or when anything is done; it is nobody's best."""
+    for stop in (dare.get_by_role("button", name="Stop"), dare.get_by_label("row 0, column 0")):
+        press(dare, "Show me")
+        dare.wait_for_function("document.querySelector('vit-dare').state.painted.length > 1")
+        stop.click()
+        now = run(dare, "e.state.painted")
+        dare.wait_for_timeout(1000)
+        assert run(dare, "e.state.painted") == now and run(dare, "e.searching") is None
+    press(dare, "Show me")
+    dare.wait_for_function("document.querySelector('vit-dare').turns")
+    assert run(dare, "e.state.painted") == turning_patches(MODEL, vl.sample_image("gravel", 32))
+    assert "a search. Can you" in told(dare) and run(dare, "[e.bests, e.friendly.disabled]") == [{}, True]
+
+
+def test_a_dare_is_won_and_handed_on(dare):
+    """The promised number is enough; one's best is one's fewest, and dares a friend on the untouched picture."""
+    wanted = turning_patches(MODEL, vl.sample_image("cat", 32))
+    n = len(wanted)
+    press(dare, "cat")
+    for painted in (list(range(64)), wanted[:-1], wanted):
+        assert f"{n} are enough" in told(dare)
+        run(dare, "e.set({painted: a[0]})", painted)
+        last = told(dare)
+        press(dare, "Start again")
+    assert last.endswith(f"A search needs {n}, too.") and run(dare, "e.bests") == {"cat": n}
+    press(dare, "Dare a friend")
+    dare.wait_for_function("location.hash")
+    link = json.loads(base64.b64decode(dare.evaluate("location.hash").removeprefix("#lab=")))
+    assert link["dare"] == n
+    for friend in (n - 1, "<b>", 0, 65, 1.5, [3]):
+        come = "addEventListener('hashchange', () => done(), { once: true })"
+        there = state_link({**link, "dare": friend})
+        dare.evaluate(f"link => new Promise((done) => {{ {come}; location.hash = link; }})", there)
+        assert (f"a friend needed {n - 1}" if friend == n - 1 else f"{n} are enough") in told(dare)
+        assert run(dare, "e.state.painted") == []

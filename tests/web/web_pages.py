@@ -40,10 +40,11 @@ def page(tmp_path: Path, body: str, models=()) -> str:
     pairs = [tiny_model(one) if isinstance(one, str) else one for one in models]
     for model, card in pairs:
         export.export_web(model, card, tmp_path / f"{card['name']}.js")
-        scores = export.scores_script(
-            card["name"], model, {"cat": vl.sample_image("cat", model.cfg.img_size)}
-        )
+        cat = {"cat": vl.sample_image("cat", model.cfg.img_size)}
+        scores = export.scores_script(card["name"], model, cat)
         (tmp_path / f"scores-{card['name']}.js").write_text(scores, encoding="utf-8")
+        turns = export.turns_script(card["name"], model, cat)
+        (tmp_path / f"turns-{card['name']}.js").write_text(turns, encoding="utf-8")
     names = " ".join(card["name"] for _, card in pairs)
     explorers = " ".join(sorted(path.stem for path in export.SCRIPTS.glob("vit-*.js")))
     (tmp_path / "page.html").write_text(

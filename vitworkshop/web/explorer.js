@@ -332,8 +332,10 @@
           if (asked === last) told.textContent = `${error.message}.`;
         }
       };
-      const own = (file) => choose("your picture", window.vitPictures.bytes(file, this.size),
-        `Reading ${window.vitPictures.called(file)} …`);
+      const own = (file) => {
+        this.file = file;
+        choose("your picture", window.vitPictures.bytes(file, this.size), `Reading ${window.vitPictures.called(file)} …`);
+      };
       const looks = (name) => ({ type: "button", "aria-pressed": "false", "aria-label": name, title: name });
       const known = ([name]) => this.knows(name), all = Object.entries(pictures);
       const choices = (some) => some.map(([name, bytes]) =>

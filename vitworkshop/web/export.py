@@ -135,6 +135,34 @@ def scores_script(name: str, model: VisionTransformer, pictures: dict[str, Tenso
     return f"(window.vitScores ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n".replace("</", "<\\/")
 
 
+@torch.no_grad()
+def turning_patches(model: VisionTransformer, image: Tensor) -> list[int]:
+    """Places to paint grey until the answer changes, each time the one that lowers its share most; none if it stays."""
+    N, stays, painted = model.cfg.num_patches, torch.eye(model.cfg.num_patches) == 0, []
+    stays = stays.unflatten(1, model.cfg.grid)  # (N, rows, cols)
+    for side in (1, 2):
+        stays = stays.repeat_interleave(model.cfg.patch_size, dim=side)
+    answer = model(normalize(image[None])).argmax()
+    while len(painted) < N:
+        tried = image.where(stays[:, None], 128)  # (N, 3, H, W)
+        logits = model(normalize(tried))
+        shares = logits.softmax(-1)[:, answer]
+        shares[painted] = 2
+        painted.append(int(shares.argmin()))
+        if logits[painted[-1]].argmax() != answer:
+            return painted
+        image = tried[painted[-1]]
+    return []
+
+
+def turns_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor]) -> str:
+    """`window.vitTurns[name][picture]`: the patches that change a picture's answer, for the dare."""
+    found = {
+        picture: places for picture, image in pictures.items() if (places := turning_patches(model, image))
+    }
+    return f"(window.vitTurns ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n"
+
+
 def photos_script() -> str:
     """Larger pictures to cut, as a script: `window.vitPhotos[name]`, a WebP file in base64."""
     cv2, coded = _import_cv2(), {}

@@ -70,16 +70,14 @@
     mark = "lab"; // of its links
 
     async build() {
-      await this.loadModel();
-      const files = ["lab-results.js", "lab-panels.js", "lab-tour.js", `scores-${this.name}.js`];
-      const picker = await this.stage("remove", files), tools = this.toolbox(), foot = this.foot();
+      const files = ["lab-results.js", "lab-panels.js", "lab-tour.js"];
+      const picker = await this.stage("remove", "scores", ...files), tools = this.toolbox(), foot = this.foot();
       const { layers, rankings, inside } = window.vitLabPanels;
       this.tour = window.vitTour(this);
       this.panels = [layers(this), rankings(this), inside(this), this.tour, tools, foot];
       const [first, second, third] = this.panels.map((panel) => panel.node);
-      const large = button("Full screen", () => (document.fullscreenElement ? document.exitFullscreen()
-        : this.requestFullscreen()));
-      large.className = "large";
+      const screen = () => (document.fullscreenElement ? document.exitFullscreen() : this.requestFullscreen());
+      const large = h("button", { type: "button", class: "large", onclick: screen }, "Full screen");
       const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
       this.head = h("div", { class: "head" }, this.said, begin);
       this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools.node]), first,
@@ -88,10 +86,10 @@
     }
 
     /* What the dare has as well: the picture to press and to rub, the answer, undo; gives the choice of pictures. */
-    async stage(tool, files) {
-      const { n } = this;
-      await Promise.all(["rankings.js", ...files].map(window.vit.script));
-      const picker = await this.chooser(await this.samples());
+    async stage(tool, made, ...files) {
+      await this.loadModel();
+      await Promise.all(["rankings.js", `${made}-${this.name}.js`, ...files].map(window.vit.script));
+      const { n } = this, picker = await this.chooser(await this.samples());
       Object.assign(this, { tool, past: [], panels: [], bars: bars(this.model.classes) });
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
       this.rubbing();
@@ -300,20 +298,18 @@
       } };
     }
 
-    /* Puts a link into the address line, and copies it. */
-    async give(link, what) {
-      history.replaceState(null, "", link);
-      this.status.textContent = `${what} is ${(await copied(location.href)) ? "copied" : "in the address line"}.`;
+    /* Copies a text and says so, or what to do instead. */
+    async give(what, text, otherwise = `${what} in the address line.`) {
+      this.status.textContent = (await copied(text)) ? `${what} copied.` : otherwise;
     }
 
     /* A link to the state, the same in Python, and which model it is; a notebook's frame has neither. */
     foot() {
-      const link = button("Link to this", () =>
-        this.give(this.link(), `The link${window.vitSamples[this.picture] ? "" : ", without your picture,"}`));
-      const copy = button("Copy", async () => {
-        const done = await copied(this.code.textContent);
-        this.status.textContent = done ? "The lines are copied." : "Mark them to copy them.";
+      const link = button("Link to this", () => {
+        history.replaceState(null, "", this.link());
+        this.give(`The link${window.vitSamples[this.picture] ? "" : ", without your picture,"} is`, location.href);
       });
+      const copy = button("Copy", () => this.give("The lines are", this.code.textContent, "Mark them to copy them."));
       this.code = h("pre", { tabindex: "0", "aria-label": "Lines of Python" });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
       const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
@@ -400,13 +396,14 @@
 
     /* What there is to do with a picture. */
     begin() {
-      return "Rub out patches until it changes its mind.";
+      return "Rub out patches: how many can it spare?";
     }
 
     /* The longest that can be said. */
     longest() {
       const { N } = this, [first, second] = byLength(this.model.classes);
-      return [...Object.keys(window.vitSamples).flatMap((name) => [this.begin(name), this.remark(name)]), `${N} of ${N} patches rubbed out, ${N}
+      const known = Object.keys(window.vitSamples).flatMap((name) => [this.begin(name), this.remark(name)]);
+      return [...known, `${N} of ${N} patches rubbed out, ${N}
         painted grey, positions set to zero: it changed its mind, ${first} 99 % → ${second} 99 %.`];
     }
 

@@ -43,9 +43,8 @@ window.vit.script("vit-lab.js").then(() => {
     mark = "way";
 
     async build() {
-      await this.loadModel();
-      const files = ["pictures.js", "photos.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"];
-      const picker = await this.stage("follow", files), { L } = this, D = this.model.config.embed_dim;
+      const files = ["photos.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"];
+      const picker = await this.stage("follow", "scores", ...files), { L } = this, D = this.model.config.embed_dim;
       Object.assign(this, { brief: this.hasAttribute("brief"), D, T: 1 + this.N, moved: 1, playing: null });
       this.stages = [["photo", "Photo"], ["patches", "Patches"], ["tokens", "Tokens"],
         ...range(L).map((l) => ["block", `Block ${l}`, l]),
@@ -164,7 +163,7 @@ window.vit.script("vit-lab.js").then(() => {
         pool: () => `One vector of ${D} numbers speaks for the picture: ${readsCls ? "the token CLS, which has read the "
           + "patches" : `the mean of the ${N - removed.length} patches' tokens`}.`,
         answer: () => `The head makes ${classes.length} sums of ${D} products, one for each class, and softmax turns them `
-          + `into shares of 100 %. It says ${share(probs)}.`,
+          + `into shares of 100 %. It says ${share(probs)}. ${this.remark(this.picture, probs)}`,
       }[stage.kind]();
     }
 

@@ -1,0 +1,96 @@
+/* <vit-dare>: how few patches, painted grey, change the answer? One's best, a search that shows its way, a link that
+   dares a friend.
+
+   A lab (vit-lab.js) with one tool. Of the book's pictures the search was made beforehand (`turning_patches` of
+   export.py), so that its number can be promised: `window.vitTurns[model][picture]`. Of a reader's it is made here. */
+window.vit.script("vit-lab.js").then(() => {
+  "use strict";
+
+  const { argmax, button, h, keeps, linked, note, range, sides } = window.vitExplorer;
+  const PAINT = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
+
+  class VitDare extends customElements.get("vit-lab") {
+    async build() {
+      const picker = await this.stage("paint", "turns");
+      this.bests = {};
+      this.record = keeps(note(), "Your best on this picture: none yet.");
+      this.searcher = button("Show me", () => (this.searching ? this.set({}, { keep: false }) : this.search()));
+      this.friendly = button("Dare a friend", () => {
+        history.replaceState(null, "", this.link({ ...this.fresh(), dare: this.bests[this.picture] }));
+        this.give("The link for your friend is", location.href);
+      });
+      const row = h("div", { class: "row" }, this.undo, this.reset, this.searcher, this.friendly);
+      this.view.append(this.said, sides([this.grid.node, this.record, row], [this.bars.node, picker]));
+      this.follow();
+    }
+
+    take(bytes, name, ...rest) {
+      if (!window.vitSamples[name]) delete this.bests[name]; // another picture of the reader's
+      this.turns = window.vitTurns[this.name]?.[name];
+      super.take(bytes, name, ...rest);
+    }
+
+    /* What is painted, and how many a friend has needed. */
+    fromLink() {
+      const state = super.fromLink(), needed = state && linked("lab").dare, { N, firstPicture: picture } = this;
+      this.friend = Number.isInteger(needed) && needed > 0 && needed <= N ? { picture, needed } : null;
+      return state && { ...this.fresh(), painted: state.painted };
+    }
+
+    get turned() {
+      return argmax(this.result.probs) !== argmax(this.before);
+    }
+
+    /* A greedy search from the untouched picture, until the answer turns; what else is done to the picture ends it. */
+    async search(painted = []) {
+      if (!painted.length) this.past.push(this.state);
+      const mine = (this.state = this.searching = { ...this.fresh(), painted, helped: true });
+      this.draw();
+      if (this.turned) this.turns = painted;
+      if (this.turned || painted.length === this.N) return this.set({}, { keep: false });
+      await new Promise((done) => setTimeout(done, 400)); // for the eye
+      const next = this.turns?.[painted.length] ?? await this.strongest(mine);
+      if (this.searching === mine) this.search([...painted, next]);
+    }
+
+    /* The patch whose grey lowers the share of the answer most: a forward pass for each, a pause after each. */
+    async strongest(mine) {
+      const { painted } = mine, k = argmax(this.before), falls = [];
+      for (const i of range(this.N)) {
+        if (this.searching !== mine) return null;
+        this.record.textContent = `Searching: patch ${i + 1} of ${this.N} …`;
+        falls.push(painted.includes(i) ? -1 : 1 - this.look({ ...mine, painted: [...painted, i] }).probs[k]);
+        await new Promise((done) => setTimeout(done));
+      }
+      return argmax(falls);
+    }
+
+    draw() {
+      if (this.searching !== this.state) this.searching = null;
+      super.draw();
+      const { bests, picture, state: { painted: { length } } } = this;
+      if (!length) this.state.helped = false; // what the search has painted is nobody's best
+      if (this.turned && !this.state.helped) bests[picture] = Math.min(length, bests[picture] ?? length);
+      this.record.textContent = `Your best on this picture: ${bests[picture] ?? "none yet"}.`;
+      this.searcher.textContent = this.searching ? "Stop" : "Show me";
+      this.friendly.disabled = !bests[picture] || !window.vitSamples[picture]; // no link holds a reader's picture
+    }
+
+    begin(picture) {
+      const { friend, turns = window.vitTurns[this.name]?.[picture] } = this, k = turns?.length;
+      const how = friend?.picture === picture ? `: a friend needed ${friend.needed}. Can you?`
+        : k ? `: ${k} ${k > 1 ? "are" : "is"} enough. Which?` : ". How few are enough?";
+      return `${PAINT} to paint patches grey until it changes its mind${how}`;
+    }
+
+    tell() {
+      if (!this.turned) return super.tell();
+      const { turns, state: { helped, painted: { length } } } = this, n = turns?.length;
+      const search = !n ? "Does a search need fewer?"
+        : `A search needs ${n}${length < n ? ": you beat it" : length > n ? "" : ", too"}.`;
+      return `${super.tell()} ${helped ? "That was a search. Can you do with fewer?" : search}`;
+    }
+  }
+
+  customElements.define("vit-dare", VitDare);
+});
