@@ -85,12 +85,13 @@ def test_images_are_shown_and_described(visited):
         assert " " in alt.strip(), f"no real alt text: {source}"
 
 
-def test_no_table_is_left_as_typed(visited):
+def test_no_table_is_left_as_typed_and_nothing_waits(visited):
     tab, _ = visited
     text = tab.evaluate(
         "[...document.querySelectorAll('article p, article td')].map(each => each.innerText).join('\\n')"
     )
     assert not re.search(r"\|\s*[—–-]{1,3}\s*\|", text)
+    assert not re.search(r"waiting for your|vitlib \d.*torch \d", tab.locator("article").inner_text())
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])

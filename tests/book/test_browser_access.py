@@ -126,16 +126,12 @@ def test_only_what_scrolls_is_a_tab_stop(chapter):
     assert shadow.startswith("local, local, scroll")
 
 
-def test_tables_scroll_in_a_box_that_has_a_name(browser, address):
+def test_tables_scroll_in_a_box_that_has_a_name_and_rows_keep_theirs_in_sight(browser, address):
     with opened(browser, f"{address}/{built('book/data-and-models')}", width=390) as (tab, _):
         boxes = tab.locator(".pst-scrollable-table-container[tabindex='0'][role=region]")
         assert boxes.count() >= 3 and "Table in" in boxes.first.get_attribute("aria-label")
         display = "table => getComputedStyle(table).display"
         assert tab.locator("article table").first.evaluate(display) == "table"
-
-
-def test_a_row_keeps_its_name_in_sight_on_a_phone(browser, address):
-    with opened(browser, f"{address}/{built('book/data-and-models')}", width=390) as (tab, _):
         table = tab.locator(".pst-scrollable-table-container[data-scrolls]").first
         left = "table => table.querySelector('tbody tr').firstElementChild.getBoundingClientRect().left"
         before = table.evaluate(left)
@@ -172,6 +168,22 @@ def test_words_of_code_stay_whole_in_a_line(chapter):
     assert not broken
 
 
+def test_a_guess_is_checked_and_shown(chapter):
+    """By keyboard: right, a known mistake, an unknown word; then the answer itself."""
+    show(chapter)
+    guess, word = (chapter.locator("form.guess").filter(has_text=number) for number in ("05.a", "05.4"))
+    for field, text in zip(guess.locator("input").all(), ("1", "65", "65"), strict=True):
+        field.fill(text)
+    guess.locator("input").last.press("Enter")
+    lines = guess.get_by_role("status").inner_text().splitlines()
+    assert lines == ["norm1: right", "mlp: not yet: the MLP is given one token at a time", "attn: right"]
+    word.locator("input").fill("the softmax")
+    word.locator("input").press("Enter")
+    assert "unknown word “the softmax”; the known ones are k, q, v" in word.get_by_role("status").inner_text()
+    word.get_by_role("button", name="Show").click()
+    assert word.get_by_role("status").inner_text().startswith("k.")
+
+
 # Without scripts
 
 
@@ -202,6 +214,7 @@ def test_one_drawing_and_one_logo_are_shown_without_scripts(browser, address):
     [
         (CHAPTER, "details.solution", "section p"),
         (CHAPTER, "details.glance", "text=split a width into heads"),
+        (CHAPTER, "details.guess", "text=attn 65"),
         ("book/questions", "details", "p:has(em)"),
     ],
 )

@@ -33,20 +33,11 @@ def page(tmp_path_factory) -> tuple[str, set[str]]:
     return (folder / "out/index.html").read_text(encoding="utf-8"), app.env.dependencies["index"]
 
 
-def test_hints_stand_above_the_question_once(page):
-    html, _ = page
+def test_hints_stand_above_the_question_once_and_follow_their_entry(page):
+    html, dependencies = page
     assert html.count('<details class="hints') == 1
-    fold, question, between = html.index("<details"), html.index("my_table"), html.index("Between.")
-    assert fold < question < between
-
-
-def test_the_hints_are_those_of_the_entry_with_code_as_code(page):
-    html, _ = page
+    assert html.index("<details") < html.index("my_table") < html.index("Between.")
     hints = html.split("<details")[1].split("</details>")[0]
     assert hints.count("<li>") == len(engine.find("03.6").hints)
     assert ">parts<" in html and "`parts`" not in html and "hints, one after the other" in html
-
-
-def test_the_page_follows_its_entries(page):
-    _, dependencies = page
     assert any(name.endswith("vitworkshop/exercises/ch03.py") for name in dependencies)

@@ -204,7 +204,7 @@ def third():
     return part
 EXERCISES["05.4"] = Exercise(
     third,
-    run=lambda word: word[0] if word.startswith(("quer", "key", "value")) else word,
+    spelled={"q": "^quer", "k": "^key", "v": "^value"},
     mistakes=[
         ("return part", "return 'q'", "a bias of the queries adds to each score something that depends on the key"),
         ("return part", "return 'v'", "a bias of the values is added to every mean, and stays there"),

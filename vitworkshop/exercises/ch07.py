@@ -168,7 +168,7 @@ def warm():
     return {"end": "patch", "cls_top": "middle"}
 EXERCISES["07.4"] = Exercise(
     warm,
-    run=lambda word: next((w for w in ("patch", "cls", "start", "middle", "end") if w in str(word).lower()), word),
+    spelled={word: word for word in ("patch", "cls", "start", "middle", "end")},
     mistakes=[
         ('"patch"', '"cls"', "compare the ends of the two curves: what was CLS trained to keep?"),
         ('"middle"', '"start"', "before the first block CLS is the same for every picture: chance"),

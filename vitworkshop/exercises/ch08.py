@@ -174,7 +174,7 @@ def detective():
     return {"img_size": side * P, "patch_size": P, "in_chans": 1, "num_classes": 17, "embed_dim": D, "depth": last + 1, "mlp_ratio": hidden / D, "untold": "num_heads"}
 EXERCISES["08.4"] = Exercise(
     detective,
-    run=lambda field: "num_heads" if isinstance(field, str) and "head" in field.lower() else field,
+    spelled={"numheads": "head"},
     mistakes=[
         ("side * P,", "side,", "these are the patches along one side; pixels are asked for"),
         ("side * P,", "(rows - 1) * P,", "these are all patches in a row; the image is a square"),

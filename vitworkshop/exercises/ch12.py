@@ -23,8 +23,8 @@ def prices():
     return {name: 100 * (more / macs() - 1) for name, more in dearer.items()}
 EXERCISES["12.a"] = Exercise(
     prices,
-    run=lambda guess: guess.round().long() if isinstance(guess, torch.Tensor) and guess.isfinite().all() else guess,
     guess=True,
+    tol=0.25,
     mistakes=[
         ("L=12.12", "L=12 * 1.01**2", "twice as many blocks cost twice as much, and no more"),
         ("L=12.12", "L=12.0", "every block has its price"),

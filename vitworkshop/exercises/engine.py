@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -59,6 +60,7 @@ class Exercise:
         others: Other right answers, for the test: functions, values, or edits (old, new). Words among them pass.
         inputs: Draws the arguments of each call, as a list of tuples; None where a value is asked for.
         run: run(answer, *arguments) gives what is compared; by default the answer is called, or taken as it is.
+        spelled: Other ways to write a word: a word, in small letters, and a pattern of what stands for it.
         probes: Each, of (arguments, got, want) where both are finite tensors of one shape, gives a sentence or None.
         tol: How far numbers may be off, in parts of the largest.
         guess: Whether the answer is a guess, kept until the truth has been seen.
@@ -72,6 +74,7 @@ class Exercise:
     others: list[Any] = field(default_factory=list)
     inputs: Callable[[], list[tuple]] | None = None
     run: Callable | None = None
+    spelled: dict[str, str] = field(default_factory=dict)
     probes: list[Callable] = field(default_factory=list)
     tol: float = 1e-4
     guess: bool = False
@@ -164,6 +167,8 @@ def form(exercise: Exercise, answer: Any, want: Any) -> tuple[Any, Any]:
     """An answer as it was given, in plain form, and what of it is compared."""
     raw = plain(answer)
     said = words(raw, want) if words(want, want) is not None else raw
+    if isinstance(said, str):
+        said = next((word for word, like in exercise.spelled.items() if re.search(like, said)), said)
     odd = said is None or isinstance(said, torch.Tensor) and (said.is_complex() or said.dtype == torch.bool)
     made = exercise.run(said) if exercise.run and not odd else said
     return raw, plain(made) if words(want, want) is None else words(made, want)
