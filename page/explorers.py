@@ -99,7 +99,10 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
     names = "|".join(path.name for path in STILLS.glob("*.webp"))
     if context.get("body"):
         context["body"] = re.sub(rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"])
-        still, room = r">[^<]*<p><img [^>]*_images/(?P<still>[\w-]+)\.webp", r'[^>]* data-room="(?P<room>[\w-]+)"'
+        still, room = (
+            r">[^<]*<p><img [^>]*_images/(?P<still>[\w-]+)\.webp",
+            r'[^>]* data-room="(?P<room>[\w-]+)"',
+        )
         tags = rf"<vit-\w+(?=[^>]*{still}|{room})"
         context["body"] = re.sub(tags, with_room, context["body"])
 
