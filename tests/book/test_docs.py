@@ -155,9 +155,7 @@ def test_the_first_model_names_rightly_each_sample_of_a_class(numbers):
     """As the table of credits tells it, which holds every picture of ours and Chelsea; each class has one."""
     said = dict(re.findall(r"^\| `(.+?)` \| (\w+),", numbers.make_table("sample-pictures"), re.M))
     assert said.keys() == {path.stem.replace("-", " ") for path in PICTURES.glob("*.jpg")} | {"cat"}
-    assert {(name.split()[0], answer) for name, answer in said.items()} == {
-        (k, k) for k in vl.CIFAR10_CLASSES
-    }
+    assert [*said.values()] == [name.split()[0] for name in said] and len({*said.values()}) == 10
 
 
 def test_four_strokes_break_the_first_answer_and_the_other_eraser_mends_it():

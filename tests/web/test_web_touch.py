@@ -42,9 +42,6 @@ class Finger:
         self.tab.wait_for_timeout(200)
         return sorted(run(self.tab, "e.state.painted")), self.tab.evaluate("scrollY") - top
 
-    def tap(self, *place):
-        self.tab.touchscreen.tap(*self.at(*place).values())
-
 
 @pytest.fixture
 def finger(browser, address):
@@ -61,6 +58,7 @@ def finger(browser, address):
     ],
 )
 def test_a_stroke_on_the_picture_rubs_in_any_direction_and_is_one_step(finger, way, rubbed):
+    assert run(finger.tab, "e.change.textContent").startswith("Tap or stroke")
     assert finger.stroke(*way) == (rubbed, 0)
     finger.tab.get_by_role("button", name="Undo").tap()
     assert run(finger.tab, "e.state.painted") == []
@@ -72,15 +70,6 @@ def test_a_swipe_beside_the_picture_scrolls_and_rubs_nothing(finger):
     for column in (-edge, 7 + edge):
         removed, scrolled = finger.stroke((6, column), (1, column))
         assert removed == [] and scrolled > 100, column
-
-
-def test_taps_along_a_row_hit_that_row(finger):
-    """The answer's line grows, the picture stays; what is asked for speaks of fingers."""
-    assert run(finger.tab, "e.change.textContent").startswith("Tap or stroke")
-    places = [finger.at(3, column) for column in range(4)]
-    for place in places:
-        finger.tab.touchscreen.tap(*place.values())
-    assert sorted(run(finger.tab, "e.state.painted")) == [24, 25, 26, 27]
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
