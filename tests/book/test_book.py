@@ -232,7 +232,7 @@ def test_internal_links_lead_somewhere(name):
         assert target.is_file(), f"broken link {link['href']!r} ({link.get_text(strip=True)!r})"
         if address.fragment and target.suffix == ".html" and address.fragment != "top":
             other = target.relative_to(HTML.resolve()).with_suffix("").as_posix()
-            state = re.match("(lab|learn)-", address.fragment)  # of an explorer, which need only be there
+            state = re.match("(lab|learn|way)-", address.fragment)  # of an explorer, which need only be there
             there = (
                 soup(other).find(f"vit-{state[1]}") if state else unquote(address.fragment) in anchors(other)
             )

@@ -158,16 +158,6 @@ def test_the_first_model_names_rightly_each_sample_of_a_class(numbers):
     assert [*said.values()] == [name.split()[0] for name in said] and len({*said.values()}) == 10
 
 
-def test_four_strokes_break_the_first_answer_and_the_other_eraser_mends_it():
-    """Rows 1 to 4 of the picture's patches: grey, then rubbed out."""
-    model, _ = vl.load_pretrained(MODEL)
-    kind, photo = vl.CIFAR10_CLASSES.index(PICTURE), vl.sample_image(PICTURE, 32)[None]
-    grey = photo.clone()
-    grey[:, :, 4:20] = 128
-    assert vl.predict(model, grey).argmax() != kind
-    assert vl.intervene(model, vl.normalize(photo), remove=list(range(8, 40))).argmax() == kind
-
-
 def test_the_first_page_and_the_lab_name_the_classes():
     for page in ("intro.md", "lab.md"):
         text = re.sub(r"\s+", " ", (ROOT / "book" / page).read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ pytestmark = needs_browser
 
 TAPS = {  # where a finger taps (top left), where something is told then, and what
     "dare": (".grid > button >> nth=5", ".verdict + p", "1 painted grey: still"),
+    "way": (".grid > button >> nth=5", "pre", '["patches"][0, 5]'),
     "lab": (".grid > button >> nth=5", ".verdict + p", "1 of 64 patches rubbed out"),
     "attention": (".grid > button >> nth=9", ".verdict", "the patch at row 1, column 1"),
     "patches": (".picture", ".address", "n = 0 · 14 + 0 = 0"),
@@ -40,4 +41,4 @@ def test_by_touch_on_a_narrow_screen(browser, tmp_path, kind, width):
         assert text in tab.locator(f"{name} {told}").first.inner_text()
         if kind != "shapes":  # a finger's drag belongs to the page's scrolling, but for the lab's erasers
             action = place.evaluate("e => getComputedStyle(e.closest('.grid') ?? e).touchAction")
-            assert action.startswith("pinch-zoom" if kind == "lab" else "pan-y")
+            assert action.startswith("pinch-zoom" if kind in ("lab", "dare") else "pan-y")
