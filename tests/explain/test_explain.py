@@ -37,12 +37,6 @@ def tiny_images(n: int = 3) -> torch.Tensor:
 # Rollout
 
 
-def test_rollout_of_one_layer_is_half_identity_half_mean():
-    maps = random_maps(L=1)
-    expected = 0.5 * maps[0].mean(dim=1) + 0.5 * torch.eye(5)
-    torch.testing.assert_close(vl.attention_rollout(maps), expected, **CLOSE)
-
-
 def test_rollout_multiplies_later_layers_on_the_left():
     maps = random_maps(L=2)
     first, second = (vl.attention_rollout(maps[i : i + 1]) for i in range(2))
@@ -68,6 +62,7 @@ def test_rollout_fuses_and_discards():
             [[0.2, 0.2, 0.6], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]],
         ]
     )[None, None]  # (L, B, h, T, T)
+    torch.testing.assert_close(vl.attention_rollout(maps), maps[0].mean(dim=1) / 2 + torch.eye(3) / 2)
     most = torch.tensor([[0.6, 0.3, 0.6], [0.2, 0.8, 0.3], [0.3, 0.3, 0.8]]) + torch.eye(3)
     torch.testing.assert_close(vl.attention_rollout(maps, "max")[0], most / most.sum(-1, keepdim=True))
     least = torch.tensor([[0.2, 0.2, 0.1], [0.1, 0.5, 0.1], [0.1, 0.1, 0.4]]) + torch.eye(3)
@@ -106,20 +101,12 @@ def test_grad_cam_equals_autograd_by_hand(pool, pos_embed):
     assert cam.flatten(1).any(dim=1).any()
 
 
-def test_grad_cam_targets():
-    model, images = tiny_model(), tiny_images()
-    predicted = model(images).argmax(dim=1)
-    torch.testing.assert_close(vl.grad_cam(model, images), vl.grad_cam(model, images, predicted))
-    torch.testing.assert_close(
-        vl.grad_cam(model, images, 2), vl.grad_cam(model, images, torch.tensor([2, 2, 2]))
+def test_grad_cam_takes_one_target_for_all_and_post_norm():
+    model, images = tiny_model(norm_order="post"), tiny_images()
+    assert (
+        vl.grad_cam(model, images, 2).equal(vl.grad_cam(model, images, [2] * 3))
+        and vl.grad_cam(model, images).any()
     )
-    torch.testing.assert_close(
-        vl.grad_cam(model, images, 2)[1:2], vl.grad_cam(model, images[1:2], 2), **CLOSE
-    )
-
-
-def test_grad_cam_works_for_post_norm():
-    assert vl.grad_cam(tiny_model(norm_order="post"), tiny_images(), 1).amax() > 0
 
 
 STATES = {  # what a model may be when it is explained, and how far off its numbers may then be
@@ -230,9 +217,8 @@ def test_the_lens_ends_with_the_answer(pool):
     torch.testing.assert_close(found[1], model.head(model.norm(model.blocks[0](x))), **CLOSE)
     model = tiny_model(pool, pos_at="every")
     found = vl.logit_lens(model, images)[-1]
-    torch.testing.assert_close(
-        found[:, 0] if pool == "token" else found[:, 1:].mean(1), model(images), **CLOSE
-    )
+    answer = found[:, 0] if pool == "token" else found[:, 1:].mean(1)
+    torch.testing.assert_close(answer, model(images), **CLOSE)
 
 
 # Attention distance and entropy
@@ -270,9 +256,8 @@ def test_distance_of_looking_at_oneself_is_zero_and_of_cls_alone_finite():
 
 def test_entropy_lies_between_one_token_and_all():
     assert vl.attention_entropy(torch.eye(5).expand(2, 1, 3, 5, 5)).equal(torch.zeros(2, 3))
-    torch.testing.assert_close(
-        vl.attention_entropy(torch.full((1, 2, 1, 5, 5), 0.2)), torch.full((1, 1), math.log2(5))
-    )
+    even = vl.attention_entropy(torch.full((1, 2, 1, 5, 5), 0.2))
+    torch.testing.assert_close(even, torch.full((1, 1), math.log2(5)))
     entropy = vl.attention_entropy(random_maps())
     assert entropy.shape == (3, 2) and (entropy > 0).all() and (entropy < math.log2(5)).all()
 
@@ -293,7 +278,7 @@ def test_entropy_lies_between_one_token_and_all():
         (
             torch.full((1, 2, 1, 576, 576), 1 / 577),
             "sum to 1",
-        ),  # without CLS, less than half precision rounds
+        ),  # CLS left out: less than half precision rounds
         (random_maps() - 0.2 * torch.eye(5) + 0.2 * torch.eye(5).roll(1, 1), "the smallest weight -"),
         (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1"),
     ],

@@ -20,19 +20,13 @@ pytestmark = needs_browser
 def random_intervention(draw: torch.Generator, cfg) -> dict:
     """A few of everything, as `vl.intervene` takes it."""
     N, L, h = cfg.num_patches, cfg.depth, cfg.num_heads
-
-    def coin():
-        return torch.rand((), generator=draw) < 0.5
-
-    order = torch.randperm(N, generator=draw).tolist()
-    positions = "none" if coin() else torch.randperm(N, generator=draw).tolist()
-    heads = [(layer, head) for layer in range(L) for head in range(h) if torch.rand((), generator=draw) < 0.2]
-    return {
-        "order": order if coin() else None,
-        "positions": positions if coin() else None,
-        "remove": torch.randperm(N, generator=draw)[: N // 3].tolist() if coin() else [],
-        "heads": heads,
-    }
+    order, places, gone = (torch.randperm(N, generator=draw).tolist() for _ in range(3))
+    moved, placed, bare, less = (torch.rand(4, generator=draw) < 0.5).tolist()
+    heads = torch.rand(L, h, generator=draw).lt(0.2).nonzero().tolist()
+    positions = ("none" if bare else places) if placed else None
+    return dict(
+        order=order if moved else None, positions=positions, heads=heads, remove=gone[: N // 3 * less]
+    )
 
 
 ONES = ("cifar10-photo", "cifar10-plain", "drawn10-token", "odd token", "odd avg", "long")
@@ -42,9 +36,7 @@ def web_model(name: str) -> tuple[vl.VisionTransformer, dict]:
     """One of the book's, or weights that do something: sizes that nothing divides, or 197 tokens and 12 blocks."""
     if "0" in name:
         return vl.load_pretrained(name)
-    odd = dict(
-        img_size=15, patch_size=3, embed_dim=21, depth=3, num_heads=3, mlp_ratio=1.5, global_pool=name[4:]
-    )
+    odd = dict(img_size=15, patch_size=3, embed_dim=21, depth=3, mlp_ratio=1.5, global_pool=name[4:])
     long = dict(img_size=56, patch_size=4, embed_dim=16, depth=12, num_heads=2, qkv_bias=False)
     torch.manual_seed(0)
     model = vl.VisionTransformer(vl.ViTConfig(**(long if name == "long" else odd))).eval()
@@ -81,8 +73,7 @@ TRACE = """async ([name, pixels, what, picks]) => {
 @pytest.fixture(scope="module")
 def tab(browser, tmp_path_factory):
     tab = browser.new_page()
-    folder = tmp_path_factory.mktemp("models")
-    tab.goto(page(folder, "<p>nothing</p>"))
+    tab.goto(page(folder := tmp_path_factory.mktemp("models"), "<p>nothing</p>"))
     for name in ONES:
         tab.add_script_tag(path=vl.export_web(*web_model(name), folder / "model.js"))
     yield tab
@@ -93,17 +84,15 @@ def tab(browser, tmp_path_factory):
 def test_every_tensor_is_pytorchs_and_every_number_opens(tab, name):
     """As made by `run`, whatever was done to the picture; random numbers are the sum of their terms, which open."""
     (model, _), draw = web_model(name), torch.Generator().manual_seed(1)
-    C, H, W = model.cfg.in_chans, *model.cfg.image_shape
     for what in [{}, *(random_intervention(draw, model.cfg) for _ in range(8 if "odd" in name else 1))]:
-        image = torch.randn(1, C, H, W, generator=draw)
-        wanted = {key: value[0] for key, value in vl.trace(model, image, **what).items()}
+        x = torch.randn(1, 3, *model.cfg.image_shape, generator=draw)
+        wanted = {key: value[0] for key, value in vl.trace(model, x, **what).items()}
         picks = []  # [name, token, number, head], and the number
         for key, value in wanted.items():
             for place in torch.randint(value.numel(), (9 * (key != "patches"),), generator=draw):
                 head, t, i = (0, 0, *(int(n) for n in torch.unravel_index(place, value.shape)))[-3:]
                 picks.append(([key, t, i, head], value.flatten()[place].item()))
-        given = [name, image.flatten().tolist(), what, [at for at, _ in picks]]
-        coded, cls, opened = tab.evaluate(TRACE, given)
+        coded, cls, opened = tab.evaluate(TRACE, [name, x.flatten().tolist(), what, [at for at, _ in picks]])
         assert coded.keys() == wanted.keys() and cls == model.cls_token.flatten().tolist()
         near = {key: 1e-5 * value[value.isfinite()].abs().max().item() for key, value in wanted.items()}
         for key, right in wanted.items():
@@ -231,9 +220,14 @@ def test_the_picture_asked_for_last_is_shown(lab, tmp_path):
 def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     """`vl.explore` shows the reader's own model and pictures in a frame of its own, without a file or a request."""
     model, card = tiny_model("mine", global_pool="avg")
-    images = torch.stack([vl.sample_image(name, 32) for name in ("coffee", "cat")])
+    images = torch.stack(
+        [vl.sample_image(name, 32) for name in ("coffee", *["cat"] * 25)]
+    )  # of which 24 are offered
     shown = vl.explore(model, images, [f"thing {i}" for i in range(10)], kind)
     (tmp_path / "notebook.html").write_text(f'<meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
+    text = html.unescape(shown._repr_html_())
+    assert 'pictures="picture 0,' in text and ',picture 23"' in text
+    assert 'sandbox="allow-scripts allow-downloads"' in text, "the frame must not reach the notebook"
     asked = []
     tab = browser.new_page()
     tab.on("request", lambda request: asked.append(request.url))
@@ -248,14 +242,6 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
         assert (torch.tensor(found) - wanted).abs().max() < 1e-3
     assert [url for url in asked if not url.startswith(("data:", "about:", "blob:"))] == [tab.url]
     tab.close()
-
-
-def test_a_notebook_offers_the_first_24_pictures():
-    model, _ = tiny_model("mine", global_pool="avg")
-    images = torch.randint(0, 256, (26, 3, 32, 32), dtype=torch.uint8)
-    text = html.unescape(vl.explore(model, images, kind="positions")._repr_html_())
-    assert 'pictures="picture 0,' in text and ',picture 23"' in text
-    assert 'sandbox="allow-scripts allow-downloads"' in text, "the frame must not reach the notebook"
 
 
 @pytest.mark.errors
@@ -288,9 +274,8 @@ def test_export_web_tells_no_accuracy_of_other_weights(tmp_path):
     accuracy = f'"test_accuracy": {card["final"]["test_accuracy"]}'
     assert accuracy in vl.export_web(model, card, tmp_path / "a.js").read_text(encoding="utf-8")
     model.head.bias.data += 1
-    assert '"test_accuracy": null' in vl.export_web(model, card, tmp_path / "b.js").read_text(
-        encoding="utf-8"
-    )
+    text = vl.export_web(model, card, tmp_path / "b.js").read_text(encoding="utf-8")
+    assert '"test_accuracy": null' in text
 
 
 def test_export_web_is_one_script(tmp_path):
