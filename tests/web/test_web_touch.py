@@ -42,9 +42,6 @@ class Finger:
         self.tab.wait_for_timeout(200)
         return sorted(run(self.tab, "e.state.painted")), self.tab.evaluate("scrollY") - top
 
-    def tap(self, *place):
-        self.tab.touchscreen.tap(*self.at(*place).values())
-
 
 @pytest.fixture
 def finger(browser, address):
@@ -53,7 +50,8 @@ def finger(browser, address):
 
 
 def test_a_stroke_sideways_rubs_and_is_one_step(finger):
-    """It may turn on its way, and begin beside the picture."""
+    """It may turn on its way, and begin beside the picture; what is asked for speaks of fingers."""
+    assert run(finger.tab, "e.change.textContent").startswith("Tap or stroke")
     assert finger.stroke((2, 0), (2, 4), (5, 4)) == ([16, 17, 18, 19, 20, 28, 36, 44], 0)
     finger.tab.get_by_role("button", name="Undo").tap()
     assert finger.stroke((3, -0.7), (3, 2)) == ([24, 25, 26], 0)
@@ -75,15 +73,6 @@ def test_a_swipe_up_scrolls_and_rubs_nothing(finger):
 def test_a_finger_that_rests_rubs_wherever_it_goes(finger):
     assert finger.stroke((4, 4), rest=500) == ([36], 0)
     assert finger.stroke((1, 3), (6, 3), rest=500) == ([11, 19, 27, 35, 36, 43, 51], 0)
-
-
-def test_taps_along_a_row_hit_that_row(finger):
-    """The answer's line grows, the picture stays; what is asked for speaks of fingers."""
-    assert run(finger.tab, "e.change.textContent").startswith("Tap or stroke")
-    places = [finger.at(3, column) for column in range(4)]
-    for place in places:
-        finger.tab.touchscreen.tap(*place.values())
-    assert sorted(run(finger.tab, "e.state.painted")) == [24, 25, 26, 27]
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
