@@ -127,7 +127,7 @@ def field(number: str, asked: dict[str, tuple[int, str]], code: str) -> nodes.ra
 def quieten(block: nodes.literal_block) -> None:
     """Takes the lines that only a notebook needs from what a cell printed, and the block if nothing is left."""
     if (text := NOTEBOOKS.sub("", block.astext())).strip():
-        block.children, block.rawsource = [nodes.Text(text)], text
+        block[:], block.rawsource = [nodes.Text(text)], text
     elif len(block.parent) > 1:
         block.parent.remove(block)
     else:
