@@ -4,8 +4,7 @@
   "use strict";
   const DO = { "**": Math.pow, "*": (a, b) => a * b, "/": (a, b) => a / b, "+": (a, b) => a + b };
   const NUMBER = "(-?(?:\\d+\\.?\\d*|\\.\\d+)(?:e[+-]?\\d+)?)";
-  const flat = (x) => [x].flat(Infinity);
-  const shape = (x) => (Array.isArray(x) ? `[${x.map(shape)}]` : "");
+  const flat = (x) => [x].flat(Infinity), shape = (x) => (Array.isArray(x) ? `[${x.map(shape)}]` : "");
 
   // Numbers, lists, True and False as Python writes them, with sums and products; null for anything else
   function read(text) {
@@ -96,11 +95,12 @@
   window.bookGuess = judge; // for its test
 
   document.querySelectorAll("form.guess").forEach((form) => {
-    const answer = form.querySelector("[role=status]"), asked = form.querySelectorAll("input").length;
+    const answer = form.querySelector("[role=status]"), inputs = [...form.querySelectorAll("input")];
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const said = judge(JSON.parse(form.querySelector("script").textContent), Object.fromEntries(new FormData(form)));
-      const alike = said.length === asked && said.every(([, what]) => what === said[0][1]);
+      const data = JSON.parse(form.querySelector("script").textContent);
+      const said = judge(data, Object.fromEntries(inputs.map(({ name, value }) => [name, value])));
+      const alike = said.length === inputs.length && said.every(([, what]) => what === said[0][1]);
       const lines = alike ? [said[0][1]] : said.map(([part, what]) => `${part}: ${what}`);
       answer.textContent = lines.join("\n") || "nothing is typed yet";
     });
