@@ -232,7 +232,7 @@ def state_link(state) -> str:
 def test_a_hostile_link_does_nothing(browser, address, state):
     with explorer(browser, address + state_link(state), "vit-lab") as tab:
         check(tab)
-        assert told(tab) == "It is a cat: this model is wrong here."
+        assert told(tab).startswith("It is a cat: this model is wrong here.")
 
 
 def test_full_screen_shows_all_at_once(browser, address):
@@ -253,7 +253,7 @@ def test_full_screen_shows_all_at_once(browser, address):
 
 @pytest.fixture
 def dare(browser, tmp_path):
-    body = '<vit-dare model="tiny" picture="gravel" pictures="cat"></vit-dare>'
+    body = '<vit-dare model="tiny" picture="coffee" pictures="cat"></vit-dare>'
     with explorer(browser, page(tmp_path, body, ["tiny"]), "vit-dare") as tab:
         yield tab
 
@@ -269,7 +269,7 @@ def test_the_search_in_the_page_is_the_packages(dare):
         assert run(dare, "e.state.painted") == now and run(dare, "e.searching") is None
     press(dare, "Show me")
     dare.wait_for_function("document.querySelector('vit-dare').turns")
-    assert run(dare, "e.state.painted") == turning_patches(MODEL, vl.sample_image("gravel", 32))
+    assert run(dare, "e.state.painted") == turning_patches(MODEL, vl.sample_image("coffee", 32))
     assert "a search. Can you" in told(dare) and run(dare, "[e.bests, e.friendly.disabled]") == [{}, True]
 
 

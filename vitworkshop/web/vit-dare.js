@@ -33,7 +33,7 @@ window.vit.script("vit-lab.js").then(() => {
     /* What is painted, and how many a friend has needed. */
     fromLink() {
       const state = super.fromLink(), needed = state && linked("lab").dare, { N, firstPicture: picture } = this;
-      this.friend = Number.isInteger(needed) && needed > 0 ? { picture, needed } : null;
+      this.friend = Number.isInteger(needed) && needed > 0 && needed <= N ? { picture, needed } : null;
       return state && { ...this.fresh(), painted: state.painted };
     }
 

@@ -372,7 +372,7 @@
     tell() {
       const did = this.told();
       return did.length ? `${did.join(", ")}: ${this.turn(this.result.probs)}.`
-        : this.remark(this.picture, this.result.probs) || this.begin(this.picture);
+        : this.opening(this.picture, this.result.probs);
     }
 
     drawPicture() {
@@ -399,10 +399,15 @@
       return "Rub out patches: how many can it spare?";
     }
 
+    /* Said of an untouched picture: whether the model is wrong about it, and what there is to do. */
+    opening(name, probs) {
+      return `${this.remark(name, probs)} ${this.begin(name)}`.trim();
+    }
+
     /* The longest that can be said. */
     longest() {
       const { N } = this, [first, second] = byLength(this.model.classes);
-      const known = Object.keys(window.vitSamples).flatMap((name) => [this.begin(name), this.remark(name)]);
+      const known = Object.keys(window.vitSamples).map((name) => this.opening(name));
       return [...known, `${N} of ${N} patches rubbed out, ${N}
         painted grey, positions set to zero: it changed its mind, ${first} 99 % → ${second} 99 %.`];
     }
