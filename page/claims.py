@@ -232,7 +232,7 @@ class Claims(Computed):
         """The nodes, with a class by which a phone stacks the cells of a row."""
         found = super().run()
         for table in (table for node in found for table in node.findall(nodes.table)):
-            if table.astext().startswith("claim\n"):
+            if table.astext().lstrip().startswith("claim\n"):
                 table["classes"].append("board")
         return found
 

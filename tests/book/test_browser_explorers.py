@@ -127,7 +127,7 @@ def stills(tab) -> int:
     images = tab.locator(", ".join(f"{name} img:visible" for name in {*sum(EXPLORED.values(), [])})).all()
     for image in images:
         assert len(image.get_attribute("alt")) > 60
-        assert image.evaluate("image => image.complete && image.naturalWidth > 400")
+        assert image.evaluate("image => image.decode().then(() => image.clientWidth > 400)")
     return len(images)
 
 

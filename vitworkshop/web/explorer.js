@@ -65,7 +65,7 @@
     .note { color: var(--soft); font-size: 0.88rem; }
     .keeps { display: flow-root; overflow-wrap: anywhere; }
     .keeps::before { content: attr(data-longest); float: left; margin-right: -100%; visibility: hidden; width: 100%; }
-    summary { cursor: pointer; }
+    summary { cursor: pointer; line-height: 1.5rem; }
     [hidden] { display: none !important; }
     .silent { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; white-space: nowrap;
       width: 1px; }

@@ -172,9 +172,10 @@
         h("span", { class: ["first", "second"][i] }, `${i ? " - -" : "—"} ${name}`)), " ···\u00a0chance");
       this.cells = range(SHOWN).map((p) => {
         const spans = this.runs.map(() => keeps(h("span"), ...classes.map((name) => `✗ ${name}`)));
+        const truth = h("span", { class: "silent" }), names = this.runs.map(() => h("span", { class: "silent" }));
         const onclick = () => this.look({ picture: p });
-        const node = h("button", { type: "button", onclick }, this.picture(p), ...spans);
-        return { node, spans };
+        const node = h("button", { type: "button", onclick }, this.picture(p), truth, ...spans.flatMap((one, i) => [names[i], one]));
+        return { node, truth, names, spans };
       });
       this.eight.replaceChildren(...this.cells.map(({ node }) => node));
       const { experiment } = this;
@@ -270,16 +271,16 @@
       if (this.experiment?.guess !== undefined)
         this.compared.show([this.experiment.guess, this.runs[1]?.now?.accuracy ?? 0]);
       this.drawCurves();
-      this.cells.forEach(({ node, spans }, p) => {
-        const truth = this.pictures.labels[p], told = [`picture ${p + 1}, ${classes[task][truth]}`];
+      this.cells.forEach(({ node, truth, names, spans }, p) => {
+        const label = this.pictures.labels[p];
+        truth.textContent = `picture ${p + 1}, ${classes[task][label]}`;
         this.runs.forEach(({ name, now }, i) => {
-          const said = now?.answers[p], right = said === truth;
+          const said = now?.answers[p], right = said === label;
+          names[i].textContent = now ? `; ${name}: ` : "";
           spans[i].className = `keeps ${right ? ["first", "second"][i] : "wrong"}`;
           spans[i].textContent = now ? `${right ? "✓" : "✗"} ${classes[task][said]}` : "";
-          if (now) told.push(`${name}: ${classes[task][said]}`);
         });
         setPressed(node, p === this.watch.picture);
-        node.setAttribute("aria-label", told.join("; "));
       });
       this.drawMaps();
     }
