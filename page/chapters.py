@@ -3,7 +3,7 @@
 Chapters bear their numbers in the heading, in the tab's title, where the next page is named, and before the numbers of
 their equations, figures and exercises: (4.1), Fig. 4.1, Exercise 4.1. The box "At a glance" is folded to a line that
 says how long the chapter takes, which `book/_static/place.js` reads there; solutions fold to a line that names their
-exercise. Both fold as the browser folds things (`details`): without scripts, by keyboard, by a search in the page.
+exercise, and what stands under "More exercises" to one that counts them. All fold as the browser folds things (`details`): without scripts, by keyboard, by a search in the page.
 """
 
 from __future__ import annotations
@@ -98,6 +98,15 @@ def fold_solutions(app, doctree, docname: str) -> None:
             section["ids"] = []
 
 
+def fold_more(app, doctree, docname: str) -> None:
+    """Folds the exercises beyond a chapter's core to a line with their number and minutes."""
+    for section in doctree.findall(nodes.section):
+        if section[0].astext() == "More exercises":
+            minutes = re.findall(r"^Difficulty [★☆]+ · (\d+) minutes", section.astext(), re.M)
+            line = summary("", f"{len(minutes)} more, {sum(map(int, minutes))} minutes")
+            section[1:] = [details("", line, *section[1:], classes=["more"])]
+
+
 def as_tag(name: str, suffix: str) -> tuple:
     """What writes a node as a tag of HTML."""
     return (
@@ -114,4 +123,5 @@ def setup(app) -> None:
     app.connect("doctree-resolved", number_heading, priority=400)
     app.connect("html-page-context", name_page, priority=800)
     app.connect("doctree-resolved", fold_solutions, priority=905)
+    app.connect("doctree-resolved", fold_more, priority=910)
     app.connect("doctree-resolved", fold_glance, priority=920)

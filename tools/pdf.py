@@ -23,7 +23,7 @@ from tools.build import BUILD, missing_pages, toc_pages
 
 PDF = BUILD / "patch-by-patch.pdf"
 LEAVE_OUT = ".headerlink, nav.vit-map-place.strip svg.tall, .only-dark, script, noscript, button"
-EVERYWHERE = {"Summary", "Key terms", "Exercises", "References"}  # sections of every chapter
+EVERYWHERE = {"What to take", "Key terms", "Exercises", "References"}  # sections of every chapter
 STYLE = """
 body { margin: 0 auto; max-width: 46rem; padding: 0 1rem; }
 section.page, section.contents { break-before: page; }

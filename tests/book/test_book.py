@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from functools import cache
+from statistics import median
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -11,6 +12,7 @@ from pages import AROUND, CHAPTERS, PAGES, ROOT, cells, prose, read, source, tag
 
 from page.address import colab_cell, read_url
 from page.browser import HTML
+from page.lengths import all_lengths, measure
 from page.map import PARTS
 from tools import colab
 from tools.build import toc_pages
@@ -57,9 +59,19 @@ def test_code_cells_are_short(path):
 
 @chapter
 def test_a_chapter_can_be_read_in_a_sitting(path):
-    assert 60 <= len(read(path)["cells"]) <= 100
-    heard = re.sub(r"!\[[^]]*\]\([^)]*\)", "", prose(path))  # who sees a picture reads no description of it
-    assert len(heard.split()) <= 5000
+    length = measure(read(path))
+    assert length.words <= 3300 and length.cells <= 70 and length.lines <= 300, length
+    assert length.exercises <= 45, "what takes longer stands under More exercises"
+    said = f"{length.reading} minutes to read; {length.exercises} for the exercises."
+    assert said in prose(path), "run: python -m page.lengths --write"
+
+
+def test_the_book_is_no_longer_than_it_may_be():
+    """Ceilings, not aims: the check prints how long each chapter is."""
+    found = list(all_lengths().values())
+    assert sum(one.words for one in found) <= 52_000
+    for field, most in (("words", 2700), ("cells", 58), ("lines", 240)):
+        assert median(getattr(one, field) for one in found) <= most, field
 
 
 @chapter
@@ -101,16 +113,18 @@ def test_golden_text(path):
 
 @chapter
 def test_the_template(path):
-    """Title and promise, the box at the top with its four parts, what goes wrong, and the sections at the end."""
+    """Title and promise, the box at the top with its four parts, what goes wrong, advice, and the sections at the end."""
     text = prose(path)
     assert re.match(r"(\([\w-]+\)=\n)?# .+\n\n[^#\s]", text), "title, then the one-line promise"
     box = re.search(r"\{admonition\} At a glance\n:class:[^\n]*\bglance\b(.+?)\n:::", text, re.S)[1]
     parts = (r"\bcan\b|be able to", "need first", r"\bminutes to read\b", "In the paper", r"cite:[pt]\}`dos")
     assert not [part for part in parts if not re.search(part, box)], "not in the box at the top"
     assert re.search(r"\{admonition\} What goes wrong.*\n:class:.*\bgoes-wrong\b", text)
-    wanted = ["Summary", "Key terms", "Exercises", "References"]
+    wanted = ["What to take", "Key terms", "Exercises", "References"]
     assert [name for name in re.findall(r"^## +(.+?)\s*$", text, re.M) if name in wanted] == wanted
     assert "{bibliography}" in text
+    advice = text.split("## What to take")[1].split("\n## ")[0]
+    assert 3 <= len(re.findall("^- ", advice, re.M)) <= 5, "three to five sentences of advice"
 
 
 @chapter
@@ -152,7 +166,8 @@ def test_exercises_have_folded_solutions(path):
     text = prose(path)
     exercises = re.findall(r"\{exercise(?:-start)?\}[^\n]*\n(?::\w+:[^\n]*\n)*?:label: *(\S+)", text)
     solutions = re.findall(r"\{solution(?:-start)?\} *(\S+)\n((?::\w+:[^\n]*\n)*)", text)
-    assert 5 <= len(exercises) <= 8, f"{len(exercises)} exercises, 5 to 8 are wanted"
+    core = re.findall(r"\{exercise(?:-start)?\}", text.split("### More exercises")[0])
+    assert 3 <= len(exercises) <= 8 and len(core) <= 5, "3 to 8 exercises, five of them before More exercises"
     assert sorted(exercises) == sorted(label for label, _ in solutions), "each exercise has one solution"
     for label, options in solutions:
         assert re.search(r":class:.*\bdropdown\b", options), f"the solution of {label} is not folded"
