@@ -3,7 +3,8 @@
 Chapters bear their numbers in the heading, in the tab's title, where the next page is named, and before the numbers of
 their equations, figures and exercises: (4.1), Fig. 4.1, Exercise 4.1. The box "At a glance" is folded to a line that
 says how long the chapter takes, which `book/_static/place.js` reads there; solutions fold to a line that names their
-exercise, and what stands under "More exercises" to one that counts them. All fold as the browser folds things (`details`): without scripts, by keyboard, by a search in the page.
+exercise, what stands under "More exercises" to one that counts them. All fold as the browser folds things (`details`):
+without scripts, by keyboard, by a search in the page.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     python -m page.lengths [--write]
 
 prints each chapter with the medians, so that a limit that is being filled shows; `--write` also puts the minutes into
-the chapters' boxes "At a glance". Reading is counted up to the exercises; of these, what stands before "More exercises".
+the chapters' boxes "At a glance". Reading is counted up to the exercises; of these,
+what stands before "More exercises".
 """
 
 from __future__ import annotations

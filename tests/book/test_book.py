@@ -113,7 +113,7 @@ def test_golden_text(path):
 
 @chapter
 def test_the_template(path):
-    """Title and promise, the box at the top with its four parts, what goes wrong, advice, and the sections at the end."""
+    """Title and promise, the box at the top with its four parts, what goes wrong, advice, and the last sections."""
     text = prose(path)
     assert re.match(r"(\([\w-]+\)=\n)?# .+\n\n[^#\s]", text), "title, then the one-line promise"
     box = re.search(r"\{admonition\} At a glance\n:class:[^\n]*\bglance\b(.+?)\n:::", text, re.S)[1]
