@@ -36,8 +36,6 @@ WRONG = r"""
     lambda patches, E, b: patches @ E.T + b
 02.b: as it lies in memory -> d this is the kernel's own order,
     [0, 1, 2, 3, 4, 5, 6, 7]
-02.c unpadded: steps along both sides, the last too far -> d the kernel starts in steps of 8, but
-    28 * 28
 02.d: not permuted at all -> d D must be brought to the front by
     lambda kernel: kernel.reshape(kernel.shape[-1], -1)
 02.1 a: no bias -> d the bias is missing: a number for each
