@@ -685,16 +685,6 @@ WRONG = r"""
     0
 18.5 tied: the rows are not equal -> d the first two pictures are the same, so
     torch.eye(4)
-18.6: the mean of the weights -> d the weights are shrunk like a picture;
-    def off(x, weight):
-        P = x.shape[-1] // 2
-        want = F.conv2d(x, weight, stride=2 * P)
-        return (F.conv2d(F.avg_pool2d(x, 2), F.avg_pool2d(weight, 2), stride=P) - want).norm() / want.norm()
-18.6: relative to the new tokens -> d divided by the length of what came out;
-    def off(x, weight):
-        P = x.shape[-1] // 2
-        got = F.conv2d(F.avg_pool2d(x, 2), 4 * F.avg_pool2d(weight, 2), stride=P)
-        return (got - F.conv2d(x, weight, stride=2 * P)).norm() / got.norm()
 """
 
 RIGHT = r"""
