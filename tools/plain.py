@@ -70,8 +70,10 @@ def result(words: str) -> str:
     name, _, path = words.partition(": ")
     path, _, how = path.partition(" as ")
     value = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    for key in path.split("/"):
-        value = value[int(key)] if isinstance(value, list) else value[key]
+    while path:
+        keys = range(-len(value), len(value)) if isinstance(value, list) else value
+        key = max((key for key in keys if f"{path}/".startswith(f"{key}/")), key=lambda key: len(str(key)))
+        value, path = value[key], path[len(str(key)) + 1 :]
     if how == "duration":
         return f"{value / 60:.0f} min"
     return f"{100 * value:.1f} %" if isinstance(value, float) and value <= 1 else f"{value:,}"
