@@ -28,7 +28,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import vitlib as vl
-from page import address
+from page import address, clinic
 from page.address import write_if_changed
 from page.explorers import MODEL
 from page.typography import SPACE
@@ -287,6 +287,7 @@ TABLES = {
     "our-studies": our_studies,
     "what-it-learns": what_it_learns,
     "chapters": chapters_table,
+    **clinic.TABLES,
 }
 
 

@@ -461,14 +461,6 @@ WRONG = r"""
         return model
 13.3: means, not sums -> d these are means; each place should have
     lambda w: F.avg_pool2d(w.reshape(-1, 1, 8, 8), 2).reshape(*w.shape[:-1], 16)
-13.4: without the lowest -> d the lowest scores were left out; the
-    def survive(model, images, scores, n):
-        kept = scores.argsort(-1)[:, n:]
-        return (vl.answer_with(model, images, kept).argmax(1) == model(images).argmax(1)).double().mean()
-13.4: the share that changes -> d this is the share that was lost
-    def survive(model, images, scores, n):
-        kept = scores.argsort(-1)[:, :-n]
-        return (vl.answer_with(model, images, kept).argmax(1) != model(images).argmax(1)).double().mean()
 14.a: the first layer on the left -> d the first layer stands on the left; the
     def my_rollout(maps):
         R = torch.eye(maps.shape[-1])
@@ -668,16 +660,6 @@ WRONG = r"""
     0
 18.5 tied: the rows are not equal -> d the first two pictures are the same, so
     torch.eye(4)
-18.6: the mean of the weights -> d the weights are shrunk like a picture;
-    def off(x, weight):
-        P = x.shape[-1] // 2
-        want = F.conv2d(x, weight, stride=2 * P)
-        return (F.conv2d(F.avg_pool2d(x, 2), F.avg_pool2d(weight, 2), stride=P) - want).norm() / want.norm()
-18.6: relative to the new tokens -> d divided by the length of what came out;
-    def off(x, weight):
-        P = x.shape[-1] // 2
-        got = F.conv2d(F.avg_pool2d(x, 2), 4 * F.avg_pool2d(weight, 2), stride=P)
-        return (got - F.conv2d(x, weight, stride=2 * P)).norm() / got.norm()
 """
 
 RIGHT = r"""
@@ -888,13 +870,6 @@ RIGHT = r"""
                     b.qkv.weight[to], b.qkv.bias[to] = a.qkv.weight[of], a.qkv.bias[of]
                 b.proj.weight[:, i * d:(i + 1) * d] = a.proj.weight[:, int(o) * d:(int(o) + 1) * d]
         return new
-13.4: a loop over pictures
-    def survive(model, images, scores, n):
-        same = 0
-        for image, s in zip(images, scores):
-            kept = s.sort(descending=True).indices[n:].sort().values
-            same += int(vl.answer_with(model, image[None], kept[None]).argmax() == model(image[None]).argmax())
-        return same / len(images)
 14.c: times the picture inside
     def my_shares(model, image, target, steps):
         total = torch.zeros_like(image)
