@@ -142,8 +142,6 @@ WRONG = r"""
         r, c = torch.meshgrid(rows, cols, indexing="xy")
         a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
         return torch.cat([a.sin(), a.cos(), b.sin(), b.cos()], 1)
-04.5: the grid first -> v number 1, number 1, numbers 1, 2 of 2
-    [((6, 6), 3), ((6, 6), 4), ((8, 8), 4)]
 05.a norm1: a norm thought to mix tokens -> d LayerNorm takes the mean over a token's
     65
 05.b: not divided -> d 1/sqrt(d) is missing: the scores'
