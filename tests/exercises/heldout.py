@@ -32,16 +32,6 @@ WRONG = r"""
     2
 01.5: pictures that follow the letters -> d A and B are exchanged: who mirrors the
     "ABC"
-01.6: a whole patch more where nothing is missing -> d a size that divides gets a row of
-    def patchify_padded(images, P):
-        H, W = images.shape[-2:]
-        return vl.patchify(F.pad(images, (0, P - W % P, 0, P - H % P)), P)
-01.6: the rest cut off -> d it cuts off what does not fit; fill up
-    def patchify_padded(images, P):
-        H, W = images.shape[-2:]
-        return vl.patchify(images[..., :H // P * P, :W // P * P], P)
-01.7 sides: patches along a side -> d these are patches along a side; each is
-    [math.sqrt(6 * D) for D in (192, 768, 1280)]
 02.a: the matrix transposed, as in nn.Linear -> d E is (PPC, D): its columns are the
     lambda patches, E, b: patches @ E.T + b
 02.b: as it lies in memory -> d this is the kernel's own order,
@@ -676,14 +666,6 @@ RIGHT = r"""
     256.0
 01.5: small letters with commas
     "b, a, c"
-01.6: pasted into zeros
-    def patchify_padded(images, P):
-        B, C, H, W = images.shape
-        big = torch.zeros(B, C, math.ceil(H / P) * P, math.ceil(W / P) * P)
-        big[:, :, :H, :W] = images
-        return vl.patchify(big, P)
-01.7 sides: whole pixels
-    [543, 1086, 1402]
 02.a: NumPy
     lambda patches, E, b: np.dot(patches.numpy(), E.numpy()) + b.numpy()
 02.d: flattened, then transposed
