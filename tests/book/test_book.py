@@ -295,7 +295,7 @@ def test_numbers_begin_with_the_chapters(path):
     equations = [re.sub(r"[^\d.]", "", each.get_text()) for each in article.find_all(class_="eqno")]
     assert equations == [f"{number}.{i}" for i in range(1, len(equations) + 1)]
     titles = [each.get_text() for each in article.select("div.exercise > p.admonition-title")]
-    assert len(titles) >= 5
+    assert len(titles) >= 3
     for i, title in enumerate(titles, 1):
         assert f"Exercise {number}.{i} " in title
     for each in article.find_all(class_="caption-number"):
