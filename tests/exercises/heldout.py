@@ -243,17 +243,6 @@ WRONG = r"""
         return model.head(model.norm(z).mean(dim=1))
 07.4 end: CLS -> d compare the ends of the two curves:
     "CLS"
-07.5: the share that is left -> h all tokens go through the last
-    def frugal(model, images):
-        T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
-        whole = T * 4 * D**2 + 2 * T**2 * D + T * 2 * r * D**2
-        now = T * 2 * D**2 + 2 * D**2 + 2 * T * D + 2 * r * D**2
-        return model(images), now / whole
-07.5: no attention's products in the count -> h all tokens go through the last
-    def frugal(model, images):
-        T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
-        whole = T * 4 * D**2 + T * 2 * r * D**2
-        return model(images), 1 - (T * 2 * D**2 + 2 * D**2 + 2 * r * D**2) / whole
 08.a: CLS in front, and the last patch read -> d the last patch is read; Equation 4
     def my_forward(vit, images):
         x = vit.patch_embed(images)
