@@ -482,22 +482,6 @@ WRONG = r"""
     def cam(model, images, target):
         t = model.forward_features(images)[:, 1:]
         return (t @ model.head.weight[target] / t.shape[1]).relu()
-14.5: the absolute value of the mean -> d the mean comes first and the absolute
-    def smooth_grad(model, images, classes, n=8, sigma=0.2):
-        total = torch.zeros_like(images)
-        for _ in range(n):
-            x = (images + sigma * torch.randn_like(images)).requires_grad_()
-            y = model(x)[torch.arange(len(x)), classes].sum()
-            total += torch.autograd.grad(y, x)[0] / n
-        return vl.patchify(total.abs(), model.cfg.patch_size).sum(-1)
-14.6: occlusion, looked at once -> d all are ranked once, as in occlusion;
-    def greedy(model, image, target, k=8):
-        N, losses = model.cfg.num_patches, []
-        with torch.no_grad():
-            for n in range(N):
-                kept = torch.tensor([[m for m in range(N) if m != n]])
-                losses.append(vl.answer_with(model, image, kept)[0, target])
-        return torch.stack(losses).argsort()[:k].tolist()
 15.a: CLS left in -> v not this number
     def my_distance(A, rows, cols, P):
         at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
@@ -859,21 +843,6 @@ RIGHT = r"""
             t = model.forward_features(images).detach().requires_grad_()
             (g,) = torch.autograd.grad(model.head(model.pool(t))[:, target].sum(), t)
         return (t[:, 1:] * g[:, 1:].mean(1, keepdim=True)).sum(-1)
-14.6: one at a time, a tensor
-    @torch.no_grad()
-    def greedy(model, image, target, k=8):
-        gone = []
-        for _ in range(k):
-            best, which = float("inf"), None
-            for n in range(model.cfg.num_patches):
-                if n in gone:
-                    continue
-                kept = [m for m in range(model.cfg.num_patches) if m != n and m not in gone]
-                y = float(vl.answer_with(model, image, torch.tensor([kept]))[0, target])
-                if y < best:
-                    best, which = y, n
-            gone.append(which)
-        return torch.tensor(gone)
 15.a: hypotenuses
     def my_distance(A, rows, cols, P):
         N, total = rows * cols, 0
