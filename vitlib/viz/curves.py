@@ -125,7 +125,7 @@ def curve_panels(
         ylabel: What y is, with its unit.
         cols: Panels in a row.
 
-    Source: chapter 10.
+    Source: chapter 09.
     """
     names = drawable(dict.fromkeys(name for series in panels.values() for name in series))
     _check_number_of_curves(names)

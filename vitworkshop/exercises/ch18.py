@@ -215,34 +215,3 @@ EXERCISES["18.5"] = Exercise(
     hints=["Equal rows give equal probabilities: how much can sentence 0 and sentence 1 get at most, and evenly?", "The other pictures have their own sentence to themselves."],
     others=[("S[0, 1] = S[1, 0] = 1.0", "S[0, 1] = S[1, 0] = 1.0\n    S = 3 * S - 1"), {"least": 0.693, "tied": [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]}],
 )
-
-def off(x, weight):
-    P, flat = x.shape[-1] // 2, weight.flatten(2)
-    shrink = F.avg_pool2d(torch.eye(4 * P * P).view(-1, 1, 2 * P, 2 * P), 2).flatten(1).T
-    w = flat @ torch.linalg.pinv(shrink.T).T
-    want = x.flatten(1) @ flat.flatten(1).T
-    got = F.avg_pool2d(x, 2).flatten(1) @ w.flatten(1).T
-    return (got - want).norm() / want.norm()
-
-def off_by_sums(x, weight):
-    w, want = 4 * F.avg_pool2d(weight, 2), F.conv2d(x, weight)
-    gap = F.conv2d(F.interpolate(x, scale_factor=0.5, mode="bilinear"), w) - want
-    return math.sqrt(float(gap.square().sum() / want.square().sum()))
-EXERCISES["18.6"] = Exercise(
-    off,
-    inputs=lambda: [(torch.rand(5, 3, 8, 8), torch.randn(6, 3, 8, 8)), (torch.randn(7, 3, 4, 4), torch.randn(4, 3, 4, 4)), (torch.rand(2, 3, 12, 12), torch.randn(8, 3, 12, 12))],
-    mistakes=[
-        ("w = flat @ torch.linalg.pinv(shrink.T).T", "w = flat @ shrink.T", "the weights are shrunk like a picture; the pseudo-inverse makes them larger"),
-        ("F.avg_pool2d(x, 2)", "x[:, :, ::2, ::2]", "this takes every second pixel; shrink by the mean of 2 × 2"),
-        ("F.avg_pool2d(x, 2)", "F.max_pool2d(x, 2)", "this takes the largest of 2 × 2; shrink by their mean"),
-        (" / want.norm()", "", "this is the error itself; relative means divided by the length of what it should be"),
-        (" / want.norm()", " / got.norm()", "divided by the length of what came out; by what it should be"),
-        ("(got - want).norm() / want.norm()", "((got - want).norm() / want.norm()) ** 2", "this is the square of it"),
-        ("(got - want).norm() / want.norm()", "((got - want).norm(dim=1) / want.norm(dim=1)).mean()", "this is the mean over patches of each one's error; take all tokens together"),
-        ("(got - want).norm() / want.norm()", "(got - want).abs().max()", "this is the largest difference; the relative length is asked for"),
-        ("(got - want).norm() / want.norm()", "got.norm() / want.norm()", "subtract first what it should be"),
-    ],
-    hints=["`torch.linalg.pinv(shrink.T)` takes weights of 2P × 2P to weights of P × P.", "Tokens of the large patches with `weight`, tokens of the shrunk ones with the new weights.",
-           "`F.conv2d(x, weight)` gives a patch's token if the patch is as large as the weights."],
-    others=[off_by_sums, ("want.norm()", "want.square().sum() ** 0.5")],
-)
