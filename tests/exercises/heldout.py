@@ -385,13 +385,6 @@ WRONG = r"""
         return side
 11.b at_8: the stride's own shift forgotten -> d eight pixels are one whole patch
     ["around"]
-11.c: each channel in its own order -> d numbers change their channel: shuffle
-    def my_shuffled_pixels(images, seed=0):
-        g = torch.Generator().manual_seed(seed)
-        order = torch.randperm(images[0].numel(), generator=g)
-        return images.flatten(1)[:, order].view_as(images)
-11.c: pictures shuffled, not pixels -> d the pixels are where they were: the
-    lambda images, seed=0: images[torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))]
 11.1 b: the stride forgotten -> d the strides are left out
     1 + 6 + 4 * 2
 11.1 d: one patch -> d this is one patch; does attention stay
@@ -408,10 +401,6 @@ WRONG = r"""
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).max().item()
-11.5 kept: rows kept, their order mixed -> d some distances change: do neighbours
-    [4, 5, 6, 7, 0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15]
-11.5 count: turns only -> d there are mirrorings and turns: a
-    4
 12.a patch: twice the sides' sides -> d so it is once attention's T² outweighs
     4
 12.b: compared with the one before -> d compared with the one before; no
@@ -433,12 +422,6 @@ WRONG = r"""
         for a, b in zip(x.split(size), y.split(size)):
             F.cross_entropy(model(a), b, reduction="sum").backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
-12.5 calculus: the root of L -> d so it is where a block keeps as little
-    math.sqrt(24)
-12.6 hours: half the time -> d the ring takes as long as before; only
-    2
-12.6 batch: the same -> d at the same batch each GPU has half as
-    4096
 13.a: bits -> d these are the bits; how many tokens is
     lambda table: (torch.special.entr(table).sum(-1) / math.log(2)).mean()
 13.a: weights that are zero, and their logarithm -> d 0 · log 0 comes out as nan: a weight of
@@ -831,13 +814,6 @@ RIGHT = r"""
         return model
 11.b at_8: a tuple
     ("Patches", "Around")
-11.c: NumPy's order
-    def my_shuffled_pixels(images, seed=0):
-        B, C, H, W = images.shape
-        order = np.random.default_rng(seed).permutation(H * W)
-        return images.reshape(B, C, -1)[:, :, order].reshape(B, C, H, W)
-11.5 kept: transposed
-    np.arange(16).reshape(4, 4).T.flatten()
 12.b: all that are beaten by none
     lambda points: [p for i, p in enumerate(points) if all(q[1] < p[1] for q in points[:i])]
 12.1 share: to three places
