@@ -2,8 +2,9 @@
 
     python -m classroom.editions        (or: make class)
 
-Students' notebooks have no solutions and nothing printed yet. The teacher's have both, at the top what the page "For
-teachers" says of the chapter, and below each question which wrong answers its check names, and its hints.
+Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both,
+at the top what the page "For teachers" says of the chapter, and below each question which wrong answers its check
+names, and its hints.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from classroom import capstone
 from classroom.homework.notebook import write_homework
 from page.address import chapters
 from tools import colab
+from tools.plain import plain_notebook
 from vitworkshop.exercises import engine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -140,7 +142,7 @@ def write(folder: Path, edition: str) -> None:
     said = notes() if edition == "instructor" else {}
     for path in CHAPTERS:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        notebook = teacher(notebook, said[path.name[:2]]) if said else student(notebook)
+        notebook = plain_notebook(teacher(notebook, said[path.name[:2]]) if said else student(notebook))
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
         for picture in STATIC.findall(text):
             copied(path.parent / picture, folder / picture)

@@ -2,7 +2,8 @@
 
     python -m page.api
 
-writes the page. Each docstring's last source is the chapter that derives the object; the page turns it into a link.
+writes the page. Each docstring's last source is the chapter that derives the object; the page turns it into a link, and
+says "Taught in" where that chapter names the object, as its notebook tells.
 Running it twice changes nothing; a test holds the page to the package.
 """
 
@@ -10,8 +11,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -89,6 +92,27 @@ def numbers_of(module: str, name: str) -> list[str]:
     return re.findall(r"\d\d", said[-1])
 
 
+@cache
+def words_of_chapters() -> dict[str, set[str]]:
+    """Number -> every word of the notebook, code and prose."""
+    cells = {path.stem[:2]: json.loads(path.read_text(encoding="utf-8"))["cells"] for path in chapters()}
+    return {
+        number: set(re.findall(r"\w+", "\n".join("".join(cell["source"]) for cell in some)))
+        for number, some in cells.items()
+    }
+
+
+def told_in(module: str, name: str) -> tuple[str, list[str]]:
+    """What the chapters have to do with an object, and their numbers."""
+    derived, named = (
+        numbers_of(module, name),
+        [n for n, words in words_of_chapters().items() if name in words],
+    )
+    if taught := [n for n in derived if n in named]:
+        return "Taught in", taught
+    return ("Used in", named[:2]) if named else ("Its idea is in", derived)
+
+
 def summary(modules: list[str]) -> str:
     """A room's names as a table: what each is for, and its chapters."""
     rows = ["| Name | What it is for | Chapter |", "|---|---|---|"]
@@ -97,14 +121,14 @@ def summary(modules: list[str]) -> str:
             short = f"viz.{name}" if module.startswith("viz") else name
             first = re.split(r"\n\n| Source:", source_of(module, name))[0]
             first = " ".join(first.split()).replace("|", "\\|")
-            numbers = ", ".join(numbers_of(module, name))
+            numbers = ", ".join(told_in(module, name)[1])
             rows.append(f"| {{py:obj}}`vl.{short} <vitlib.{short}>` | {first} | {numbers} |")
     return "\n".join(rows) + "\n"
 
 
 def entry(module: str, name: str, links: dict[str, str]) -> str:
     """One object as a directive, with its chapters under it."""
-    taught = " and ".join(links[number] for number in numbers_of(module, name))
+    how, numbers = told_in(module, name)
     thing = getattr(home_of(module), name)
     path = f"vitlib.viz.{name}" if module.startswith("viz") else f"vitlib.{name}"
     if inspect.isclass(thing):
@@ -115,7 +139,7 @@ def entry(module: str, name: str, links: dict[str, str]) -> str:
     else:
         words = re.sub(r" Source:.*", "", source_of(module, name)).replace("`", "``")
         first = f".. py:data:: {path}\n\n   {words}\n"
-    return f"```{{eval-rst}}\n{first}\n   Taught in {taught}.\n```\n"
+    return f"```{{eval-rst}}\n{first}\n   {how} {' and '.join(links[number] for number in numbers)}.\n```\n"
 
 
 def is_documented(value: object) -> bool:

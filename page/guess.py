@@ -4,7 +4,7 @@ A cell that does nothing but wait becomes its field; one that shows something ke
 Asked for are the names that the cell sets to None; functions stay with the notebook, and so does what only Python can
 judge. By data beside the field (`vitworkshop/exercises/data.py`), which are no secret, `book/_static/guess/guess.js`
 answers as `vl.check` does. Without scripts a fold holds the answer. What only a notebook needs is left out of what
-cells printed: "waiting for your guess", and versions.
+cells printed: "waiting for your guess", and versions. Where there are no cells, the directive ``guess`` holds one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import itertools
 import json
 import re
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 
-from page.exercises import CALL, ancestors
+from page.exercises import CALL, ancestors, fold
 from page.search import is_output
 from vitworkshop.exercises import engine
 from vitworkshop.exercises.answers import plain, words
@@ -124,6 +126,18 @@ def field(number: str, asked: dict[str, tuple[int, str]], code: str) -> nodes.ra
     return nodes.raw("", FIELD.format(data=data.replace("<", "\\u003c"), **about), format="html")
 
 
+class Guess(SphinxDirective):
+    """The hints and the field of a cell on a page that has no cells; the content is the cell."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        code = "\n".join(self.content)
+        number, asked, _ = question(code)
+        self.env.note_dependency(str(Path(engine.__file__).with_name(f"ch{number[:2]}.py")))
+        return [fold(number), field(number, asked, code)]
+
+
 def quieten(block: nodes.literal_block) -> None:
     """Takes the lines that only a notebook needs from what a cell printed, and the block if nothing is left."""
     if (text := NOTEBOOKS.sub("", block.astext())).strip():
@@ -161,5 +175,6 @@ def add_script(app, pagename: str, templatename: str, context: dict, doctree) ->
 
 def setup(app) -> None:
     """Fields come after the hints, which look for the cells and make a page follow its entries."""
+    app.add_directive("guess", Guess)
     app.connect("doctree-read", add_fields, priority=600)
     app.connect("html-page-context", add_script)

@@ -1,6 +1,7 @@
 """Calls that once ended in an error of PyTorch's or Python's, in NaN, or not at all: each is refused in a sentence."""
 
 import errno
+import inspect
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,10 @@ def test_it_is_refused_in_a_sentence(call, words, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=words) as refused:
         call()
     assert "vit" in str(refused.traceback[-1].path) and list(tmp_path.iterdir()) == []
+    entered = {getattr(vl, frame.name, None) for frame in refused.traceback if "vitlib" in str(frame.path)}
+    assert all("Raises:" in one.__doc__ for one in entered if inspect.isfunction(one)), (
+        "its docstring says so"
+    )
 
 
 def test_what_is_near_is_fine():

@@ -2,11 +2,13 @@
 
     python -m tools.colab           (or: make colab)
 
-Needs neither git nor any package. Notebooks are not in it: they are opened one by one, and their first cell finds it.
+Needs neither git nor any package. Notebooks are not in it: they are opened one by one, and their first cell finds it;
+_build/colab has them in plain Markdown.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tomllib
@@ -14,8 +16,11 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from tools.plain import plain_notebook
+
 ROOT = Path(__file__).resolve().parent.parent
 ZIP = ROOT / "_build" / "patch-by-patch.zip"
+CHAPTERS = ROOT / "_build" / "colab"
 
 
 def contents(root: Path = ROOT) -> list[Path]:
@@ -49,10 +54,21 @@ def pack(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
     os.replace(part, target)
 
 
+def write_chapters(folder: Path = CHAPTERS) -> None:
+    """Writes the chapters with text that Colab and Kaggle show as it is meant."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((ROOT / "book").glob("*.ipynb")):
+        text = json.dumps(
+            plain_notebook(json.loads(path.read_text(encoding="utf-8"))), indent=1, ensure_ascii=False
+        )
+        (folder / path.name).write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
 def main() -> int:
-    """Writes the zip, says what to do with it, and returns the exit status."""
+    """Writes the zip and the chapters, says what to do with them, and returns the exit status."""
     write()
-    print(f"Wrote {ZIP} ({ZIP.stat().st_size / 1e6:.1f} MB).")
+    write_chapters()
+    print(f"Wrote {ZIP} ({ZIP.stat().st_size / 1e6:.1f} MB), and the chapters in {CHAPTERS}.")
     print(
         "Colab:  File, Upload notebook: a chapter. Upload the zip (folder sign on the left). Run the first cell."
     )

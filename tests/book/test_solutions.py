@@ -31,9 +31,7 @@ def test_a_solution_runs_alone(label, capsys):
 
 
 def test_the_classroom_cell_runs():
-    (code,) = python_blocks(
-        prose(ROOT / "book/09-training.ipynb").split("## In the classroom")[1].split("\n## ")[0]
-    )
+    (code,) = python_blocks(prose(ROOT / "book/teach.md"))
     run(
         "classroom", code.replace("n=4500", "n=120").replace("n=500", "n=20").replace("epochs=12", "epochs=1")
     )

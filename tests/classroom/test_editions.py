@@ -11,6 +11,7 @@ from pages import CHAPTERS, read, source
 
 from classroom import editions
 from classroom.homework import NUMBERS, homework
+from tools.plain import plain_notebook
 from vitworkshop.exercises import ask, engine
 
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=[path.stem for path in CHAPTERS])
@@ -58,6 +59,18 @@ def test_students_and_teachers_chapters_differ_only_where_they_must(path):
     assert outside(ours) == [line for cell in theirs for line in source(cell).splitlines() if line.strip()]
     assert [source(cell) for cell in ours] == [source(cell) for cell in read(path)["cells"]]
     assert not any(cell["outputs"] for cell in theirs if cell["cell_type"] == "code")
+
+
+@chapter
+def test_what_a_class_gets_is_plain_markdown(path):
+    """No role, label, directive or explorer; exercises with number and title."""
+    cells = plain_notebook(read(path))["cells"]
+    text = "\n\n".join(source(cell) for cell in cells if cell["cell_type"] == "markdown")
+    left = r".*(?:\{[\w:-]+\}`|^:[\w-]+:|^\([\w-]+\)=|\{exercise|\{solution|</?vit-|^`{4}|^:::).*"
+    assert not re.findall(left, text, re.M)
+    asked = re.findall(r"\{exercise(?:-start)?\} (.+)", "\n".join(map(source, read(path)["cells"])))
+    numbers = [f"Exercise {int(path.stem[:2])}.{i}: {title}" for i, title in enumerate(asked, 1)]
+    assert re.findall(r"^\*\*(Exercise .+)\*\*$", text, re.M) == numbers
 
 
 def test_the_teachers_notes_are_there_and_read_without_the_books_links():

@@ -32,22 +32,10 @@ WRONG = r"""
     2
 01.5: pictures that follow the letters -> d A and B are exchanged: who mirrors the
     "ABC"
-01.6: a whole patch more where nothing is missing -> d a size that divides gets a row of
-    def patchify_padded(images, P):
-        H, W = images.shape[-2:]
-        return vl.patchify(F.pad(images, (0, P - W % P, 0, P - H % P)), P)
-01.6: the rest cut off -> d it cuts off what does not fit; fill up
-    def patchify_padded(images, P):
-        H, W = images.shape[-2:]
-        return vl.patchify(images[..., :H // P * P, :W // P * P], P)
-01.7 sides: patches along a side -> d these are patches along a side; each is
-    [math.sqrt(6 * D) for D in (192, 768, 1280)]
 02.a: the matrix transposed, as in nn.Linear -> d E is (PPC, D): its columns are the
     lambda patches, E, b: patches @ E.T + b
 02.b: as it lies in memory -> d this is the kernel's own order,
     [0, 1, 2, 3, 4, 5, 6, 7]
-02.c unpadded: steps along both sides, the last too far -> d the kernel starts in steps of 8, but
-    28 * 28
 02.d: not permuted at all -> d D must be brought to the front by
     lambda kernel: kernel.reshape(kernel.shape[-1], -1)
 02.1 a: no bias -> d the bias is missing: a number for each
@@ -117,21 +105,6 @@ WRONG = r"""
         return torch.cat([torch.cat([c, s], 1), torch.cat([-s, c], 1)])
 03.4: the tables that can learn it -> d these are the kinds that do not survive
     {"learned", "learned2d"}
-03.5: says whether it is right, not whether it is faulty -> d True and False are exchanged: True
-    def finds_the_bug(pos):
-        got = pos(torch.zeros(4, 17, 48)).detach()
-        same = torch.allclose(got, got[:1].expand_as(got))
-        return bool(same and (torch.pdist(got[0]) > 1e-6).all())
-03.5: compares CLS with patch 0 only -> h all images alike; and are two patches
-    def finds_the_bug(pos):
-        got = pos(torch.zeros(4, 17, 48))
-        if not torch.equal(got[0], got[1]):
-            return True
-        return torch.equal(got[0, 0], got[0, 1])
-03.6: as short as a fresh learned table -> d what varies is shorter than in the
-    lambda: torch.randn(16, 48) * 0.02
-03.6: with a row for CLS -> d ValueError, for (): expected 16 finite
-    lambda: torch.randn(17, 48) * 0.2
 04.a: the ends aligned -> d these are aligned ends, the other
     lambda old, new: torch.arange(new) * (old - 1) / (new - 1)
 04.a: old and new exchanged -> d upside down: with more new places each
@@ -157,8 +130,6 @@ WRONG = r"""
         r, c = torch.meshgrid(rows, cols, indexing="xy")
         a, b = r.reshape(-1, 1) * w, c.reshape(-1, 1) * w
         return torch.cat([a.sin(), a.cos(), b.sin(), b.cos()], 1)
-04.5: the grid first -> v number 1, number 1, numbers 1, 2 of 2
-    [((6, 6), 3), ((6, 6), 4), ((8, 8), 4)]
 05.a norm1: a norm thought to mix tokens -> d LayerNorm takes the mean over a token's
     65
 05.b: not divided -> d 1/sqrt(d) is missing: the scores'
@@ -270,17 +241,6 @@ WRONG = r"""
         return model.head(model.norm(z).mean(dim=1))
 07.4 end: CLS -> d compare the ends of the two curves:
     "CLS"
-07.5: the share that is left -> h all tokens go through the last
-    def frugal(model, images):
-        T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
-        whole = T * 4 * D**2 + 2 * T**2 * D + T * 2 * r * D**2
-        now = T * 2 * D**2 + 2 * D**2 + 2 * T * D + 2 * r * D**2
-        return model(images), now / whole
-07.5: no attention's products in the count -> h all tokens go through the last
-    def frugal(model, images):
-        T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
-        whole = T * 4 * D**2 + T * 2 * r * D**2
-        return model(images), 1 - (T * 2 * D**2 + 2 * D**2 + 2 * r * D**2) / whole
 08.a: CLS in front, and the last patch read -> d the last patch is read; Equation 4
     def my_forward(vit, images):
         x = vit.patch_embed(images)
@@ -478,14 +438,6 @@ WRONG = r"""
         return model
 13.3: means, not sums -> d these are means; each place should have
     lambda w: F.avg_pool2d(w.reshape(-1, 1, 8, 8), 2).reshape(*w.shape[:-1], 16)
-13.4: without the lowest -> d the lowest scores were left out; the
-    def survive(model, images, scores, n):
-        kept = scores.argsort(-1)[:, n:]
-        return (vl.answer_with(model, images, kept).argmax(1) == model(images).argmax(1)).double().mean()
-13.4: the share that changes -> d this is the share that was lost
-    def survive(model, images, scores, n):
-        kept = scores.argsort(-1)[:, :-n]
-        return (vl.answer_with(model, images, kept).argmax(1) != model(images).argmax(1)).double().mean()
 14.a: the first layer on the left -> d the first layer stands on the left; the
     def my_rollout(maps):
         R = torch.eye(maps.shape[-1])
@@ -528,22 +480,6 @@ WRONG = r"""
     def cam(model, images, target):
         t = model.forward_features(images)[:, 1:]
         return (t @ model.head.weight[target] / t.shape[1]).relu()
-14.5: the absolute value of the mean -> d the mean comes first and the absolute
-    def smooth_grad(model, images, classes, n=8, sigma=0.2):
-        total = torch.zeros_like(images)
-        for _ in range(n):
-            x = (images + sigma * torch.randn_like(images)).requires_grad_()
-            y = model(x)[torch.arange(len(x)), classes].sum()
-            total += torch.autograd.grad(y, x)[0] / n
-        return vl.patchify(total.abs(), model.cfg.patch_size).sum(-1)
-14.6: occlusion, looked at once -> d all are ranked once, as in occlusion;
-    def greedy(model, image, target, k=8):
-        N, losses = model.cfg.num_patches, []
-        with torch.no_grad():
-            for n in range(N):
-                kept = torch.tensor([[m for m in range(N) if m != n]])
-                losses.append(vl.answer_with(model, image, kept)[0, target])
-        return torch.stack(losses).argsort()[:k].tolist()
 15.a: CLS left in -> v not this number
     def my_distance(A, rows, cols, P):
         at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
@@ -701,14 +637,6 @@ RIGHT = r"""
     256.0
 01.5: small letters with commas
     "b, a, c"
-01.6: pasted into zeros
-    def patchify_padded(images, P):
-        B, C, H, W = images.shape
-        big = torch.zeros(B, C, math.ceil(H / P) * P, math.ceil(W / P) * P)
-        big[:, :, :H, :W] = images
-        return vl.patchify(big, P)
-01.7 sides: whole pixels
-    [543, 1086, 1402]
 02.a: NumPy
     lambda patches, E, b: np.dot(patches.numpy(), E.numpy()) + b.numpy()
 02.d: flattened, then transposed
@@ -744,21 +672,7 @@ RIGHT = r"""
         a = m * 10000.0 ** (-np.arange(D // 2) / (D // 2))
         return np.block([[np.diag(np.cos(a)), np.diag(np.sin(a))], [-np.diag(np.sin(a)), np.diag(np.cos(a))]])
 03.4: one string, capitals
-    "None, SinCos2d, Relative"
-03.5: by unique rows
-    def finds_the_bug(pos):
-        with torch.no_grad():
-            rows = [pos(torch.zeros(4, 17, 48))[i] for i in range(4)]
-        return any(not torch.allclose(r, rows[0]) for r in rows) or len(rows[0].unique(dim=0)) < 17
-03.6: the waves themselves
-    lambda: vl.sincos_2d((4, 4), 48)
-03.6: ramps, an array
-    def my_table():
-        t = np.zeros((16, 48))
-        t[:, 0], t[:, 1] = np.arange(16) // 4, np.arange(16) % 4
-        rest = t - t.mean(0)
-        w = vl.sincos_2d((4, 4), 48).numpy()
-        return t * np.sqrt(((w - w.mean(0)) ** 2).sum(1).mean() / (rest**2).sum(1).mean())
+    "None, SinCos2d, RoPE, Relative"
 04.1 a: an array
     np.array([0.0, 3, 9, 12])
 04.2 c: to two places
@@ -909,13 +823,6 @@ RIGHT = r"""
                     b.qkv.weight[to], b.qkv.bias[to] = a.qkv.weight[of], a.qkv.bias[of]
                 b.proj.weight[:, i * d:(i + 1) * d] = a.proj.weight[:, int(o) * d:(int(o) + 1) * d]
         return new
-13.4: a loop over pictures
-    def survive(model, images, scores, n):
-        same = 0
-        for image, s in zip(images, scores):
-            kept = s.sort(descending=True).indices[n:].sort().values
-            same += int(vl.answer_with(model, image[None], kept[None]).argmax() == model(image[None]).argmax())
-        return same / len(images)
 14.c: times the picture inside
     def my_shares(model, image, target, steps):
         total = torch.zeros_like(image)
@@ -934,21 +841,6 @@ RIGHT = r"""
             t = model.forward_features(images).detach().requires_grad_()
             (g,) = torch.autograd.grad(model.head(model.pool(t))[:, target].sum(), t)
         return (t[:, 1:] * g[:, 1:].mean(1, keepdim=True)).sum(-1)
-14.6: one at a time, a tensor
-    @torch.no_grad()
-    def greedy(model, image, target, k=8):
-        gone = []
-        for _ in range(k):
-            best, which = float("inf"), None
-            for n in range(model.cfg.num_patches):
-                if n in gone:
-                    continue
-                kept = [m for m in range(model.cfg.num_patches) if m != n and m not in gone]
-                y = float(vl.answer_with(model, image, torch.tensor([kept]))[0, target])
-                if y < best:
-                    best, which = y, n
-            gone.append(which)
-        return torch.tensor(gone)
 15.a: hypotenuses
     def my_distance(A, rows, cols, P):
         N, total = rows * cols, 0

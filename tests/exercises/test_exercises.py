@@ -18,6 +18,7 @@ ENTRIES: dict[str, Exercise] = {
     for file in CHAPTER_FILES
     for number, entry in import_module(f"vitworkshop.exercises.{file.stem}").EXERCISES.items()
 }
+ELSEWHERE = {"10.d"}  # asked on the page of the clinic
 each = pytest.mark.parametrize("number", ENTRIES)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -117,7 +118,7 @@ def test_numbers_follow_the_page(path):
     chapter = path.stem[:2]
     assert found == {f"{chapter}.{n}": n for n in found.values()}, "an id that is not its place on the page"
     assert letters == [f"{chapter}.{letter}" for letter in "abcdefgh"[: len(letters)]]
-    assert {*found, *letters} == {number for number in ENTRIES if number.startswith(chapter)}
+    assert {*found, *letters} == {number for number in ENTRIES if number.startswith(chapter)} - ELSEWHERE
     assert letters, "a chapter has a task in its body, before what is asked is shown"
 
 
@@ -135,7 +136,7 @@ def test_no_question_cell_holds_an_answer(path):
                 assert all(isinstance(value, ast.Name) for value in given), ast.unparse(call)
                 printed = "".join("".join(out.get("text", [])) for out in cell["outputs"])
                 assert f"{number}: waiting for your " in printed and "nbval-check-output" in tags(cell)
-    assert seen == {number for number in ENTRIES if number[:2] == path.stem[:2]}
+    assert seen == {number for number in ENTRIES if number[:2] == path.stem[:2]} - ELSEWHERE
 
 
 @with_entries

@@ -1,11 +1,12 @@
 """Fields on a page: the script answers as `vl.check` does, whatever is typed."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from browsing import needs_browser
-from pages import CHAPTERS, ROOT, cells, source
+from pages import CHAPTERS, ROOT, cells, prose, source
 
 from page.exercises import CALL
 from page.guess import question
@@ -14,6 +15,7 @@ from vitworkshop.exercises.data import data_of, has_data, nested, parts_of
 from vitworkshop.exercises.engine import find, judge
 
 CODE = [source(cell) for path in CHAPTERS for cell in cells(path) if CALL.search(source(cell))]
+CODE += re.findall(r"^```\{guess\}\n(.*?)^```", prose(ROOT / "book/clinic.md"), re.M | re.S)
 ASKED = {number: parts for number, parts, _ in filter(None, map(question, CODE)) if not find(number).inputs}
 SAY = "([data, all]) => all.map((typed) => Object.fromEntries(bookGuess(data, typed)))"
 pytestmark = [*needs_browser, pytest.mark.usefixtures("one_thread")]

@@ -20,8 +20,8 @@ def cell(kind: str, text: str) -> dict:
 def page(tmp_path_factory) -> tuple[str, set[str]]:
     """The page of a small notebook, and the files that it depends on."""
     folder = tmp_path_factory.mktemp("hints")
-    cells = [cell("markdown", "# Title"), cell("code", 'vl.check("03.6", my_table)')]
-    cells += [cell("markdown", "Between."), cell("code", 'vl.check("03.6", solution)'), cell("code", "x = 1")]
+    cells = [cell("markdown", "# Title"), cell("code", 'vl.check("04.4", sincos_at)')]
+    cells += [cell("markdown", "Between."), cell("code", 'vl.check("04.4", solution)'), cell("code", "x = 1")]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     book = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
     (folder / "index.ipynb").write_text(json.dumps(book))
@@ -36,8 +36,8 @@ def page(tmp_path_factory) -> tuple[str, set[str]]:
 def test_hints_stand_above_the_question_once_and_follow_their_entry(page):
     html, dependencies = page
     assert html.count('<details class="hints') == 1
-    assert html.index("<details") < html.index("my_table") < html.index("Between.")
+    assert html.index("<details") < html.index("sincos_at") < html.index("Between.")
     hints = html.split("<details")[1].split("</details>")[0]
-    assert hints.count("<li>") == len(engine.find("03.6").hints)
-    assert ">parts<" in html and "`parts`" not in html and "hints, one after the other" in html
-    assert any(name.endswith("vitworkshop/exercises/ch03.py") for name in dependencies)
+    assert hints.count("<li>") == len(engine.find("04.4").hints)
+    assert ">vl.sincos_2d<" in html and "`vl.sincos_2d`" not in html and "hints, one after the other" in html
+    assert any(name.endswith("vitworkshop/exercises/ch04.py") for name in dependencies)

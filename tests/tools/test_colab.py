@@ -48,7 +48,8 @@ def project(tmp_path):
         (tmp_path / name).write_text(name)
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "tools/__init__.py", tmp_path / "tools")
-    shutil.copy(ROOT / "tools/colab.py", tmp_path / "tools")
+    for name in ("colab", "plain"):
+        shutil.copy(ROOT / f"tools/{name}.py", tmp_path / "tools")
     return tmp_path
 
 
@@ -103,7 +104,7 @@ def test_make_colab_needs_no_package_and_says_what_to_do(project):
     made = project / "_build/patch-by-patch.zip"
     package = ["vitlib/__init__.py", "vitlib/data/x.py", "vitlib/results/x.json"]
     assert names(made) == ["LICENSE", "README.md", "pyproject.toml", *package]
-    assert said.startswith(f"Wrote {made} (0.0 MB).\nColab: ") and "Kaggle: " in said
+    assert said.startswith(f"Wrote {made} (0.0 MB), and ") and "\nColab: " in said and "Kaggle: " in said
 
 
 # The first cell

@@ -22,7 +22,7 @@ def random_intervention(draw: torch.Generator, cfg) -> dict:
     N, L, h = cfg.num_patches, cfg.depth, cfg.num_heads
     order, places, gone = (torch.randperm(N, generator=draw).tolist() for _ in range(3))
     moved, placed, bare, less = (torch.rand(4, generator=draw) < 0.5).tolist()
-    heads = torch.rand(L, h, generator=draw).lt(0.2).nonzero().tolist()
+    heads = [(l, k) for l, k in torch.rand(L, h, generator=draw).lt(0.2).nonzero().tolist()]
     positions = ("none" if bare else places) if placed else None
     return dict(
         order=order if moved else None, positions=positions, heads=heads, remove=gone[: N // 3 * less]

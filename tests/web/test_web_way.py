@@ -84,7 +84,7 @@ def test_a_number_opens_down_to_pixels_by_keyboard_and_a_link_brings_it_back(bro
     with opened(browser, tmp_path, "avg") as tab:
         tab.get_by_role("button", name="Tokens").press("Enter")
         tab.get_by_role("button", name="Tokens").press("ArrowRight")
-        assert tab.locator("h3").last.inner_text() == "4 of 8: block 0"
+        assert tab.locator("h3").last.inner_text() == "4 of 8: Block 0"
         assert run(tab, "e.shadowRoot.activeElement.getAttribute('aria-label')") == "Block 0"
         tab.get_by_text("These numbers as a table").press("Enter")
         tab.locator(".scroll button").first.press("Enter")

@@ -33,6 +33,9 @@ class Dataset:
 
     NumPy arrays become tensors, and a list of labels, too.
 
+    Raises:
+        ValueError: If images or labels are of another form, do not belong together, or a label names no class.
+
     Source: chapter 09.
     """
 
@@ -106,6 +109,9 @@ def split_validation(
 
     Returns:
         (train_images, train_labels), (val_images, val_labels): N - n and n of them, in their old order.
+
+    Raises:
+        ValueError: If n is below 1, or leaves no image to train on.
 
     Source: chapter 09.
     """
@@ -193,6 +199,9 @@ def denormalize(
 
     Returns:
         float (..., C, H, W) in [0, 1].
+
+    Raises:
+        ValueError: If the images are bytes, or no images.
 
     Source: chapter 09.
     """

@@ -62,6 +62,9 @@ def attention_rollout(
         (B, T, T), rows sum to 1. Row 0 without its first entry, `rollout[:, 0, 1:]`, is what CLS holds
         of each patch.
 
+    Raises:
+        ValueError: If `fusion` is another word, or the maps have other axes.
+
     Source: Abnar and Zuidema 2020 (arXiv 2005.00928); the paper's Appendix D.8 and Figure 6; the options are
         Gildenblat's 2020 ("Exploring explainability for vision transformers"); chapters 09 and 14.
 

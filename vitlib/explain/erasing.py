@@ -77,6 +77,9 @@ def occlusion(
     Returns:
         (B, N), patches row after row; above 0 where the patch speaks for the class.
 
+    Raises:
+        ValueError: If a target is none of the classes.
+
     Source: Zeiler and Fergus 2014 (arXiv 1311.2901), Section 4.2; chapter 14.
     """
     logits = model(images)
@@ -145,6 +148,9 @@ def head_importance(
 
     Returns:
         (L, h), mean cross-entropy without the head minus that with all; below 0 where the model does better without.
+
+    Raises:
+        ValueError: If a label is none of the model's classes.
 
     Source: Michel et al. 2019 (arXiv 1905.10650), Section 3.2; chapter 15.
     """

@@ -37,6 +37,9 @@ def grad_cam(model: VisionTransformer, images: Images, target: Target = None) ->
         (B, H, W) in [0, 1], each image's maximum 1; all 0 where nothing raises the class. Bilinear
         between the patches' centres.
 
+    Raises:
+        ValueError: If a target is none of the classes.
+
     Source: Selvaraju et al. 2017 (arXiv 1610.02391), Equations 1 and 2; channels are widths D here;
         chapter 14.
     """
@@ -114,6 +117,9 @@ def integrated_gradients(
         images: (B, C, H, W), normalised; 0 is mid-grey, where the path begins.
         target: One class for all images, one for each, or None for the predicted ones.
         steps: Points on the path, in the middles of as many equal pieces.
+
+    Raises:
+        ValueError: If a target is none of the classes.
 
     Source: Sundararajan et al. 2017 (arXiv 1703.01365), Equation 1 and Section 5; chapter 14.
     """

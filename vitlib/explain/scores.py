@@ -97,6 +97,9 @@ def patch_scores(
     Returns:
         (B, N), patches row after row.
 
+    Raises:
+        ValueError: If `name` is none of `EXPLANATIONS`.
+
     Source: chapter 14.
     """
     check_choice("explanation", name, EXPLANATIONS)

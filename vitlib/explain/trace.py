@@ -94,7 +94,7 @@ def trace(
     def keep(name: str) -> Callable:
         room, dot, last = name.rpartition(".")
 
-        def hook(_module, args: tuple[Tensor], out: Tensor) -> None:
+        def hook(_module, args: tuple, out: Tensor) -> None:
             if last in INPUTS:
                 found[room + dot + INPUTS[last]] = args[0]
             found[name] = out

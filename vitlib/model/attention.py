@@ -45,6 +45,9 @@ class Attention(nn.Module):
         attn_drop_rate: Dropout on the attention weights.
         drop_rate: Dropout on the output.
 
+    Raises:
+        ValueError: If h does not divide D; from `forward`, if the tokens are not D wide.
+
     Source: Appendix A; chapter 05.
     """
 
@@ -116,6 +119,9 @@ class AxialAttention(Attention):
 
     First arguments as for `Attention`; `grid` is rows and columns of the patches, so that T is 1 + rows x columns,
     CLS first; `axis` is "row", which mixes the patches of one row, or "column".
+
+    Raises:
+        ValueError: As `Attention`; if `axis` is another word, or the tokens are not CLS and one for each place.
 
     Source: Appendix D.6, after Ho et al. 2019 (arXiv 1912.12180); chapter 18.
     """

@@ -38,6 +38,9 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: Count) -> Shaped[Ten
         (B, N, P*P*C): N = HW / P^2 patches in reading order (row by row), each flattened as
         "(p1 p2 c)", the channels of one pixel side by side.
 
+    Raises:
+        ValueError: If P does not divide H and W.
+
     Source: Section 3.1; chapter 01.
 
     >>> patchify(torch.zeros(1, 3, 224, 224), 16).shape
@@ -165,6 +168,9 @@ class ConvStem(nn.Module):
     P is 2, 4, 8, ... Group normalisation stands in for the source's batch normalisation, so that an image's tokens do
     not depend on the other images of its batch.
 
+    Raises:
+        ValueError: If P is no power of 2 above 1.
+
     Source: Xiao et al. 2021, "Early convolutions help transformers see better" (arXiv 2106.14881); chapter 02.
     """
 
@@ -191,6 +197,9 @@ class HybridPatchEmbed(nn.Module):
 
     P is 2, 4, 8, ... The stem and each stage but the first halve the image, one block a stage, the last as wide as the
     tokens.
+
+    Raises:
+        ValueError: If P is no power of 2 above 1.
 
     Source: Section 3.1, "Hybrid Architecture" (1x1 patches), there on an R50; chapter 11.
     """

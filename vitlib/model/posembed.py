@@ -46,6 +46,9 @@ def sincos_2d(grid: Grid, embed_dim: Count, extent: Grid | None = None) -> Float
         (N, D): [sin(row w), cos(row w), sin(column w), cos(column w)] with D/4 frequencies w from
         1 down to nearly 1/10000.
 
+    Raises:
+        ValueError: If D is no multiple of 4.
+
     Source: Vaswani et al. 2017, Section 3.5, in two dimensions; "2-D" in Appendix D.4 is learned; chapter 03.
     """
     check_quarters("sincos_2d", embed_dim)

@@ -101,6 +101,9 @@ class ResNet(nn.Module):
 
     Shape: normalised images (B, C, H, W), of any size, -> logits (B, K).
 
+    Raises:
+        ValueError: From `forward`, if the images have other channels, or were not normalised.
+
     Source: Section 4.1, "ResNet (BiT)"; Kolesnikov et al. 2020 (arXiv 1912.11370); chapter 11.
 
     >>> import torch

@@ -34,6 +34,9 @@ class VisionTransformer(nn.Module):
 
     Shape: normalised images (B, C, H, W) -> logits (B, K).
 
+    Raises:
+        ValueError: From `forward`, if the images have another size, or were not normalised.
+
     Source: Equations 1-4; chapter 08.
 
     >>> model = VisionTransformer(ViTConfig(depth=1))

@@ -126,6 +126,9 @@ def _mirror(index: Tensor, size: int) -> Tensor:
 def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
     """Mirror each of the `images` left to right with probability `p`, drawn from a CPU `generator`.
 
+    Raises:
+        ValueError: If the images are no bytes and no floats in [0, 1].
+
     Source: He et al. (2016, arXiv 1512.03385), Section 4.2; chapter 09.
     """
     check_pixels(images)
@@ -214,6 +217,9 @@ def rand_augment(
 
     Returns:
         (B, C, H, W) float in [0, 1].
+
+    Raises:
+        ValueError: If the images have other than 1 or 3 channels.
 
     Source: Cubuk et al. (2020), with the ranges of timm's `rand-m9-mstd0.5`; chapter 10.
     """

@@ -138,6 +138,9 @@ def patch_colours(
         (B, N, cells), row by row, each in [0, 512) for RGB: 64 red + 8 green + blue, each the three highest bits of
         the mean of the cell's bytes.
 
+    Raises:
+        ValueError: If the images leave [0, 1], or P does not divide H and W.
+
     Source: Appendix B.1.2, targets 1 and 2; chapter 17.
 
     >>> red = torch.tensor([1.0, 0.0, 0.0])[None, :, None, None].expand(1, 3, 4, 4)

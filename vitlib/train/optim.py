@@ -83,6 +83,9 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
     Returns:
         A torch optimiser; SGD has momentum 0.9. Set "lr" in all its groups alike, also for `Muon`.
 
+    Raises:
+        ValueError: If the recipe names another optimiser, or Muon is given a model without blocks.
+
     Source: Adam's betas (0.9, 0.999) from section 4.1; decoupled decay from Loshchilov and Hutter (2019);
         chapter 09.
     """
@@ -155,6 +158,9 @@ class EMA:
     Args:
         model: The model to follow; `EMA.model` is a copy in eval mode.
         decay: 0.999 averages over about the last thousand steps.
+
+    Raises:
+        ValueError: From `update` and `load_state_dict`, if what is given belongs to another model.
 
     Source: Polyak and Juditsky (1992); the paper averages its largest models when fine-tuning (table 4);
         chapter 10.

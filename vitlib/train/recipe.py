@@ -66,6 +66,9 @@ class Recipe:
             (their mean colour), "masked-grid" (their colours, 4 x 4) or "masked-pixels"; see `OBJECTIVES`.
         mask_ratio: Share of the patches that are corrupted, where the objective is a masked one.
 
+    Raises:
+        ValueError: If a field is of another kind or outside its range.
+
     Source: chapter 09.
     """
 

@@ -43,7 +43,7 @@ def plot_lines(
         labels: "direct" writes each name at the end of its curve, "legend" in a box, "none" nowhere.
         height: Height in inches.
 
-    Source: chapter 01.
+    Source: chapter 09.
     """
     curves = _curves(series, logx, logy)
     fig = Card(height)
@@ -125,7 +125,7 @@ def curve_panels(
         ylabel: What y is, with its unit.
         cols: Panels in a row.
 
-    Source: chapter 10.
+    Source: chapter 09.
     """
     names = drawable(dict.fromkeys(name for series in panels.values() for name in series))
     _check_number_of_curves(names)

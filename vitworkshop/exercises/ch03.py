@@ -6,9 +6,7 @@ from collections import Counter
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
-import vitlib as vl
 from vitlib.model.posembed import POS_EMBEDS
 from vitworkshop.exercises.engine import Exercise
 
@@ -21,14 +19,14 @@ def row_of_a():
 EXERCISES["03.a"] = Exercise(
     row_of_a,
     mistakes=[
-        ("- key", "+ key", "these are key − query; the table has query − key"),
+        ("- key", "+ key", "these are key − query; query − key is asked for"),
         ("(2 * cols - 1)", "cols", "a row of the list has as many places as there are column offsets, negative ones too"),
         ("(rows - 1 - key", "(0 - key", "the row offset must be made to start at 0, too"),
         ("+ cols - 1 - key", "- key", "the column offset must be made to start at 0, too"),
         ("+ cols - 1 - key", "+ cols - key", "the list begins at place 0"),
         ("(rows - 1 - key // cols)", "(1 - key % 2)", "rows count in threes; you did that with the column"),
     ],
-    hints=["Take A's row of the table above, and add 1 to each number.", "(0, −1) becomes (1, 0), and then?"],
+    hints=["A is at (0, 0): subtract the place of each key from it, then add 1 to each number.", "(0, −1) becomes (1, 0), and then?"],
     others=[("return [", "return *(), *["), ("range(4)", "(0.0, 1.0, 2.0, 3.0)")],
 )
 
@@ -51,6 +49,23 @@ EXERCISES["03.b"] = Exercise(
     ],
     hints=["All scalar products of rows at once are one matrix product.", "Divide each row by its length first."],
     others=[lambda t: F.cosine_similarity(t[:, None], t[None], dim=-1).numpy()],
+)
+
+def seems_to_move():
+    patch, cols = 5, 4
+    took = patch - 1
+    down, right = took // cols - patch // cols, took % cols - patch % cols
+    return {(0, -1): "left", (0, 1): "right"}[down, right]
+EXERCISES["03.c"] = Exercise(
+    seems_to_move,
+    guess=True,
+    mistakes=[
+        ("patch - 1", "patch + 1", "patch n has the position of patch n − 1, which lies to its left"),
+        ("return ", "return 'up' if 1 else ", "a row of the table is one column of the picture, not one row"),
+        ("return ", "return 'down' if 1 else ", "a row of the table is one column of the picture, not one row"),
+    ],
+    hints=["Which place is patch 5 given, in a grid of 4 columns?", "Is that place to the left or to the right of its own?"],
+    others=["Left", "to the left"],
 )
 
 def offsets():
@@ -169,8 +184,10 @@ def survives(kind, rows=4, cols=5):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         pos = POS_EMBEDS[kind]((rows, cols), 16, 2).requires_grad_(False)
-    bias, table = pos.attention_bias(), pos.table()[0, 1:]
-    K = (table @ table.T if bias is None else bias[0, 0, 1:, 1:]).view(rows, cols, rows, cols)
+        q, k = torch.randn(2, 1, 1, 1, 8).expand(2, 1, 1, 1 + rows * cols, 8)
+    bias, table = pos.attention_bias(), pos.table()
+    K = pos.turn(q) @ pos.turn(k).mT if kind == "rope" else table @ table.mT if bias is None else bias
+    K = K[..., 1:, 1:].flatten(0, -3)[0].view(rows, cols, rows, cols)
     across = torch.allclose(K[:, 1:, :, 1:], K[:, :-1, :, :-1], atol=1e-5)
     return across and torch.allclose(K[1:, :, 1:], K[:-1, :, :-1], atol=1e-5)
 
@@ -185,85 +202,12 @@ EXERCISES["03.4"] = Exercise(
         ("return", "found.add('learned2d')\n    return", "vectors of rows and of columns are free numbers, too"),
         ("return", "found.discard('sincos2d')\n    return", "what does the product of two waves depend on?"),
         ("return", "found.discard('relative')\n    return", "by what is the relative bias looked up?"),
+        ("return", "found.discard('rope')\n    return", "all places moved, turned queries and keys keep their scores: the offset is the same"),
         ("if survives", "if not survives", "these are the kinds that do not survive a shift"),
     ],
     hints=[
         "Which kinds are free numbers, so that for some of them K changes?",
         "In which kinds does K depend on the offset only? And is 0 always equal to 0?",
     ],
-    others=[["relative", "NONE", "Sincos2d"], "none, sincos2d, relative"],
-)
-
-class Added(nn.Module):
-    """Adds a table (B or 1, T or 1, D), right or faulty."""
-
-    def __init__(self, who, table):
-        super().__init__()
-        self.who, self.weight = who, nn.Parameter(table)
-
-    def forward(self, x):
-        return x + self.weight
-
-def tables():
-    right, of_cls = torch.randn(1, 17, 48), torch.arange(17)[:, None] == 0
-    twins = torch.where(torch.arange(17)[:, None] == 16, right[:, 3:4], right)
-    made = {"sized by the batch": torch.randn(4, 1, 48), "for CLS only": right * of_cls}
-    made |= {"the same for two patches": twins, "another one for each image": torch.randn(4, 17, 48)}
-    return [(Added("right", right),), *((Added(who, table),) for who, table in made.items())]
-
-def finder(pos):
-    got = pos(torch.zeros(4, 17, 48)).detach()
-    same_for_all = torch.equal(got, got[:1].expand_as(got))
-    apart = torch.cdist(got[0], got[0]) + torch.eye(17)
-    return not (same_for_all and bool((apart > 1e-6).all()))
-
-def called(arguments, got, want):
-    if got.dtype == torch.bool:
-        return f"a position embedding that is {arguments[0].who} is {'called faulty' if got else 'not found'}"
-EXERCISES["03.5"] = Exercise(
-    finder,
-    inputs=tables,
-    mistakes=[
-        ("return not (", "return (", "True and False are exchanged: True means faulty"),
-        ("same_for_all and bool((apart > 1e-6).all())", "same_for_all", "all images alike; and are two patches apart?"),
-        ("same_for_all and ", "", "it compares the tokens of one image only; compare the images as well"),
-        ("torch.zeros(4", "torch.randn(4", "it calls the right one faulty: are the tokens zero, and a token's distance from itself left out?"),
-        ("apart > 1e-6", "apart.diagonal(1) > 1e-6", "it compares neighbours only: any two tokens could share a position"),
-    ],
-    probes=[called],
-    hints=[
-        "What comes out if all tokens are zero?",
-        "Compare the images with each other, then the tokens within an image.",
-        "Compare every token with every other one: CLS with the patches, too.",
-    ],
-    others=[("bool((apart > 1e-6).all())", "(apart > 1e-6).all()")],
-)
-
-def my_table():
-    table, waves = torch.eye(16, 48), vl.sincos_2d((4, 4), 48)
-    varies, mine = waves - waves.mean(0), table - table.mean(0)
-    return table * varies.norm() / mine.norm()
-
-def look_at(function):
-    """Of a table: how many vectors differ, and how long what varies is beside the waves'."""
-    if (table := function()) is None:
-        return None
-    table, waves = torch.as_tensor(table, dtype=torch.float64), vl.sincos_2d((4, 4), 48).double()
-    if table.shape != waves.shape or not table.isfinite().all():
-        raise ValueError(f"expected 16 finite vectors of width 48, got shape {tuple(table.shape)}; leave CLS out")
-    mine, wanted = ((t - t.mean(0)).norm() for t in (table, waves))
-    size = "whole" if abs(table.norm() / waves.norm() - 1) < 1e-3 else "long" if mine > wanted else "short"
-    return len(table.unique(dim=0)) == 16, "right" if abs(mine / wanted - 1) < 1e-3 else size
-EXERCISES["03.6"] = Exercise(
-    my_table,
-    inputs=lambda: [()],
-    run=look_at,
-    mistakes=[
-        ("* varies.norm()", "* 1e-3 * varies.norm()", "what varies is shorter than in the waves: scale it"),
-        ("* varies.norm()", "* 1e3 * varies.norm()", "what varies is longer than in the waves: scale it"),
-        ("waves - waves.mean(0), table - table.mean(0)", "waves, table", "the mean of all places counts as well; take it out"),
-        ("torch.eye(16, 48)", "torch.eye(16, 48).index_fill(0, torch.tensor([0, 1]), 0)", "two places have the same vector"),
-    ],
-    hints=["`parts` gives the length of what varies, of your table and of the waves.", "A factor for the whole table will do."],
-    others=[("torch.eye(16, 48)", "torch.arange(16.0)[:, None] * torch.ones(48)"), ("torch.eye(16, 48)", "torch.randn(16, 48)")],
+    others=[["rope", "relative", "NONE", "Sincos2d"], "none, sincos2d, relative, rope"],
 )

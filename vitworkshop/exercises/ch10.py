@@ -99,14 +99,14 @@ def causes():
 EXERCISES["10.d"] = Exercise(
     causes,
     mistakes=[
-        ('coupled, coin = "F", "I", "A", "B", "J"\n    twice, scale, mode, rate, strips = "D", "C", "G", "H"', 'coupled, coin = "F", "I", "A", "H", "J"\n    twice, scale, mode, rate, strips = "D", "C", "G", "B"', "two runs stay near log 4: in which of them did the attention stay even?"),
+        ('coupled, coin = "F", "I", "A", "B", "J"\n    twice, scale, mode, rate, strips = "D", "C", "G", "H"', 'coupled, coin = "F", "I", "A", "H", "J"\n    twice, scale, mode, rate, strips = "D", "C", "G", "B"', "of the runs that stay near log 4, in which did the attention stay even?"),
         ('"D", "C", "G"', '"G", "C", "D"', "two trained just like the healthy one: which evaluation would cost many answers?"),
         ('"I", "A"', '"A", "I"', "two have a gradient of zero: in which part?"),
-        ('"J"\n    twice, scale, mode, rate, strips = "D", "C", "G", "H", "E"', '"E"\n    twice, scale, mode, rate, strips = "D", "C", "G", "H", "J"', "in two no column tells for sure: for which of them could the curve be another one?"),
+        ('"J"\n    twice, scale, mode, rate, strips = "D", "C", "G", "H", "E"', '"E"\n    twice, scale, mode, rate, strips = "D", "C", "G", "H", "J"', "in two no column tells for sure: which of them begins with another loss, as other tokens would make it?"),
         ('axis, cut, none, coupled, coin = "F", "I", "A", "B", "J"\n    twice, scale, mode, rate, strips = "D", "C"', 'axis, cut, none, coupled, coin = "C", "I", "A", "B", "J"\n    twice, scale, mode, rate, strips = "D", "F"', "in one of two the rows do not sum to 1: what does a softmax over another axis do?"),
     ],
     hints=["Begin with what is exact: gradients of 0, rows that do not sum to 1.", "Which losses are the healthy run's to the last digit? There the training is fine.",
-           "Two losses stay near log 4. Even attention, or not?", "Sharper attention has fewer bits."],
+           "Three losses stay near log 4. In which of these runs is the attention even?", "Sharper attention has fewer bits."],
     others=["FIABJDCGHE", "F I A B J D C G H E"],
 )
 

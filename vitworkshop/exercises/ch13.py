@@ -6,7 +6,6 @@ import copy
 import math
 
 import torch
-from scipy.optimize import linprog
 
 import vitlib as vl
 from vitworkshop.exercises.answers import plain
@@ -201,81 +200,4 @@ EXERCISES["13.3"] = Exercise(
     hints=["The 64 places are 8 lines of 8. Split each 8 into 4 pairs.", "Which two of the four axes run within a square?"],
     others=[lambda w: torch.nn.functional.avg_pool2d(w.reshape(-1, 1, 8, 8), 2).mul(4).reshape(*w.shape[:-1], 16),
             lambda w: torch.stack([w[..., [i, i + 1, i + 8, i + 9]].sum(-1) for i in range(64) if i % 2 == i // 8 % 2 == 0], -1)],
-)
-
-def survive(model, images, scores, n):
-    kept = scores.argsort(-1)[:, :-n]
-    answers = model(images).argmax(1)
-    return (vl.answer_with(model, images, kept).argmax(1) == answers).double().mean()
-
-def scored():
-    made = []
-    for size, images, n in (((8, 12), 12, 2), ((16, 8), 15, 4), ((8, 8), 9, 1)):
-        model = vl.VisionTransformer(vl.ViTConfig(size, 4, 3, 5, 16, 1, 2)).requires_grad_(False).eval()
-        for weight in model.parameters():
-            weight.normal_(std=0.7)
-        made.append((model, torch.randn(images, 3, *size), torch.randn(images, model.cfg.num_patches), n))
-    return made
-EXERCISES["13.4"] = Exercise(
-    survive,
-    inputs=scored,
-    mistakes=[
-        ("[:, :-n]", "[:, n:]", "the lowest scores were left out; the highest should be"),
-        ("[:, :-n]", "[:, -n:]", "these are the patches of highest score alone; they are the ones to leave out"),
-        ("[:, :-n]", "[:, :n]", "only n patches stay; all but n should"),
-        ("== answers", "!= answers", "this is the share that was lost"),
-        (".double().mean()", ".double().sum()", "this is how many survive; their share is asked for"),
-        ("argsort(-1)[:, :-n]", "mean(0).argsort()[:-n].expand(len(images), -1)", "the same patches in every image; each has its own scores"),
-        ("answers = model(images).argmax(1)", "answers = vl.answer_with(model, images, scores.argsort(-1)[:, -n:]).argmax(1)", "compared with the answer from the highest patches; the whole image's is asked for"),
-        ("argmax(1)", "argmax(0)", "the largest over images; each image's class is asked for"),
-    ],
-    hints=["`argsort` gives places, the lowest score first. Which of them stay?", "Survived: the same class as with all patches, right or wrong."],
-    others=[("scores.argsort(-1)[:, :-n]", "scores.topk(scores.shape[1] - n, largest=False).indices"), ("scores.argsort(-1)[:, :-n]", "(-scores).argsort(-1)[:, n:]")],
-)
-
-def sparse(values, a):
-    a, d, tiny = a.clone(), values.shape[1], 1e-12
-    while (there := (a > tiny).nonzero()[:, 0]).numel() > d + 1:
-        rules = torch.cat([values[there].T, torch.ones(1, len(there), dtype=a.dtype)])
-        step = torch.linalg.svd(rules).Vh[-1]
-        step = step if step.min() < 0 else -step
-        room = torch.where(step < 0, a[there] / -step, torch.inf)
-        after = a[there] + room.min() * step
-        after[room.argmin()] = 0
-        a = torch.zeros_like(a)
-        a[there] = after
-    return a
-
-def fewer(answer, values, a):
-    """In a word what is wrong with the weights, or that nothing is."""
-    if (w := answer(values, a)) is None:
-        return None
-    w = torch.as_tensor(w, dtype=torch.float64)
-    if w.shape != a.shape or not w.isfinite().all():
-        return w
-    found = {"same": torch.equal(w, a), "many": (w > 1e-9).sum() > values.shape[1] + 1, "below": w.min() < -1e-6,
-             "sum": abs(w.sum() - 1) > 1e-5, "output": (w @ values - a @ values).abs().max() > 1e-5}
-    first = [word for word, yes in found.items() if yes]
-    return first[0] if first[:1] in (["below"], ["many"], ["same"]) else " ".join(first)
-
-def sparse_by_program(values, a):
-    rules = torch.cat([values.T, torch.ones(1, len(a), dtype=a.dtype)])
-    goal = [(i * 0.7) % 1 for i in range(len(a))]
-    return linprog(goal, A_eq=rules, b_eq=rules @ a, bounds=(0, None), method="highs-ds").x
-EXERCISES["13.5"] = Exercise(
-    sparse,
-    inputs=lambda: [(torch.randn(T, d, dtype=torch.double), (c * torch.randn(T, dtype=torch.double)).softmax(0)) for T, d, c in ((11, 3, 1), (9, 4, 0.3), (13, 2, 2))],
-    run=fewer,
-    mistakes=[
-        ("while (", "while (a > 1).any() and (", "these are the weights that came in; there are more than d + 1"),
-        (" > d + 1:", " > d + 2:", "more than d + 1 weights are still above zero"),
-        ("torch.cat([values[there].T, torch.ones(1, len(there), dtype=a.dtype)])", "values[there].T", "the weights no longer sum to one: the direction must sum to zero"),
-        ("room.min() * step\n        after[room.argmin()] = 0", "room.topk(2, largest=False).values[-1] * step", "a weight is below zero: the walk must end at the first that reaches it"),
-        ("    return a", "    return a.where(a >= a.topk(2).values[-1], 0) / a.topk(2).values.sum()", "the output is another one"),
-        ("    return a", "    return a.where(a >= a.topk(2).values[-1], 0)", "weights were only dropped: neither their sum nor the output is what it was"),
-    ],
-    hints=["Stack the values of the tokens that are left, transposed, and a row of ones: what is 0 under both?",
-           "The last row of `torch.linalg.svd(rules).Vh` is such a direction. Which weights shrink along it?",
-           "How far until the first is zero? Set that one to zero exactly."],
-    others=[sparse_by_program, ("Vh[-1]", "Vh.flip(0)[0]")],
 )

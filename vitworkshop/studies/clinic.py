@@ -1,4 +1,4 @@
-"""Which of ten bugs in a small ViT cost accuracy? Chapter 10, whose clinic shows the same runs, but shorter.
+"""Which of ten bugs in a small ViT cost accuracy? The page `clinic` shows the same runs, but shorter.
 
 Not in the paper. Four kinds of drawings (mushroom, rocket, tree, umbrella): 3,000 are learned from, 1,000 held out.
 33 runs took 22 minutes on one thread.

@@ -351,7 +351,7 @@
       whenGiven(this.view, this, own);
       return h("div", {}, h("div", { class: "row" },
         h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" },
-          ours, others.length ? h("span", { class: "note" }, "None of its classes:") : [], others),
+          ours, others.length ? h("span", {}, h("span", { class: "note" }, "None of its classes: "), others) : []),
         button("Your picture …", () => input.click()), input), told);
     }
 

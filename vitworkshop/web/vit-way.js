@@ -38,7 +38,8 @@ window.vit.script("vit-lab.js").then(() => {
         padding-inline: 1.1rem; }
       .grid > .followed[aria-pressed] { box-shadow: inset 0 0 0 3px var(--warm), inset 0 0 0 4.5px #fff; z-index: 1; }
       .grid > .other[aria-pressed] { box-shadow: inset 0 0 0 3px var(--accent), inset 0 0 0 4.5px #fff; z-index: 1; }
-      .grid > .bare[aria-pressed] { box-shadow: none; }`;
+      .grid > .bare[aria-pressed] { box-shadow: none; }
+      .part:has(> details) { margin-bottom: 0.8rem; }`;
 
     mark = "way";
 
@@ -137,7 +138,7 @@ window.vit.script("vit-lab.js").then(() => {
     most(weights, few) {
       const name = (t) => (t ? (t - 1 === this.state.patch ? "itself" : place(t - 1, this.n)) : "CLS");
       const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, few);
-      return best.map((t) => `${name(t)} (${percent(weights[t])})`).join("; ");
+      return best.map((t) => `${name(t)} (${percent(weights[t]).replace(" ", "\u00a0")})`).join("; ");
     }
 
     tell(stage = this.now) {
@@ -145,23 +146,24 @@ window.vit.script("vit-lab.js").then(() => {
       const one = this.where(patch), numbers = 3 * P * P;
       const share = (p) => `${classes[argmax(p)]}, ${percent(Math.max(...p))}`;
       const block = () => {
-        const first = stage.l ? "" : "In a block each token reads the others, then computes by itself. ";
+        const first = stage.l ? "" : "In a block each token reads all tokens, then computes by itself. ";
         const reads = removed.includes(patch) ? "its token was rubbed out"
           : `it reads most from ${this.most(this.reads(stage.l), 3)}`;
         return `${first}${upper(one)}: ${reads}. `
           + (readsCls && stage.l === L - 1 ? "What it becomes here nobody reads: the head reads CLS alone."
-            : `If the head read now, it would say ${share(this.answers(stage.l + 1).whole)}.`);
+            : `If the model answered now, it would say ${share(this.answers(stage.l + 1).whole)}.`);
       };
       return {
         photo: () => `The model gets the photograph small: ${size} × ${size} pixels of three numbers, `
           + `${(3 * size * size).toLocaleString("en")} in all. It will see nothing else.`,
         patches: () => `The picture is cut into ${n} × ${n} = ${N} patches of ${P} × ${P} pixels. Follow one of them, `
-          + `framed from here to the end: ${one}. It is ${numbers} numbers.`,
+          + `framed from here to the end: ${one} (both count from 0). It is ${numbers} numbers.`,
         tokens: () => `Each patch becomes a token: a column of ${D} numbers, each a sum of ${numbers} products. Learned `
-          + "numbers for its place are added, and one more token, CLS, is put in front.",
+          + "numbers for its place are added: without them, a shuffled picture would look the same. One more token, CLS, "
+          + "stands in front. It belongs to no patch, and can collect what the others hold.",
         block,
         pool: () => `One vector of ${D} numbers speaks for the picture: ${readsCls ? "the token CLS, which has read the "
-          + "patches" : `the mean of the ${N - removed.length} patches' tokens`}.`,
+          + "patches" : `the mean of the ${N - removed.length} patches' tokens, without CLS`}.`,
         answer: () => `The head makes ${classes.length} sums of ${D} products, one for each class, and softmax turns them `
           + `into shares of 100 %. It says ${share(probs)}. ${this.remark(this.picture, probs)}`,
       }[stage.kind]();
@@ -221,7 +223,7 @@ window.vit.script("vit-lab.js").then(() => {
       };
       const tools = Object.entries(TOOLS).map(([tool, [label]]) => [tool, button(label, pick(tool))]);
       const hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
-      const names = ["mean of the heads", ...range(this.heads).map((k) => `head ${k}`)];
+      const names = ["attention: mean of its heads", ...range(this.heads).map((k) => `attention head ${k}`)];
       const head = select("Whose reading is shown", names, () =>
         this.set({ head: head.selectedIndex ? head.selectedIndex - 1 : "mean" }, { keep: false }));
       const group = { class: "row", role: "group", "aria-label": "What a press on a patch does" };
@@ -246,8 +248,9 @@ window.vit.script("vit-lab.js").then(() => {
         const { whole, patches } = pooled ? { whole: result.probs } : this.answers(l + 1), alone = patches?.get(patch);
         shares.show(whole, result.probs);
         const one = alone ? `Of this patch alone: ${classes[argmax(alone)]}, ${percent(Math.max(...alone))}. ` : "";
+        const late = l < this.L - 1 ? "It has not learned to answer from here." : "";
         says.textContent = pooled ? "What the head makes of this vector."
-          : `If the head read these tokens (logit lens; ticks: its answer). ${one}It has not learned to read them here.`;
+          : `If the model answered from these tokens (logit lens; ticks: its answer). ${one}${late}`;
         facts.replaceChildren(...window.vitExplorer.terms(this.inside.facts()));
       } };
     }
@@ -281,8 +284,8 @@ window.vit.script("vit-lab.js").then(() => {
     draw() {
       this.look();
       this.view.classList.toggle("erases", this.erases);
-      const { now, state, stages } = this, name = now.kind === "block" ? `block ${now.l}` : now.name;
-      this.heading.textContent = `${state.stage + 1} of ${stages.length}: ${name}`;
+      const { now, state, stages } = this, at = `${state.stage + 1} of ${stages.length}`;
+      this.heading.textContent = `${at}: ${now.name}`;
       this.words.textContent = this.tell();
       this.steps.forEach((one, at) => {
         const changed = this.changes(stages[at]), far = changed && changed.reduce((a, b) => a + b, 0) / this.T;

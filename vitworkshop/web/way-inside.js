@@ -7,6 +7,11 @@
   const FEW = 48; // products shown at first
   const BLOCK = ["norm1", "attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "attn.proj", "mid", "norm2",
     "mlp.fc1", "mlp.act", "mlp.fc2", "block"];
+  const SAYS = { // above the row with which a part begins
+    norm1: "Attention: a query of this token meets the key of every token. The scores become weights that sum to 1; the "
+      + "values, mixed by these weights and projected, are added to the token.",
+    norm2: "MLP: the token alone, through two matrices with a bend between them; the result is added, too.",
+  };
   const STYLE = `
     .rows .one { align-items: center; display: grid; gap: 0.1rem 0.8rem; grid-template-columns: 16rem 1fr;
       margin-bottom: 0.25rem; }
@@ -137,9 +142,12 @@
         const { sizes, text } = shape(way, name), { called: what, says } = about(name);
         const both = other === null || alone(name) ? [patch] : [patch, other];
         const heads = sizes.length > 2 ? range(way.heads) : [null];
-        return h("div", { class: "one", title: says }, h("span", {}, h("b", {}, what), " ", h("code", {}, text)),
+        const begins = SAYS[parts(name)[1]], row = h("div", { class: "one", title: says },
+          h("span", {}, h("b", {}, what), " ", h("code", {}, text)),
           h("div", { class: "strips" }, both.flatMap((one) => heads.map((head) => strip(name, one, head)))));
-      }), names().length ? told : "");
+        return begins ? h("div", {}, note(begins), row) : row;
+      }));
+      if (names().length) rows.prepend(told);
       told.textContent = "Its numbers, step by step; press one to open it.";
     }
 
@@ -212,8 +220,8 @@
         found["Reads most"] = way.most(reads, 4);
         found["Half of it"] = `from ${half} of ${T - removed.length} tokens`;
         found["Around itself"] = `${percent(reads.reduce((sum, w, s) => sum + (near(s) ? w : 0), 0))} within one patch`;
-        found["Attention adds"] = `${added(`blocks.${l}.attn.proj`, l ? `blocks.${l - 1}` : "embed")} of its length`;
-        found["The MLP adds"] = `${added(`blocks.${l}.mlp.fc2`, `blocks.${l}.mid`)} of its length`;
+        found["Attention adds"] = `a vector ${added(`blocks.${l}.attn.proj`, l ? `blocks.${l - 1}` : "embed")} as long as the token`;
+        found["The MLP adds"] = `one ${added(`blocks.${l}.mlp.fc2`, `blocks.${l}.mid`)} as long`;
       }
       if (other !== null) {
         const [a, b] = [patch, other].map((one) => token(way.after(now), one));
