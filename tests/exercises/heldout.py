@@ -103,8 +103,6 @@ WRONG = r"""
         a = 10000 ** (-torch.arange(D // 2) / (D // 2))
         c, s = torch.diag(a.cos()), torch.diag(a.sin())
         return torch.cat([torch.cat([c, s], 1), torch.cat([-s, c], 1)])
-03.4: the tables that can learn it -> d these are the kinds that do not survive
-    {"learned", "learned2d"}
 04.a: the ends aligned -> d these are aligned ends, the other
     lambda old, new: torch.arange(new) * (old - 1) / (new - 1)
 04.a: old and new exchanged -> d upside down: with more new places each
@@ -662,8 +660,6 @@ RIGHT = r"""
     def turn(m, D):
         a = m * 10000.0 ** (-np.arange(D // 2) / (D // 2))
         return np.block([[np.diag(np.cos(a)), np.diag(np.sin(a))], [-np.diag(np.sin(a)), np.diag(np.cos(a))]])
-03.4: one string, capitals
-    "None, SinCos2d, RoPE, Relative"
 04.1 a: an array
     np.array([0.0, 3, 9, 12])
 04.2 c: to two places
