@@ -212,13 +212,6 @@ WRONG = r"""
             x = x + a.attn(a.norm1(x))
             x = x + b.mlp(b.norm2(x))
         return x
-06.5: the branches made larger -> h the branches are still nearly as long
-    @torch.no_grad()
-    def rescue(model):
-        for block in model.blocks:
-            block.attn.proj.weight *= 10
-            block.mlp.fc2.weight *= 10
-        return model
 07.a: the minus forgotten -> d the minus is missing: logarithms of
     lambda weights: (weights * weights.clamp_min(1e-12).log2()).sum(-1)
 07.a: all rows added -> d one number for all rows; each row has
@@ -707,12 +700,6 @@ RIGHT = r"""
     def without(model, i):
         model = copy.deepcopy(model)
         model.blocks = nn.ModuleList([b for n, b in enumerate(model.blocks) if n != i])
-        return model
-06.5: branches that begin at zero
-    def rescue(model):
-        for block in model.blocks:
-            nn.init.zeros_(block.attn.proj.weight)
-            nn.init.zeros_(block.mlp.fc2.weight)
         return model
 07.a: PyTorch's entr
     lambda weights: torch.special.entr(weights).sum(-1) / np.log(2)
