@@ -456,12 +456,6 @@ WRONG = r"""
     lambda scores: scores.mean(0, keepdim=True).expand_as(scores)
 14.3: the mean over patches -> v the shape is right, the numbers are
     lambda scores: (scores.sum(1, keepdim=True) - scores) / (scores.shape[1] - 1)
-14.4: CLS is in -> h expected shape (2, 6), got (2, 7): one
-    lambda model, images, target: model.forward_features(images) @ model.head.weight[target] / 64
-14.4: with a ReLU -> d there is no ReLU here: shares may be
-    def cam(model, images, target):
-        t = model.forward_features(images)[:, 1:]
-        return (t @ model.head.weight[target] / t.shape[1]).relu()
 15.a: CLS left in -> v not this number
     def my_distance(A, rows, cols, P):
         at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
@@ -804,12 +798,6 @@ RIGHT = r"""
     [Fraction(19, 32), Fraction(13, 64), Fraction(13, 64)]
 14.3: a loop
     lambda scores: torch.stack([torch.cat([scores[:i], scores[i + 1:]]).mean(0) for i in range(len(scores))])
-14.4: by autograd
-    def cam(model, images, target):
-        with torch.enable_grad():
-            t = model.forward_features(images).detach().requires_grad_()
-            (g,) = torch.autograd.grad(model.head(model.pool(t))[:, target].sum(), t)
-        return (t[:, 1:] * g[:, 1:].mean(1, keepdim=True)).sum(-1)
 15.a: hypotenuses
     def my_distance(A, rows, cols, P):
         N, total = rows * cols, 0
