@@ -277,15 +277,6 @@ WRONG = r"""
     7
 08.4 mlp_ratio: the width itself -> d this is the width inside; how many
     960
-08.5: copies, not the same block -> d these are copies: alike at first, but
-    def tie(model):
-        model.blocks = nn.ModuleList([copy.deepcopy(model.blocks[0]) for _ in model.blocks])
-        return model
-08.5: only attention is tied -> h more parameters are left than one
-    def tie(model):
-        for block in model.blocks:
-            block.attn = model.blocks[0].attn
-        return model
 09.a: powers first, so that 300 overflows -> d e to the power of a large logit is
     def my_cross_entropy(logits, labels):
         p = logits.exp() / logits.exp().sum(1, keepdim=True)
@@ -748,11 +739,6 @@ RIGHT = r"""
     [5, 1000]
 08.4 untold: capitals
     "Num_Heads"
-08.5: one by one
-    def tie(model):
-        for i in range(1, len(model.blocks)):
-            model.blocks[i] = model.blocks[0]
-        return model
 09.a: one-hot labels
     def my_cross_entropy(logits, labels):
         z = logits - logits.max(1, keepdim=True).values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -183,7 +184,7 @@ def survives(kind, rows=4, cols=5):
     """Whether K is the same for every pair of places and its neighbour pair."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        pos = POS_EMBEDS[kind]((rows, cols), 16, 2).requires_grad_(False)
+        pos: Any = POS_EMBEDS[kind]((rows, cols), 16, 2).requires_grad_(False)
         q, k = torch.randn(2, 1, 1, 1, 8).expand(2, 1, 1, 1 + rows * cols, 8)
     bias, table = pos.attention_bias(), pos.table()
     K = pos.turn(q) @ pos.turn(k).mT if kind == "rope" else table @ table.mT if bias is None else bias
