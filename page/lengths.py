@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
 HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input", "solution"}
-WORDS, LINES = 130, 15  # of prose and of code that are read in a minute
+WORDS, LINES = 100, 10  # of prose and of code that are read in a minute
 TIME = re.compile(r"\d+ minutes to read; \d+ for the exercises\.")
 
 

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
+RESULTS = BOOK.parent / "vitlib" / "results"
 BOX = re.compile(
     r"^(`{3,}|:{3,})\{(?:admonition|dropdown|tip|note|warning)\} *([^\n]*)\n(.*?)^\1$\n?", re.M | re.S
 )
@@ -64,6 +65,20 @@ def names() -> dict[str, str]:
     return found
 
 
+def result(words: str) -> str:
+    """A number of a results file, as pages show it: "cifar10-muon: final/test_accuracy", or "... as duration"."""
+    name, _, path = words.partition(": ")
+    path, _, how = path.partition(" as ")
+    value = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    while path:
+        keys = range(-len(value), len(value)) if isinstance(value, list) else value
+        key = max((key for key in keys if f"{path}/".startswith(f"{key}/")), key=lambda key: len(str(key)))
+        value, path = value[key], path[len(str(key)) + 1 :]
+    if how == "duration":
+        return f"{value / 60:.0f} min"
+    return f"{100 * value:.1f} %" if isinstance(value, float) and value <= 1 else f"{value:,}"
+
+
 def role(match: re.Match) -> str:
     """A role as words."""
     kind, inner = match[1], " ".join(match[2].split())
@@ -72,6 +87,8 @@ def role(match: re.Match) -> str:
         if kind == "cite:t":
             return ", ".join(f"{who} ({year})" for who, year in said)
         return f"({'; '.join(f'{who}, {year}' for who, year in said)})"
+    if kind == "result":
+        return result(inner)
     words, target = re.fullmatch(r"(.*?)\s*<([^<>]*)>|(.*)", inner).group(1, 2)
     if kind.startswith("py:"):
         return f"`{(words or inner).removeprefix('~')}`"
