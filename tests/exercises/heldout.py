@@ -158,16 +158,6 @@ WRONG = r"""
         return layer.proj((w @ v).transpose(1, 2).reshape(B, T, D))
 05.4: the values' bias -> d a bias of the values is added to every
     "v"
-05.5: the end of the row above, for the first column -> d a patch in the first column reads the
-    def left_bias(rows, cols, strength):
-        b = torch.zeros(rows * cols, rows * cols)
-        for i in range(rows * cols):
-            b[i, max(i - 1, 0)] = strength
-        return b[None, None]
-05.5: the neighbour above -> d these read the neighbour above
-    def left_bias(rows, cols, strength):
-        i = torch.arange(rows * cols)
-        return strength * F.one_hot(torch.where(i >= cols, i - cols, i), rows * cols).float()[None, None]
 06.a sd: divided by seven -> d the squares are divided by D, here 8,
     2.138
 06.b: divided by D - 1 -> d `var` divides by D − 1 unless it is
@@ -657,13 +647,6 @@ RIGHT = r"""
     np.array([2362368.0, 2362368.0])
 05.4: a capital
     "K"
-05.5: loops, whole numbers in NumPy
-    def left_bias(rows, cols, strength):
-        b = np.zeros((1, 1, rows * cols, rows * cols))
-        for r in range(rows):
-            for c in range(cols):
-                b[0, 0, r * cols + c, r * cols + max(c - 1, 0)] = strength
-        return b
 06.b: PyTorch's own
     lambda x, gamma, beta, eps=1e-6: F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
 06.c: names for every step
