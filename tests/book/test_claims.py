@@ -20,7 +20,6 @@ from vitlib.explain.scores import BASELINES
 from vitworkshop.studies import masked, transfer  # noqa: F401 - conditions name both
 from vitworkshop.studies.claim import bracketed, rates_of  # noqa: F401
 from vitworkshop.studies.clinic import BUGS  # noqa: F401
-from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401
 from vitworkshop.studies.recipe_ladder import INGREDIENTS  # noqa: F401
 from vitworkshop.studies.registry import STUDIES  # noqa: F401 - and this
 from vitworkshop.studies.report import judged
