@@ -254,10 +254,6 @@ WRONG = r"""
         new.weight.data = torch.cat([q.weight, k.weight, v.weight], dim=1)
         new.bias.data = torch.cat([q.bias, k.bias, v.bias])
         return new
-08.4 depth: the last number -> d blocks are counted from 0
-    7
-08.4 mlp_ratio: the width itself -> d this is the width inside; how many
-    960
 09.a: powers first, so that 300 overflows -> d e to the power of a large logit is
     def my_cross_entropy(logits, labels):
         p = logits.exp() / logits.exp().sum(1, keepdim=True)
@@ -462,10 +458,6 @@ WRONG = r"""
         return [(u @ u.mT)[:, k].mean() for k in ((steps > 0) & (steps < 2), steps >= 5)]
 15.4: turned the other way -> d turned backwards, by the transpose
     lambda model, z, Q: model.head(model.norm(z @ Q.T))
-15.5: ranked once -> d ranked once, each head with all others
-    def greedy(model, images, labels, count):
-        cost = vl.head_importance(model, images, labels)
-        return [divmod(i, model.cfg.num_heads) for i in cost.flatten().argsort()[:count].tolist()]
 16.a zero_head: zero weights thought to stay -> d zero weights need not stay zero: the
     False
 16.b: lambda left out -> d λ is not used: this is least squares
@@ -680,8 +672,6 @@ RIGHT = r"""
     "pos_embed"
 08.2 logits: a list
     [5, 1000]
-08.4 untold: capitals
-    "Num_Heads"
 09.a: one-hot labels
     def my_cross_entropy(logits, labels):
         z = logits - logits.max(1, keepdim=True).values
