@@ -28,7 +28,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import vitlib as vl
-from page import address, clinic
+from page import address, clinic, lengths
 from page.address import write_if_changed
 from page.explorers import MODEL
 from page.typography import SPACE
@@ -248,19 +248,20 @@ def what_it_learns() -> str:
 
 
 def chapters_table() -> str:
-    """What each chapter asks of a reader, as its own lines say: minutes to read, exercises, their stars and minutes."""
+    """What each chapter asks of a reader: minutes to read, exercises, their stars and minutes."""
     rows, stars = [], ("★☆☆", "★★☆", "★★★")
     for path in address.chapters():
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        cells, length = notebook["cells"], lengths.measure(notebook)
         text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
         asked = re.findall(r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", text, re.M)
-        told = [int(re.findall(r"(\d+) minutes to read", text)[0]), len(asked)]
-        told += [sum(star == each for each, *_ in asked) for star in stars]
+        told = [length.reading, len(asked), *(sum(star == each for each, *_ in asked) for star in stars)]
+        told.append(length.exercises)
         told += [sum(int(minutes) for _, minutes, how in asked if only in how) for only in ("", "in class")]
         number = path.stem[:2]
         rows.append([f"{{ref}}`{number} {address.title_of(path)} <teach-{number}>`", *told])
     rows.append(["all", *map(sum, zip(*(told for _, *told in rows), strict=True))])
-    heads = ["Chapter", "minutes to read", "exercises", *stars, "their minutes", "in class"]
+    heads = ["Chapter", "minutes to read", "exercises", *stars, "minutes, core", "all", "in class"]
     return vl.viz.table(heads, [[cell or "" for cell in row] for row in rows])
 
 

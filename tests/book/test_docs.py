@@ -234,10 +234,13 @@ def test_computed_sizes_are_the_known_ones(numbers):
 def test_the_table_of_chapters_adds_up(numbers):
     *rows, whole = [line.split(" | ") for line in numbers.make_table("chapters").splitlines()[2:]]
     assert len(rows) == len(CHAPTERS)
-    assert rows[0][1:] == ["45", "7", "2", "4", "1", "90", "15 |"]  # chapter 01, counted by hand
+    assert rows[0][1:] == ["25", "5", "2", "3", "", "55", "15 |"]  # chapter 01, counted by hand
     for row in [*rows, whole]:
         assert sum(int(cell or 0) for cell in row[3:6]) == int(row[2])  # each exercise has its stars
     assert int(whole[1]) == sum(int(row[1]) for row in rows)
+    reading = sorted(int(row[1]) for row in rows)
+    assert f"Allow {reading[0]} to {reading[-1]} minutes for a chapter" in TEXT["intro.md"]
+    assert max(int(row[6]) for row in rows) <= 45
 
 
 def test_links_to_explorers_are_refused_if_they_are_none():

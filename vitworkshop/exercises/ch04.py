@@ -172,20 +172,3 @@ EXERCISES["04.4"] = Exercise(
     hints=["`vl.sincos_2d` has sines and cosines of the row in its first half, of the column in its second.", "D/4 speeds; each place is a pair (row, column): `torch.cartesian_prod(rows, cols)`."],
     others=[("torch.cartesian_prod(rows, cols).T", "rows.repeat_interleave(len(cols)), cols.repeat(len(rows))")],
 )
-
-def way():
-    detail, scale, grid = ((8, 8), 3), ((8, 8), 4), ((6, 6), 4)
-    return [detail, scale, grid]
-EXERCISES["04.5"] = Exercise(
-    way,
-    mistakes=[
-        ("scale, grid = ((8, 8), 3), ((8, 8), 4)", "scale, grid = ((8, 8), 3), ((6, 6), 3)", "6 × 6 pieces of 3 pixels do not show every pixel of 24 × 24"),
-        ("[detail, scale, grid]", "[grid, scale, detail]", "the other way round: begin with what is nearest to training, the old grid"),
-        ("[detail, scale, grid]", "[scale, detail, grid]", "the first step changes detail and scale at once, and the second goes back"),
-        ("[detail, scale, grid]", "[detail, grid, scale]", "the second step changes scale and grid at once"),
-        ("[detail, scale, grid]", "[scale, grid, detail]", "detail is lost with the pixels, so it comes first: keep scale and grid as trained"),
-        ("grid = ((8, 8), 3), ((8, 8), 4), ((6, 6), 4)", "grid = ((12, 12), 2), ((8, 8), 4), ((6, 6), 4)", "the first step has another grid; in training it was 8 × 8"),
-    ],
-    hints=["With the grid as in training, which pieces tile 24 pixels?", "Then pieces of the size of training on the same grid: they overlap. Last, the new grid."],
-    others=[("return [detail, scale, grid]", "return [[[8, 8], 3], [[8, 8], 4], [[6, 6], 4]]"), ("return [detail, scale, grid]", "return (detail, scale, grid)")],
-)
