@@ -32,22 +32,10 @@ WRONG = r"""
     2
 01.5: pictures that follow the letters -> d A and B are exchanged: who mirrors the
     "ABC"
-01.6: a whole patch more where nothing is missing -> d a size that divides gets a row of
-    def patchify_padded(images, P):
-        H, W = images.shape[-2:]
-        return vl.patchify(F.pad(images, (0, P - W % P, 0, P - H % P)), P)
-01.6: the rest cut off -> d it cuts off what does not fit; fill up
-    def patchify_padded(images, P):
-        H, W = images.shape[-2:]
-        return vl.patchify(images[..., :H // P * P, :W // P * P], P)
-01.7 sides: patches along a side -> d these are patches along a side; each is
-    [math.sqrt(6 * D) for D in (192, 768, 1280)]
 02.a: the matrix transposed, as in nn.Linear -> d E is (PPC, D): its columns are the
     lambda patches, E, b: patches @ E.T + b
 02.b: as it lies in memory -> d this is the kernel's own order,
     [0, 1, 2, 3, 4, 5, 6, 7]
-02.c unpadded: steps along both sides, the last too far -> d the kernel starts in steps of 8, but
-    28 * 28
 02.d: not permuted at all -> d D must be brought to the front by
     lambda kernel: kernel.reshape(kernel.shape[-1], -1)
 02.1 a: no bias -> d the bias is missing: a number for each
@@ -115,8 +103,6 @@ WRONG = r"""
         a = 10000 ** (-torch.arange(D // 2) / (D // 2))
         c, s = torch.diag(a.cos()), torch.diag(a.sin())
         return torch.cat([torch.cat([c, s], 1), torch.cat([-s, c], 1)])
-03.4: the tables that can learn it -> d these are the kinds that do not survive
-    {"learned", "learned2d"}
 04.a: the ends aligned -> d these are aligned ends, the other
     lambda old, new: torch.arange(new) * (old - 1) / (new - 1)
 04.a: old and new exchanged -> d upside down: with more new places each
@@ -246,17 +232,6 @@ WRONG = r"""
         return model.head(model.norm(z).mean(dim=1))
 07.4 end: CLS -> d compare the ends of the two curves:
     "CLS"
-07.5: the share that is left -> h all tokens go through the last
-    def frugal(model, images):
-        T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
-        whole = T * 4 * D**2 + 2 * T**2 * D + T * 2 * r * D**2
-        now = T * 2 * D**2 + 2 * D**2 + 2 * T * D + 2 * r * D**2
-        return model(images), now / whole
-07.5: no attention's products in the count -> h all tokens go through the last
-    def frugal(model, images):
-        T, D, r = 1 + model.cfg.num_patches, model.cfg.embed_dim, model.cfg.mlp_ratio
-        whole = T * 4 * D**2 + T * 2 * r * D**2
-        return model(images), 1 - (T * 2 * D**2 + 2 * D**2 + 2 * r * D**2) / whole
 08.a: CLS in front, and the last patch read -> d the last patch is read; Equation 4
     def my_forward(vit, images):
         x = vit.patch_embed(images)
@@ -293,15 +268,6 @@ WRONG = r"""
     7
 08.4 mlp_ratio: the width itself -> d this is the width inside; how many
     960
-08.5: copies, not the same block -> d these are copies: alike at first, but
-    def tie(model):
-        model.blocks = nn.ModuleList([copy.deepcopy(model.blocks[0]) for _ in model.blocks])
-        return model
-08.5: only attention is tied -> h more parameters are left than one
-    def tie(model):
-        for block in model.blocks:
-            block.attn = model.blocks[0].attn
-        return model
 09.a: powers first, so that 300 overflows -> d e to the power of a large logit is
     def my_cross_entropy(logits, labels):
         p = logits.exp() / logits.exp().sum(1, keepdim=True)
@@ -490,28 +456,6 @@ WRONG = r"""
     lambda scores: scores.mean(0, keepdim=True).expand_as(scores)
 14.3: the mean over patches -> v the shape is right, the numbers are
     lambda scores: (scores.sum(1, keepdim=True) - scores) / (scores.shape[1] - 1)
-14.4: CLS is in -> h expected shape (2, 6), got (2, 7): one
-    lambda model, images, target: model.forward_features(images) @ model.head.weight[target] / 64
-14.4: with a ReLU -> d there is no ReLU here: shares may be
-    def cam(model, images, target):
-        t = model.forward_features(images)[:, 1:]
-        return (t @ model.head.weight[target] / t.shape[1]).relu()
-14.5: the absolute value of the mean -> d the mean comes first and the absolute
-    def smooth_grad(model, images, classes, n=8, sigma=0.2):
-        total = torch.zeros_like(images)
-        for _ in range(n):
-            x = (images + sigma * torch.randn_like(images)).requires_grad_()
-            y = model(x)[torch.arange(len(x)), classes].sum()
-            total += torch.autograd.grad(y, x)[0] / n
-        return vl.patchify(total.abs(), model.cfg.patch_size).sum(-1)
-14.6: occlusion, looked at once -> d all are ranked once, as in occlusion;
-    def greedy(model, image, target, k=8):
-        N, losses = model.cfg.num_patches, []
-        with torch.no_grad():
-            for n in range(N):
-                kept = torch.tensor([[m for m in range(N) if m != n]])
-                losses.append(vl.answer_with(model, image, kept)[0, target])
-        return torch.stack(losses).argsort()[:k].tolist()
 15.a: CLS left in -> v not this number
     def my_distance(A, rows, cols, P):
         at = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()
@@ -669,14 +613,6 @@ RIGHT = r"""
     256.0
 01.5: small letters with commas
     "b, a, c"
-01.6: pasted into zeros
-    def patchify_padded(images, P):
-        B, C, H, W = images.shape
-        big = torch.zeros(B, C, math.ceil(H / P) * P, math.ceil(W / P) * P)
-        big[:, :, :H, :W] = images
-        return vl.patchify(big, P)
-01.7 sides: whole pixels
-    [543, 1086, 1402]
 02.a: NumPy
     lambda patches, E, b: np.dot(patches.numpy(), E.numpy()) + b.numpy()
 02.d: flattened, then transposed
@@ -711,8 +647,6 @@ RIGHT = r"""
     def turn(m, D):
         a = m * 10000.0 ** (-np.arange(D // 2) / (D // 2))
         return np.block([[np.diag(np.cos(a)), np.diag(np.sin(a))], [-np.diag(np.sin(a)), np.diag(np.cos(a))]])
-03.4: one string, capitals
-    "None, SinCos2d, RoPE, Relative"
 04.1 a: an array
     np.array([0.0, 3, 9, 12])
 04.2 c: to two places
@@ -782,11 +716,6 @@ RIGHT = r"""
     [5, 1000]
 08.4 untold: capitals
     "Num_Heads"
-08.5: one by one
-    def tie(model):
-        for i in range(1, len(model.blocks)):
-            model.blocks[i] = model.blocks[0]
-        return model
 09.a: one-hot labels
     def my_cross_entropy(logits, labels):
         z = logits - logits.max(1, keepdim=True).values
@@ -869,27 +798,6 @@ RIGHT = r"""
     [Fraction(19, 32), Fraction(13, 64), Fraction(13, 64)]
 14.3: a loop
     lambda scores: torch.stack([torch.cat([scores[:i], scores[i + 1:]]).mean(0) for i in range(len(scores))])
-14.4: by autograd
-    def cam(model, images, target):
-        with torch.enable_grad():
-            t = model.forward_features(images).detach().requires_grad_()
-            (g,) = torch.autograd.grad(model.head(model.pool(t))[:, target].sum(), t)
-        return (t[:, 1:] * g[:, 1:].mean(1, keepdim=True)).sum(-1)
-14.6: one at a time, a tensor
-    @torch.no_grad()
-    def greedy(model, image, target, k=8):
-        gone = []
-        for _ in range(k):
-            best, which = float("inf"), None
-            for n in range(model.cfg.num_patches):
-                if n in gone:
-                    continue
-                kept = [m for m in range(model.cfg.num_patches) if m != n and m not in gone]
-                y = float(vl.answer_with(model, image, torch.tensor([kept]))[0, target])
-                if y < best:
-                    best, which = y, n
-            gone.append(which)
-        return torch.tensor(gone)
 15.a: hypotenuses
     def my_distance(A, rows, cols, P):
         N, total = rows * cols, 0

@@ -43,7 +43,7 @@ def plot_lines(
         labels: "direct" writes each name at the end of its curve, "legend" in a box, "none" nowhere.
         height: Height in inches.
 
-    Source: chapter 01.
+    Source: chapter 09.
     """
     curves = _curves(series, logx, logy)
     fig = Card(height)

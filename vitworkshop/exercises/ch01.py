@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-import vitlib as vl
 from vitworkshop.exercises.engine import Exercise
 
 EXERCISES: dict[str, Exercise] = {}
@@ -55,24 +52,6 @@ EXERCISES["01.b"] = Exercise(
     hints=["H becomes (H // P, P), W likewise: six axes.", "Which number of the six is i, which j, p1, p2, C? Give `permute` their numbers, slowest first.",
            "Join i and j, then p1, p2 and C: `reshape(B, -1, P * P * C)`."],
     others=[lambda x, P: F.unfold(x.double(), P, stride=P).unflatten(1, (-1, P * P)).permute(0, 3, 2, 1).flatten(2).tolist()],
-)
-
-def the_copy():
-    images = torch.zeros(1, 3, 8, 8)
-    steps = {"split": images.reshape(1, 3, 4, 2, 4, 2)}
-    steps["order"] = steps["split"].permute(0, 2, 4, 3, 5, 1)
-    steps["join"] = steps["order"].reshape(1, 16, 12)
-    (step,) = (name for name, x in steps.items() if x.data_ptr() != images.data_ptr())
-    return step
-EXERCISES["01.c"] = Exercise(
-    the_copy,
-    guess=True,
-    mistakes=[
-        ("return step", "return 'split'", "splitting an axis only counts the same numbers differently"),
-        ("return step", "return 'order'", "`permute` only names the axes in another order: nothing moves until it must"),
-    ],
-    hints=["Which step could be answered by counting differently?", "When must the numbers really lie in the new order?"],
-    others=["Join", " join "],
 )
 
 def counts():
@@ -186,45 +165,4 @@ EXERCISES["01.5"] = Exercise(
     ],
     hints=["In whose tokens are four neighbours no neighbours in the picture?", "`(w h)` moves whole patches; `(p2 p1 c)` moves pixels within them."],
     others=["bac", " BAC"],
-)
-
-def padded(images, P):
-    H, W = images.shape[-2:]
-    return vl.patchify(F.pad(images, (0, -W % P, 0, -H % P)), P)
-EXERCISES["01.6"] = Exercise(
-    padded,
-    inputs=lambda: [(torch.rand(1, 3, 5, 8) + 0.1, 3), (torch.rand(2, 1, 9, 7) + 0.1, 4), (torch.rand(1, 2, 4, 6) + 0.1, 2)],
-    mistakes=[
-        ("0, -W % P, 0, -H % P", "0, -H % P, 0, -W % P", "height and width are exchanged: F.pad begins with the last axis"),
-        ("0, -W % P, 0, -H % P", "-W % P, 0, -H % P, 0", "the zeros are on the left and on top"),
-        ("(0, -W % P, 0, -H % P)", "(-W % P // 2, -W % P - -W % P // 2, -H % P // 2, -H % P - -H % P // 2)", "the zeros are shared out to both sides; right and bottom are asked for"),
-        ("-W % P, 0, -H % P", "P - W % P, 0, P - H % P", "a size that divides gets a row of patches that is filling and nothing else"),
-        ("-W % P, 0, -H % P", "W % P, 0, H % P", "this is what is left over; how much is missing to the next multiple?"),
-        ("F.pad(images, (0, -W % P, 0, -H % P))", "images[..., : H // P * P, : W // P * P]", "it cuts off what does not fit; fill up instead"),
-        ("-H % P)", "-H % P), value=1.0", "filled with ones; zeros are asked for"),
-        ("-H % P)", "-H % P), mode='replicate'", "filled with copies of the edge; zeros are asked for"),
-        ("vl.patchify(F.pad(images, (0, -W % P, 0, -H % P)), P)", "F.pad(images, (0, -W % P, 0, -H % P))", "filled up, and not cut yet"),
-    ],
-    hints=["How many columns are missing for W = 300 and P = 16?", "What does `-W % P` give in Python?", "F.pad(x, (left, right, top, bottom)), then patchify."],
-    others=[("-W % P", "(P - W % P) % P")],
-)
-
-def crossing():
-    tokens = [6 * D for D in (192, 768, 1280)]
-    return {"tokens": tokens, "sides": [16 * math.sqrt(N) for N in tokens]}
-EXERCISES["01.7"] = Exercise(
-    crossing,
-    tol=5e-3,
-    mistakes=[
-        ("6 * D", "12 * D", "attention has 2 N² D multiplications, not N² D"),
-        ("6 * D", "3 * D", "at this number attention is a third of the work"),
-        ("6 * D", "D", "at N = D the rest is six times as much as attention"),
-        ("6 * D", "(6 * D + 1)", "leave CLS aside"),
-        ("16 * math.sqrt(N)", "math.sqrt(N)", "these are patches along a side; each is 16 pixels wide"),
-        ("16 * math.sqrt(N)", "16 * N", "as if all patches lay in one row; the image is square"),
-        ("16 * math.sqrt(N)", "4 * math.sqrt(N)", "a patch is 16 pixels wide, not 4"),
-        ("16 * math.sqrt(N)", "256 * math.sqrt(N)", "a patch has 256 pixels, and 16 along its side"),
-    ],
-    hints=["Half of the work: N / (N + 6 D) = 1/2. Solve for N.", "How many patches lie along one side of a square with N of them?"],
-    others=[("16 * math.sqrt(N)", "round(16 * math.sqrt(N))"), ("6 * D", "6.0 * D")],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 
 import vitlib as vl
 from vitworkshop.exercises.engine import Exercise
@@ -128,10 +127,10 @@ def without_cls(model, images):
         z = block(z)
     return model.head(model.norm(z).mean(dim=1))
 
-def models(pool):
+def models():
     made = []
     for img_size, D, depth, ratio, B in ((12, 24, 1, 1.5, 2), (16, 32, 3, 3, 3)):  # the small one first: every mistake is tried on it
-        cfg = vl.ViTConfig(img_size=img_size, patch_size=4, embed_dim=D, depth=depth, num_heads=4, mlp_ratio=ratio, num_classes=5, global_pool=pool)
+        cfg = vl.ViTConfig(img_size=img_size, patch_size=4, embed_dim=D, depth=depth, num_heads=4, mlp_ratio=ratio, num_classes=5, global_pool="avg")
         model = vl.VisionTransformer(cfg).eval().requires_grad_(False)
         for p in model.parameters():
             p.add_(0.3 * torch.randn(p.shape))
@@ -140,7 +139,7 @@ def models(pool):
 LOOP = "[:, 1:]\n    for block in model.blocks:\n        z = block(z)"
 EXERCISES["07.3"] = Exercise(
     without_cls,
-    inputs=lambda: models("avg"),
+    inputs=models,
     mistakes=[
         (LOOP, LOOP.replace("[:, 1:]", "") + "[:, 1:]", "as the colleague has it, a token goes after each block: which is it after the second?"),
         (LOOP, LOOP + "[:, 1:]", "CLS is gone before the first block; from then on token 0 is a patch"),
@@ -177,53 +176,4 @@ EXERCISES["07.4"] = Exercise(
     hints=["`states` and `readout` are all you need, with `warm` in place of the class labels.", "Leave out the row of the last norm: one number for 0 to L blocks passed.",
            "Where is CLS's curve highest? And whose is higher at its end?"],
     others=[{"end": "patches' mean", "cls_top": "Middle"}, {"end": ["PATCHES"], "cls_top": "middle"}],
-)
-
-def frugal(model, images):
-    z = model.embed(images)
-    for block in model.blocks[:-1]:
-        z = block(z)
-    last, cls = model.blocks[-1], z[:, :1]
-    q, k, v = last.attn.project(last.norm1(z))
-    mixed = F.scaled_dot_product_attention(q[:, :, :1], k, v)
-    cls = cls + last.attn.proj(mixed.transpose(1, 2).flatten(2))
-    cls = cls + last.mlp(last.norm2(cls))
-    (_, T, D), r = z.shape, model.cfg.mlp_ratio
-    whole = T * (4 + 2 * r) * D**2 + 2 * T**2 * D
-    now = (T * 2 + 2 + 2 * r) * D**2 + 2 * T * D
-    return model.head(model.norm(cls)[:, 0]), 1 - now / whole
-
-def spent(answer, model, images):
-    """What it returns; an error if the last projection or MLP was given more than one token."""
-    given, last = [], model.blocks[-1]
-    for part in (last.attn.proj, last.mlp):
-        part.register_forward_hook(lambda _, args, out: given.append(args[0].numel() // (len(images) * model.cfg.embed_dim)))
-    out = answer(model, images)
-    if out is not None and max(given, default=1) > 1:
-        raise ValueError(f"the last block's projection or MLP was given {max(given)} tokens, not token 0 alone")
-    return out
-EXERCISES["07.5"] = Exercise(
-    frugal,
-    inputs=lambda: models("token"),
-    run=spent,
-    mistakes=[
-        ("z[:, :1]\n", "z[:, -1:]\n", "the stream starts at the last patch: CLS is token 0"),
-        ("q[:, :, :1]", "q", "all tokens go through the last projection and the last MLP; token 0 alone should"),
-        ("last.norm1(z)", "z", "the norm before attention is missing"),
-        ("last.norm1(z)", "last.norm1(cls)", "keys and values are of CLS alone, so that it reads nothing but itself"),
-        ("cls = cls + last.attn", "cls = last.attn", "the residual around attention is missing"),
-        ("cls = cls + last.mlp", "cls = last.mlp", "the residual around the MLP is missing"),
-        ("last.attn.proj(mixed.transpose(1, 2).flatten(2))", "mixed.transpose(1, 2).flatten(2)", "the heads are joined, and their projection is missing"),
-        ("model.norm(cls)", "cls", "the last norm is missing"),
-        ("model.blocks[:-1]", "model.blocks[:-2]", "the block before the last is left out"),
-        ("1 - now / whole", "now / whole", "this is the share that remains; the saved one is asked for"),
-        ("2 * T * D", "2 * T**2 * D", "one query has one row of the table, T numbers, in place of T rows"),
-        ("(T * 2 + 2 + 2 * r)", "(T * 4 + 2 * r)", "the query and the projection are of one token now, as the MLP is"),
-        ("(T * 2 + 2 + 2 * r)", "(T * 2 + 2 + T * 2 * r)", "the MLP is for one token now"),
-        (" + 2 * T**2 * D", "", "in the whole block the two products of attention count, too"),
-    ],
-    hints=["Stop before the last block: keep `z` for keys and values, and `z[:, :1]` as the stream.", "`attn.project` gives q, k, v by head, (B, h, T, d). Which slice of q belongs to CLS?",
-           "Count D² first: how many D × D products are there for each token, before and now? Then attention's two."],
-    others=[("(T * 2 + 2 + 2 * r) * D**2", "T * 2 * D**2 + 2 * D**2 + 2 * r * D**2"),
-            ("mixed = F.scaled_dot_product_attention(q[:, :, :1], k, v)", "mixed = (q[:, :, :1] @ k.mT * q.shape[-1] ** -0.5).softmax(-1) @ v")],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-from torch import nn
 
 import vitlib as vl
 from vitworkshop.exercises.engine import Exercise
@@ -160,110 +159,4 @@ EXERCISES["14.3"] = Exercise(
     hints=["Add up the scores of all pictures, patch by patch.", "Take each picture's own away again. How many are left?"],
     others=[lambda scores: [torch.cat([scores[:b], scores[b + 1 :]]).mean(0).tolist() for b in range(len(scores))],
             ("(len(scores) - 1)", "(scores.shape[0] - 1)")],
-)
-
-def cam(model, images, target):
-    tokens = model.forward_features(images)[:, 1:]
-    return tokens @ model.head.weight[target] / tokens.shape[1]
-
-def adds_up(arguments, got, want):
-    model, images, target = arguments
-    if (got.sum(1) - model(images)[:, target]).abs().max() < 1e-3:
-        return "the shares add up to the whole logit; its bias belongs to no patch"
-    if (got.sum(1) - want.sum(1)).abs().max() < 1e-3:
-        return "the shares add up, but not each one is its patch's"
-EXERCISES["14.4"] = Exercise(
-    cam,
-    inputs=lambda: [(vit(size, global_pool="avg"), torch.randn(2, 3, *size), c) for size, c in (((8, 12), 3), ((16, 4), 0))],
-    mistakes=[
-        (" / tokens.shape[1]", "", "these are the patches' votes; the mean divides by how many there are"),
-        ("tokens.shape[1]", "tokens.shape[2]", "divided by the width D; the mean is over N patches"),
-        ("tokens.shape[1]", "(tokens.shape[1] + 1)", "the mean is over the patches, without CLS"),
-        ("[:, 1:]", "", "CLS is in it: scores of patches are asked for"),
-        ("return tokens", "return model.head.bias[target] + tokens", "the bias belongs to no patch"),
-        ("model.head.weight[target]", "model.head.weight.sum(0)", "the weights of all classes; the class has a row of its own"),
-        ("model.forward_features(images)", "nn.Sequential(*model.blocks)(model.embed(images))", "these are tokens before the last norm; the head reads them after it"),
-        ("return tokens @ model.head.weight[target] / tokens.shape[1]", "return (tokens @ model.head.weight[target] / tokens.shape[1]).relu()", "there is no ReLU here: shares may be negative"),
-        ("return tokens @ model.head.weight[target]", "return (tokens @ model.head.weight.T).softmax(-1)[..., target]", "these are probabilities; logits are asked for"),
-    ],
-    probes=[adds_up],
-    hints=["Write the logit out: a row of weights, times the mean of the tokens, plus a number.", "Its derivative by one token does not depend on the token.",
-           "`model.forward_features(images)` gives the tokens after the last norm, CLS first."],
-    others=[("tokens @ model.head.weight[target]", "(tokens * model.head.weight[target]).sum(-1)")],
-)
-
-class Bowl(nn.Module):
-    """Logit c is a sum of w_c x² / 2, so that the gradient is w_c x, of either sign under noise."""
-
-    def __init__(self, P, rows, cols):
-        super().__init__()
-        self.cfg, self.weight = vl.ViTConfig((rows * P, cols * P), P, num_classes=4), nn.Parameter(torch.rand(4, 3, rows * P, cols * P) * torch.arange(1, 5).view(4, 1, 1, 1))
-
-    def forward(self, x):
-        return (self.weight * x[:, None].square() / 2).sum((2, 3, 4))
-
-def smooth(model, images, classes, n, sigma):
-    many = images.repeat(n, 1, 1, 1)
-    noisy = (many + sigma * torch.randn_like(many)).requires_grad_()
-    y = model(noisy).gather(1, classes.repeat(n)[:, None]).sum()
-    (grad,) = torch.autograd.grad(y, noisy)
-    total = grad.abs().unflatten(0, (n, -1)).sum(0)
-    return vl.patchify(total / n, model.cfg.patch_size).sum(-1)
-
-def smooth_one_by_one(model, images, classes, n, sigma):
-    total, P = 0, model.cfg.patch_size
-    for _ in range(n):
-        noisy = torch.normal(images, sigma).requires_grad_()
-        (grad,) = torch.autograd.grad(model(noisy)[torch.arange(len(images)), classes].sum(), noisy)
-        total = total + grad.abs().unfold(2, P, P).unfold(3, P, P).sum((1, 4, 5)).flatten(1) / n
-    return total
-EXERCISES["14.5"] = Exercise(
-    smooth,
-    inputs=lambda: [(Bowl(4, 3, 2), torch.randn(2, 3, 12, 8), torch.tensor([3, 1]), 120, 0.7), (Bowl(4, 2, 4), torch.randn(1, 3, 8, 16), torch.tensor([2]), 160, 6.0)],
-    tol=0.06,
-    mistakes=[
-        ("grad.abs()", "grad", "nothing is made positive: a sum over a patch cancels"),
-        ("grad.abs().unflatten(0, (n, -1)).sum(0)", "grad.unflatten(0, (n, -1)).sum(0).abs()", "the mean comes first and the absolute value last; here it is the other way round"),
-        ("grad.abs()", "grad.square()", "this is the square; the absolute value is asked for"),
-        ("total / n", "total", "this is the sum over the copies; divide by n"),
-        (".sum(-1)", ".mean(-1)", "this is the mean over a patch's numbers; their sum is asked for"),
-        ("sigma * torch.randn", "sigma * torch.rand", "this noise is between 0 and 1 and never negative; Gaussian it should be: randn"),
-        ("many + sigma", "many + 0 * sigma", "the copies have no noise"),
-        ("torch.randn_like(many)", "torch.randn_like(images).repeat(n, 1, 1, 1)", "all copies have the same noise; each should have its own"),
-        ("sigma * torch.randn", "torch.randn", "sigma is not used"),
-        ("sigma * torch.randn", "sigma**0.5 * torch.randn", "sigma is the standard deviation, not the variance"),
-        ("many + sigma", "sigma", "the gradient is taken at the noise alone; add it to the picture"),
-        (".gather(1, classes.repeat(n)[:, None])", "", "this is the gradient of all logits; each image has its class"),
-        ("classes.repeat(n)", "classes[:1].repeat(len(many))", "each image has a class of its own"),
-        (".sum(0)", "[-1]", "only the last copy counts; add them up"),
-    ],
-    hints=["For each copy: new noise, the gradient of the class's logit, its absolute value.", "`vl.patchify` sorts the numbers by patch.",
-           "`gather(1, classes[:, None])` picks each image's class."],
-    others=[smooth_one_by_one, ("torch.randn_like(many)", "torch.randn(many.shape)")],
-)
-
-def greedy(model, image, target, k):
-    left, gone = list(range(model.cfg.num_patches)), []
-    for _ in range(k):
-        kept = torch.tensor([[m for m in left if m != n] for n in left])
-        y = vl.answer_with(model, image.expand(len(left), -1, -1, -1), kept)[:, target]
-        gone.append(left.pop(int(y.argmin())))
-    return gone
-EXERCISES["14.6"] = Exercise(
-    greedy,
-    inputs=lambda: [(vit((8, 12), 2), torch.randn(1, 3, 8, 12), 3, 4), (vit((16, 8), 2), torch.randn(1, 3, 16, 8), 0, 5)],
-    mistakes=[
-        ("left.pop(int(y.argmin()))", "left[int(y.argmin())]", "a patch that is gone must not come again"),
-        ("gone.append(left.pop(int(y.argmin())))", "gone.append(int(y.argmin())); left.pop(gone[-1])", "these count among the patches that were left; give their places in the picture"),
-        ("argmin", "argmax", "these go whose loss lowers the logit least"),
-        ("for _ in range(k):", "for _ in range(k + 1):", "one patch too many: k are asked for"),
-        ("gone.append(left.pop(int(y.argmin())))\n    return gone", "pass\n    return y.argsort()[:k].tolist()", "all are ranked once, as in occlusion; look again after each"),
-        ("[:, target]", ".softmax(1)[:, target]", "this goes by the probability; the logit is asked for"),
-        ("return gone", "return sorted(gone)", "sorted by place; the order in which they went is asked for"),
-        ("return gone", "return left", "these are the patches that stay"),
-        ("return gone", "return gone[::-1]", "the last that went stands first"),
-    ],
-    hints=["One step: for each patch that is left, the logit without it.", "Take out the one with the lowest logit, and start again with those that are left.",
-           "Keep the list of places that are left: what stands third in it need not be patch 2."],
-    others=[("return gone", "return tuple(gone)")],
 )
