@@ -556,12 +556,6 @@ WRONG = r"""
     [8 / 14, 84 / 86, (8 / 14 + 84 / 86) / 2]
 18.3 lazy: the boat left out -> d the boat's IoU belongs to the mean: it
     [0, 0.9, 0.9]
-18.4 full: tokens, not pairs -> d each query meets each key
-    4096
-18.5 least: perfect but for that -> d with equal rows, can both give all
-    0
-18.5 tied: the rows are not equal -> d the first two pictures are the same, so
-    torch.eye(4)
 """
 
 RIGHT = r"""
@@ -820,6 +814,4 @@ RIGHT = r"""
         return (table.diag()[union > 0] / union[union > 0]).mean()
 18.3 ious: to two places
     [0.5, 0.913, 0.707]
-18.5 tied: halves, an array
-    np.array([[0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
 """
