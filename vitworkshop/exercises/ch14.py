@@ -160,33 +160,3 @@ EXERCISES["14.3"] = Exercise(
     others=[lambda scores: [torch.cat([scores[:b], scores[b + 1 :]]).mean(0).tolist() for b in range(len(scores))],
             ("(len(scores) - 1)", "(scores.shape[0] - 1)")],
 )
-
-def cam(model, images, target):
-    tokens = model.forward_features(images)[:, 1:]
-    return tokens @ model.head.weight[target] / tokens.shape[1]
-
-def adds_up(arguments, got, want):
-    model, images, target = arguments
-    if (got.sum(1) - model(images)[:, target]).abs().max() < 1e-3:
-        return "the shares add up to the whole logit; its bias belongs to no patch"
-    if (got.sum(1) - want.sum(1)).abs().max() < 1e-3:
-        return "the shares add up, but not each one is its patch's"
-EXERCISES["14.4"] = Exercise(
-    cam,
-    inputs=lambda: [(vit(size, global_pool="avg"), torch.randn(2, 3, *size), c) for size, c in (((8, 12), 3), ((16, 4), 0))],
-    mistakes=[
-        (" / tokens.shape[1]", "", "these are the patches' votes; the mean divides by how many there are"),
-        ("tokens.shape[1]", "tokens.shape[2]", "divided by the width D; the mean is over N patches"),
-        ("tokens.shape[1]", "(tokens.shape[1] + 1)", "the mean is over the patches, without CLS"),
-        ("[:, 1:]", "", "CLS is in it: scores of patches are asked for"),
-        ("return tokens", "return model.head.bias[target] + tokens", "the bias belongs to no patch"),
-        ("model.head.weight[target]", "model.head.weight.sum(0)", "the weights of all classes; the class has a row of its own"),
-        ("model.forward_features(images)", "torch.nn.Sequential(*model.blocks)(model.embed(images))", "these are tokens before the last norm; the head reads them after it"),
-        ("return tokens @ model.head.weight[target] / tokens.shape[1]", "return (tokens @ model.head.weight[target] / tokens.shape[1]).relu()", "there is no ReLU here: shares may be negative"),
-        ("return tokens @ model.head.weight[target]", "return (tokens @ model.head.weight.T).softmax(-1)[..., target]", "these are probabilities; logits are asked for"),
-    ],
-    probes=[adds_up],
-    hints=["Write the logit out: a row of weights, times the mean of the tokens, plus a number.", "Its derivative by one token does not depend on the token.",
-           "`model.forward_features(images)` gives the tokens after the last norm, CLS first."],
-    others=[("tokens @ model.head.weight[target]", "(tokens * model.head.weight[target]).sum(-1)")],
-)
