@@ -309,16 +309,6 @@ WRONG = r"""
             out.append((fresh.norm() / head.grad.norm()).item())
             optimizer.step()
         return out
-10.5: divided by the root of the whole width -> v the shape is right, the numbers are
-    class Other(vl.Attention):
-        def forward(self, x, bias=None):
-            q, k, v = self.project(x)
-            mixed = (q @ k.mT / x.shape[-1] ** 0.5).softmax(-1) @ v
-            return self.proj(mixed.transpose(1, 2).flatten(2))
-    def planted(model):
-        for block in model.blocks:
-            block.attn.__class__ = Other
-        return model
 11.a: a layer's own stride counted -> d a stride counts for the layers after
     def my_field(layers):
         side, jump = 1, 1
@@ -680,14 +670,6 @@ RIGHT = r"""
         return np.where(step < warmup, peak * (step + 1) / max(warmup, 1), end * (1 - half) + peak * half)
 10.2 decay: to three places
     0.985
-10.5: the queries scaled up
-    def planted(model):
-        for block in model.blocks:
-            D, d = model.cfg.embed_dim, model.cfg.embed_dim // model.cfg.num_heads
-            with torch.no_grad():
-                block.attn.qkv.weight[:D] *= d**0.5
-                block.attn.qkv.bias[:D] *= d**0.5
-        return model
 11.b at_8: a tuple
     ("Patches", "Around")
 12.b: all that are beaten by none

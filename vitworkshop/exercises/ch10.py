@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import torch
@@ -214,38 +213,4 @@ EXERCISES["10.4"] = Exercise(
     ],
     hints=["`torch.autograd.grad(loss, model.head.weight, retain_graph=True)` gives a fresh gradient and adds to nothing.", "When is p.grad read, before or after `optimizer.step()`?"],
     others=[lengths_by_sums, ("torch.stack(out)", "[o.item() for o in out]")],
-)
-
-def planted(model):
-    new = copy.deepcopy(model)
-    for block in new.blocks:
-        D, d = new.cfg.embed_dim, new.cfg.embed_dim // new.cfg.num_heads
-        block.attn.qkv.weight.data[:D] *= d**0.5
-        block.attn.qkv.bias.data[:D] *= d**0.5
-    return new
-
-def logits(answer, D, heads):
-    """What the model answers once the bug is planted; None waits."""
-    torch.manual_seed(D)
-    model = vl.VisionTransformer(vl.ViTConfig((8, 12), 4, 3, 5, D, 2, heads)).requires_grad_(False).eval()
-    for weight in model.parameters():
-        weight.normal_(std=0.4)
-    new = answer(model)
-    return new(torch.randn(4, 3, 8, 12)) if isinstance(new, vl.VisionTransformer) else new
-EXERCISES["10.5"] = Exercise(
-    planted,
-    inputs=lambda: [(12, 3), (18, 2)],
-    run=logits,
-    mistakes=[
-        ("*= d**0.5", "*= 1.0", "nothing is planted: this model answers as it did"),
-        ("*= d**0.5", "/= d**0.5", "the scores are divided twice now; they should not be divided at all"),
-        ("*= d**0.5", "*= d", "the scores are d times as large; undo one division by √d, in queries or in keys"),
-        ("*= d**0.5", "*= D**0.5", "the root is of a head's width d, not of D"),
-        ("        block.attn.qkv.bias.data[:D] *= d**0.5\n", "", "the queries' bias is scaled with them"),
-        ("new.blocks:", "new.blocks[-1:]:", "only the last block has the bug"),
-        ("data[:D]", "data[2 * D:]", "these are the values; the scores come from queries and keys"),
-        ("data[:D]", "data", "queries, keys and values are all scaled"),
-    ],
-    hints=["Write an `Attention` whose forward has no root of d, and set each block's `attn.__class__`.", "Or ask which numbers of `qkv` make a score √d times as large."],
-    others=[("data[:D]", "data[D:2 * D]")],
 )
