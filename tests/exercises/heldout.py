@@ -273,10 +273,6 @@ WRONG = r"""
     "both"
 09.3 n: the difference as large as the error, not twice -> d the difference should be twice its error
     (0.9 * 0.1 + 0.905 * 0.095) / 0.005**2
-09.5: a new optimiser, at the same rate -> d the new optimiser knows nothing of the
-    def resume(model, optimizer):
-        other = copy.deepcopy(model)
-        return other, torch.optim.Adam(other.parameters(), lr=optimizer.param_groups[0]["lr"])
 10.a: the cosine counts from the first step -> d t is 0 at the end of the warm-up, not
     def my_rate(step, total, peak, warmup, end):
         if step < warmup:
@@ -662,8 +658,6 @@ RIGHT = r"""
             p.grad = None
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
-09.5: both copied at once
-    lambda model, optimizer: copy.deepcopy((model, optimizer))
 10.a: two lines, NumPy
     def my_rate(step, total, peak, warmup, end):
         half = np.cos(np.pi * (step - warmup) / (total - warmup)) / 2 + 0.5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import torch
@@ -176,39 +175,4 @@ EXERCISES["09.4"] = Exercise(
     ],
     hints=["Set `w.grad` by hand, then let the optimiser step.", "Many weights at once, and their mean: then the noise averages out."],
     others=[shrink_by_hand, ("2000", "2500")],
-)
-
-def resume(model, optimizer):
-    other = copy.deepcopy(model)
-    again = torch.optim.Adam(other.parameters(), lr=optimizer.param_groups[0]["lr"])
-    again.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-    return other, again
-
-def go_on(answer, seed, D):
-    """The weights of both pairs after three more steps, in turns."""
-    torch.manual_seed(seed)
-    model, x, y = nn.Sequential(nn.Linear(D, 7), nn.GELU(), nn.Linear(7, 2)), torch.randn(9, D), torch.randint(2, (9,))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(4):
-        step(model, optimizer, x, y)
-    if (pair := answer(model, optimizer)) is None or len(pair) != 2:
-        return pair
-    for _ in range(3):
-        step(pair[0], pair[1], x, y)
-        step(model, optimizer, x, y)
-    return [torch.cat([w.detach().flatten() for w in each.parameters()]) for each in (pair[0], model)]
-EXERCISES["09.5"] = Exercise(
-    resume,
-    inputs=lambda: [(0, 6), (1, 4)],
-    run=go_on,
-    mistakes=[
-        ("    again.load_state_dict(copy.deepcopy(optimizer.state_dict()))\n", "", "the new optimiser knows nothing of the steps before: its averages start at zero"),
-        ('    again = torch.optim.Adam(other.parameters(), lr=optimizer.param_groups[0]["lr"])\n    again.load_state_dict(copy.deepcopy(optimizer.state_dict()))\n    return other, again', "    return other, copy.deepcopy(optimizer)",
-         "this optimiser moves weights that are not the copy's: the copy stays where it is"),
-        ("copy.deepcopy(optimizer.state_dict())", "optimizer.state_dict()", "both optimisers work on the same averages, in memory: copy what `state_dict()` gives"),
-        ("copy.deepcopy(model)", "model", "the model is not copied: the old one moves along"),
-        ("    return other, again", "    for state in again.state.values():\n        state['step'].zero_()\n    return other, again", "the number of the step is lost: the hats divide as at the start"),
-    ],
-    hints=["What does Adam remember of each weight?", "An optimiser for the copy's parameters first, then the old one's `state_dict()` into it."],
-    others=[("copy.deepcopy(model)", "copy.deepcopy(model).train()")],
 )
