@@ -14,10 +14,10 @@ CHAPTER = "book/05-attention"
 # What newcomers type, and the pages that answer, or what must come first; search.js was built on these, so they say
 # nothing of other queries
 QUERIES = {
-    "positional encoding": "03-position", "tokenizer": "01-patchify",
+    "positional encoding": "03-position key-concepts#term-Position-embedding", "tokenizer": "01-patchify",
     "CLS token": "07-cls-or-gap", "ViT-B": "08-whole-vit",
     "why is my loss nan": "questions", "feed forward network": "06-encoder",
-    "dropout": "06-encoder",
+    "dropout": "06-encoder key-concepts#term-Dropout",
     "cosine learning rate schedule": "09-training 10-recipe",
     "heatmap": "13-attention-maps 14-rollout-and-grad-cam", "explainability": "14-rollout-and-grad-cam",
     "fine tune a pretrained model": "16-transfer", "freeze the backbone": "16-transfer",

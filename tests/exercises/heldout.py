@@ -158,16 +158,6 @@ WRONG = r"""
         return layer.proj((w @ v).transpose(1, 2).reshape(B, T, D))
 05.4: the values' bias -> d a bias of the values is added to every
     "v"
-05.5: the end of the row above, for the first column -> d a patch in the first column reads the
-    def left_bias(rows, cols, strength):
-        b = torch.zeros(rows * cols, rows * cols)
-        for i in range(rows * cols):
-            b[i, max(i - 1, 0)] = strength
-        return b[None, None]
-05.5: the neighbour above -> d these read the neighbour above
-    def left_bias(rows, cols, strength):
-        i = torch.arange(rows * cols)
-        return strength * F.one_hot(torch.where(i >= cols, i - cols, i), rows * cols).float()[None, None]
 06.a sd: divided by seven -> d the squares are divided by D, here 8,
     2.138
 06.b: divided by D - 1 -> d `var` divides by D − 1 unless it is
@@ -264,10 +254,6 @@ WRONG = r"""
         new.weight.data = torch.cat([q.weight, k.weight, v.weight], dim=1)
         new.bias.data = torch.cat([q.bias, k.bias, v.bias])
         return new
-08.4 depth: the last number -> d blocks are counted from 0
-    7
-08.4 mlp_ratio: the width itself -> d this is the width inside; how many
-    960
 09.a: powers first, so that 300 overflows -> d e to the power of a large logit is
     def my_cross_entropy(logits, labels):
         p = logits.exp() / logits.exp().sum(1, keepdim=True)
@@ -342,13 +328,6 @@ WRONG = r"""
         return side
 11.b at_8: the stride's own shift forgotten -> d eight pixels are one whole patch
     ["around"]
-11.c: each channel in its own order -> d numbers change their channel: shuffle
-    def my_shuffled_pixels(images, seed=0):
-        g = torch.Generator().manual_seed(seed)
-        order = torch.randperm(images[0].numel(), generator=g)
-        return images.flatten(1)[:, order].view_as(images)
-11.c: pictures shuffled, not pixels -> d the pixels are where they were: the
-    lambda images, seed=0: images[torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))]
 11.1 b: the stride forgotten -> d the strides are left out
     1 + 6 + 4 * 2
 11.1 d: one patch -> d this is one patch; does attention stay
@@ -365,10 +344,6 @@ WRONG = r"""
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).max().item()
-11.5 kept: rows kept, their order mixed -> d some distances change: do neighbours
-    [4, 5, 6, 7, 0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15]
-11.5 count: turns only -> d there are mirrorings and turns: a
-    4
 12.a patch: twice the sides' sides -> d so it is once attention's T² outweighs
     4
 12.b: compared with the one before -> d compared with the one before; no
@@ -390,12 +365,6 @@ WRONG = r"""
         for a, b in zip(x.split(size), y.split(size)):
             F.cross_entropy(model(a), b, reduction="sum").backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
-12.5 calculus: the root of L -> d so it is where a block keeps as little
-    math.sqrt(24)
-12.6 hours: half the time -> d the ring takes as long as before; only
-    2
-12.6 batch: the same -> d at the same batch each GPU has half as
-    4096
 13.a: bits -> d these are the bits; how many tokens is
     lambda table: (torch.special.entr(table).sum(-1) / math.log(2)).mean()
 13.a: weights that are zero, and their logarithm -> d 0 · log 0 comes out as nan: a weight of
@@ -489,10 +458,6 @@ WRONG = r"""
         return [(u @ u.mT)[:, k].mean() for k in ((steps > 0) & (steps < 2), steps >= 5)]
 15.4: turned the other way -> d turned backwards, by the transpose
     lambda model, z, Q: model.head(model.norm(z @ Q.T))
-15.5: ranked once -> d ranked once, each head with all others
-    def greedy(model, images, labels, count):
-        cost = vl.head_importance(model, images, labels)
-        return [divmod(i, model.cfg.num_heads) for i in cost.flatten().argsort()[:count].tolist()]
 16.a zero_head: zero weights thought to stay -> d zero weights need not stay zero: the
     False
 16.b: lambda left out -> d λ is not used: this is least squares
@@ -591,12 +556,6 @@ WRONG = r"""
     [8 / 14, 84 / 86, (8 / 14 + 84 / 86) / 2]
 18.3 lazy: the boat left out -> d the boat's IoU belongs to the mean: it
     [0, 0.9, 0.9]
-18.4 full: tokens, not pairs -> d each query meets each key
-    4096
-18.5 least: perfect but for that -> d with equal rows, can both give all
-    0
-18.5 tied: the rows are not equal -> d the first two pictures are the same, so
-    torch.eye(4)
 """
 
 RIGHT = r"""
@@ -674,13 +633,6 @@ RIGHT = r"""
     np.array([2362368.0, 2362368.0])
 05.4: a capital
     "K"
-05.5: loops, whole numbers in NumPy
-    def left_bias(rows, cols, strength):
-        b = np.zeros((1, 1, rows * cols, rows * cols))
-        for r in range(rows):
-            for c in range(cols):
-                b[0, 0, r * cols + c, r * cols + max(c - 1, 0)] = strength
-        return b
 06.b: PyTorch's own
     lambda x, gamma, beta, eps=1e-6: F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
 06.c: names for every step
@@ -714,8 +666,6 @@ RIGHT = r"""
     "pos_embed"
 08.2 logits: a list
     [5, 1000]
-08.4 untold: capitals
-    "Num_Heads"
 09.a: one-hot labels
     def my_cross_entropy(logits, labels):
         z = logits - logits.max(1, keepdim=True).values
@@ -745,13 +695,6 @@ RIGHT = r"""
         return model
 11.b at_8: a tuple
     ("Patches", "Around")
-11.c: NumPy's order
-    def my_shuffled_pixels(images, seed=0):
-        B, C, H, W = images.shape
-        order = np.random.default_rng(seed).permutation(H * W)
-        return images.reshape(B, C, -1)[:, :, order].reshape(B, C, H, W)
-11.5 kept: transposed
-    np.arange(16).reshape(4, 4).T.flatten()
 12.b: all that are beaten by none
     lambda points: [p for i, p in enumerate(points) if all(q[1] < p[1] for q in points[:i])]
 12.1 share: to three places
@@ -871,6 +814,4 @@ RIGHT = r"""
         return (table.diag()[union > 0] / union[union > 0]).mean()
 18.3 ious: to two places
     [0.5, 0.913, 0.707]
-18.5 tied: halves, an array
-    np.array([[0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
 """

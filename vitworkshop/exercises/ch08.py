@@ -166,27 +166,3 @@ EXERCISES["08.3"] = Exercise(
     hints=["Which axis of a linear layer's weight counts its outputs?", "Make a new `nn.Linear(D, 3 * D)` and copy into it, under `torch.no_grad()`.", "The biases are stacked in the same order."],
     others=[fuse_again, ("torch.cat([q.bias, k.bias, v.bias])", "torch.stack([q.bias, k.bias, v.bias]).flatten()")],
 )
-
-def detective():
-    rows, D, P, hidden, last = 101, 320, 12, 960, 7
-    side = int((rows - 1) ** 0.5)
-    return {"img_size": side * P, "patch_size": P, "in_chans": 1, "num_classes": 17, "embed_dim": D, "depth": last + 1, "mlp_ratio": hidden / D, "untold": "num_heads"}
-EXERCISES["08.4"] = Exercise(
-    detective,
-    spelled={"numheads": "head"},
-    mistakes=[
-        ("side * P,", "side,", "these are the patches along one side; pixels are asked for"),
-        ("side * P,", "(rows - 1) * P,", "these are all patches in a row; the image is a square"),
-        ('"patch_size": P', '"patch_size": P * P', "the side of a patch is asked for, not its pixels"),
-        ('"in_chans": 1', '"in_chans": 3', "a convolution's weight is (out, in, height, width): which is in?"),
-        ('"num_classes": 17', '"num_classes": D', "a linear layer's weight is (out, in)"),
-        ('"embed_dim": D', '"embed_dim": hidden', "this is the width inside the MLP"),
-        ("last + 1", "last", "blocks are counted from 0"),
-        ("hidden / D", "hidden", "this is the width inside; how many times the model's is that?"),
-        ('"num_heads"', '"depth"', "the depth is told: the last block's number"),
-        ('"num_heads"', '"mlp_ratio"', "the ratio is told: one of the shapes has both widths"),
-    ],
-    hints=["`pos_embed` has a row for CLS and one for each patch.", "The patch projection is a convolution: its weight is (out, in, height, width).",
-           "Which size only says how the same numbers are divided among themselves?"],
-    others=[('"num_heads"', '"Heads"'), ("side * P,", "float(side * P),")],
-)

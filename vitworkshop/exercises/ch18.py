@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from vitworkshop.exercises.answers import plain
 from vitworkshop.exercises.engine import Exercise
 
 EXERCISES: dict[str, Exercise] = {}
@@ -163,55 +158,4 @@ EXERCISES["18.3"] = Exercise(
     ],
     hints=["A table of two by two: is boat or not, is called boat or not.", "How many are called boat wrongly, how many are missed?", "The union: all that are it or are called it, once each."],
     others=[{"right": 0.92, "ious": (0.5, 0.913, 0.707), "lazy": [0, 0.9, 0.45]}, ("[boat, background,", "[8 / 16, background,")],
-)
-
-def pvt():
-    N, keys = 64 * 64, (64 // 8) ** 2
-    return {"pvt": N * keys, "full": N**2, "window": math.isqrt(keys)}
-EXERCISES["18.4"] = Exercise(
-    pvt,
-    mistakes=[
-        ("(64 // 8) ** 2", "(64 // 8)", "keys shrink along both sides; this is one side of what is left"),
-        ("(64 // 8) ** 2", "(64 * 64 // 8)", "keys shrink by ρ along each side, not in all"),
-        ("N * keys", "keys**2", "the queries stay at full resolution"),
-        ("N * keys", "64 * N * keys", "in units of D: the width is not counted"),
-        ("N**2", "64 * N**2", "in units of D: the width is not counted"),
-        ("N**2", "N", "each query meets each key"),
-        ("N**2", "64 * N", "this is along one row; full attention reads all"),
-        ("math.isqrt(keys)", "keys", "this is how many patches a window has; its side is asked for"),
-    ],
-    hints=["How many queries are there, and how many keys after shrinking?", "In windows each query has w² keys."],
-    others=[{"pvt": 262144.0, "full": 4096.0**2, "window": 8}, ("N**2,", "float(N**2),")],
-)
-
-def copies():
-    S = torch.eye(4)
-    S[0, 1] = S[1, 0] = 1.0
-    return {"least": math.log(2), "tied": S}
-
-def rows_of(x):
-    """Of a matrix: whether its first rows differ, and the cross-entropy of each row times 100."""
-    S = plain(x)
-    if not isinstance(S, Tensor) or S.ndim != 2 or len(S) != S.shape[1] or len(S) < 2:
-        return x
-    rows = F.cross_entropy(100 * S.double(), torch.arange(len(S)), reduction="none")
-    return torch.cat([(S[0] != S[1]).any()[None], rows])
-EXERCISES["18.5"] = Exercise(
-    copies,
-    run=rows_of,
-    tol=1e-3,
-    mistakes=[
-        ("math.log(2)", "math.log(4)", "the other sentences of the batch can be told apart"),
-        ("math.log(2)", "1 / 2", "this is the probability that is left to each; minus its logarithm is the loss"),
-        ("math.log(2)", "1.0", "in bits; the loss takes the natural logarithm"),
-        ("math.log(2)", "0 * 1.0", "with equal rows, can both give all probability to their own sentence?"),
-        ("math.log(2)", "2 * math.log(2)", "this is both rows together; each is asked for"),
-        ("    S[0, 1] = S[1, 0] = 1.0\n", "", "the first two pictures are the same, so their rows must be equal"),
-        ("S[0, 1] = S[1, 0] = 1.0", "S[:2, :2] = torch.tensor([[1.0, 0], [1, 0]])", "both rows name one sentence; times a large number, that costs the other picture dearly"),
-        ("S[0, 1] = S[1, 0] = 1.0", "S[:] = 1.0", "all alike; the other sentences should get nothing"),
-        ("S[0, 1] = S[1, 0] = 1.0", "S[:2] = 0.0", "the first two rows leave as much for the others' sentences as for their own"),
-        ("S[0, 1] = S[1, 0] = 1.0", "S *= 0", "nothing is told apart here"),
-    ],
-    hints=["Equal rows give equal probabilities: how much can sentence 0 and sentence 1 get at most, and evenly?", "The other pictures have their own sentence to themselves."],
-    others=[("S[0, 1] = S[1, 0] = 1.0", "S[0, 1] = S[1, 0] = 1.0\n    S = 3 * S - 1"), {"least": 0.693, "tied": [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]}],
 )
