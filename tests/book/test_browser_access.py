@@ -213,7 +213,7 @@ def test_one_drawing_and_one_logo_are_shown_without_scripts(browser, address):
     ("page", "fold", "text"),
     [
         (CHAPTER, "details.solution", "section p"),
-        (CHAPTER, "details.glance", "text=split a width into heads"),
+        (CHAPTER, "details.glance", "dd"),
         (CHAPTER, "details.guess", "text=attn 65"),
         ("book/questions", "details", "p:has(em)"),
     ],

@@ -20,8 +20,6 @@ from vitlib.explain.scores import BASELINES
 from vitworkshop.studies import masked, transfer  # noqa: F401 - conditions name both
 from vitworkshop.studies.claim import bracketed, rates_of  # noqa: F401
 from vitworkshop.studies.clinic import BUGS  # noqa: F401
-from vitworkshop.studies.compute import Frontier
-from vitworkshop.studies.families import BASE, FAMILIES  # noqa: F401
 from vitworkshop.studies.recipe_ladder import INGREDIENTS  # noqa: F401
 from vitworkshop.studies.registry import STUDIES  # noqa: F401 - and this
 from vitworkshop.studies.report import judged
@@ -39,8 +37,8 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 2, "03": 5, "04": 13, "06": 8, "07": 4, "08": 1, "09": 4, "10": 14},
-    **{"11": 16, "12": 22, "13": 1, "14": 7, "15": 7, "16": 8, "17": 4, "18": 5, "clinic": 7, "questions": 1},
+    **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 5, "09": 4, "10": 14, "11": 7},
+    **{"12": 2, "13": 1, "14": 4, "15": 3, "16": 9, "17": 4, "18": 5, "clinic": 7, "questions": 1},
 }
 
 
@@ -123,36 +121,14 @@ def resized(ways: str, sizes: str, models: str = "drawn10-token cifar10-plain ci
     return np.vectorize(lambda name: mean("resolution", name))(names)
 
 
-def few_shots(variants: str) -> np.ndarray:
-    """Chapter 11's few-shot accuracies, run by run."""
-    return finals("data-size", variants, "few_shot_accuracy")
+def five(variants: str) -> np.ndarray:
+    """Chapter 11's accuracies of `crossover` that count: not those of the seed that chose the rates."""
+    return np.array([run["final"]["val_accuracy"] for run in runs("crossover", variants) if run["seed"] < 5])
 
 
-def frontier(family: str) -> Frontier:
-    """Chapter 12's variants of a family that no cheaper one equals."""
-    names = tuple(name for name in result("compute")["summary"] if name.startswith(family))
-    return Frontier(result("compute")["runs"], names, "val_accuracy")
-
-
-def errors(family: str) -> tuple[np.ndarray, np.ndarray]:
-    """The logarithm of a frontier's computes, and its mean errors."""
-    found = frontier(family)
-    return np.array(found.compute), 1 - np.array([finals("compute", name).mean() for name in found.names])
-
-
-def leads(family: str, other: str) -> bool:
-    """Whether a family's frontier has fewer errors than another's at every compute that they share."""
-    (x, e), (x2, e2) = errors(family), errors(other)
-    at = np.linspace(max(x[0], x2[0]), min(x[-1], x2[-1]), 200)
-    return bool((np.interp(at, x, e) < np.interp(at, x2, e2)).all())
-
-
-def law(family: str, floor: float = 0) -> dict[str, float]:
-    """Chapter 12's law with a floor: slope, misfit, and the logarithm of the compute for 30 % error."""
-    x, error = errors(family)
-    slope, start = np.polyfit(x, np.log(error - floor), 1)
-    misfit = np.std(np.log(error) - np.log(floor + np.exp(start + slope * x)))
-    return {"slope": slope, "misfit": misfit, "price": (math.log(0.3 - floor) - start) / slope}
+def pilot(variants: str) -> float:
+    """And the best of the seed that chose."""
+    return max(run["final"]["val_accuracy"] for run in runs("crossover", variants) if run["seed"] == 100)
 
 
 def passes(explanation: str, what: str, *erasers: str) -> list[str]:

@@ -36,8 +36,6 @@ WRONG = r"""
     lambda patches, E, b: patches @ E.T + b
 02.b: as it lies in memory -> d this is the kernel's own order,
     [0, 1, 2, 3, 4, 5, 6, 7]
-02.c unpadded: steps along both sides, the last too far -> d the kernel starts in steps of 8, but
-    28 * 28
 02.d: not permuted at all -> d D must be brought to the front by
     lambda kernel: kernel.reshape(kernel.shape[-1], -1)
 02.1 a: no bias -> d the bias is missing: a number for each
@@ -105,8 +103,6 @@ WRONG = r"""
         a = 10000 ** (-torch.arange(D // 2) / (D // 2))
         c, s = torch.diag(a.cos()), torch.diag(a.sin())
         return torch.cat([torch.cat([c, s], 1), torch.cat([-s, c], 1)])
-03.4: the tables that can learn it -> d these are the kinds that do not survive
-    {"learned", "learned2d"}
 04.a: the ends aligned -> d these are aligned ends, the other
     lambda old, new: torch.arange(new) * (old - 1) / (new - 1)
 04.a: old and new exchanged -> d upside down: with more new places each
@@ -162,16 +158,6 @@ WRONG = r"""
         return layer.proj((w @ v).transpose(1, 2).reshape(B, T, D))
 05.4: the values' bias -> d a bias of the values is added to every
     "v"
-05.5: the end of the row above, for the first column -> d a patch in the first column reads the
-    def left_bias(rows, cols, strength):
-        b = torch.zeros(rows * cols, rows * cols)
-        for i in range(rows * cols):
-            b[i, max(i - 1, 0)] = strength
-        return b[None, None]
-05.5: the neighbour above -> d these read the neighbour above
-    def left_bias(rows, cols, strength):
-        i = torch.arange(rows * cols)
-        return strength * F.one_hot(torch.where(i >= cols, i - cols, i), rows * cols).float()[None, None]
 06.a sd: divided by seven -> d the squares are divided by D, here 8,
     2.138
 06.b: divided by D - 1 -> d `var` divides by D − 1 unless it is
@@ -216,13 +202,6 @@ WRONG = r"""
             x = x + a.attn(a.norm1(x))
             x = x + b.mlp(b.norm2(x))
         return x
-06.5: the branches made larger -> h the branches are still nearly as long
-    @torch.no_grad()
-    def rescue(model):
-        for block in model.blocks:
-            block.attn.proj.weight *= 10
-            block.mlp.fc2.weight *= 10
-        return model
 07.a: the minus forgotten -> d the minus is missing: logarithms of
     lambda weights: (weights * weights.clamp_min(1e-12).log2()).sum(-1)
 07.a: all rows added -> d one number for all rows; each row has
@@ -275,19 +254,6 @@ WRONG = r"""
         new.weight.data = torch.cat([q.weight, k.weight, v.weight], dim=1)
         new.bias.data = torch.cat([q.bias, k.bias, v.bias])
         return new
-08.4 depth: the last number -> d blocks are counted from 0
-    7
-08.4 mlp_ratio: the width itself -> d this is the width inside; how many
-    960
-08.5: copies, not the same block -> d these are copies: alike at first, but
-    def tie(model):
-        model.blocks = nn.ModuleList([copy.deepcopy(model.blocks[0]) for _ in model.blocks])
-        return model
-08.5: only attention is tied -> h more parameters are left than one
-    def tie(model):
-        for block in model.blocks:
-            block.attn = model.blocks[0].attn
-        return model
 09.a: powers first, so that 300 overflows -> d e to the power of a large logit is
     def my_cross_entropy(logits, labels):
         p = logits.exp() / logits.exp().sum(1, keepdim=True)
@@ -362,13 +328,6 @@ WRONG = r"""
         return side
 11.b at_8: the stride's own shift forgotten -> d eight pixels are one whole patch
     ["around"]
-11.c: each channel in its own order -> d numbers change their channel: shuffle
-    def my_shuffled_pixels(images, seed=0):
-        g = torch.Generator().manual_seed(seed)
-        order = torch.randperm(images[0].numel(), generator=g)
-        return images.flatten(1)[:, order].view_as(images)
-11.c: pictures shuffled, not pixels -> d the pixels are where they were: the
-    lambda images, seed=0: images[torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))]
 11.1 b: the stride forgotten -> d the strides are left out
     1 + 6 + 4 * 2
 11.1 d: one patch -> d this is one patch; does attention stay
@@ -385,10 +344,6 @@ WRONG = r"""
     def changes(net, images, by):
         with torch.no_grad():
             return (net(images).mean((2, 3)) - net(images.roll(by, -1)).mean((2, 3))).max().item()
-11.5 kept: rows kept, their order mixed -> d some distances change: do neighbours
-    [4, 5, 6, 7, 0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15]
-11.5 count: turns only -> d there are mirrorings and turns: a
-    4
 12.a patch: twice the sides' sides -> d so it is once attention's T² outweighs
     4
 12.b: compared with the one before -> d compared with the one before; no
@@ -410,12 +365,6 @@ WRONG = r"""
         for a, b in zip(x.split(size), y.split(size)):
             F.cross_entropy(model(a), b, reduction="sum").backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
-12.5 calculus: the root of L -> d so it is where a block keeps as little
-    math.sqrt(24)
-12.6 hours: half the time -> d the ring takes as long as before; only
-    2
-12.6 batch: the same -> d at the same batch each GPU has half as
-    4096
 13.a: bits -> d these are the bits; how many tokens is
     lambda table: (torch.special.entr(table).sum(-1) / math.log(2)).mean()
 13.a: weights that are zero, and their logarithm -> d 0 · log 0 comes out as nan: a weight of
@@ -509,10 +458,6 @@ WRONG = r"""
         return [(u @ u.mT)[:, k].mean() for k in ((steps > 0) & (steps < 2), steps >= 5)]
 15.4: turned the other way -> d turned backwards, by the transpose
     lambda model, z, Q: model.head(model.norm(z @ Q.T))
-15.5: ranked once -> d ranked once, each head with all others
-    def greedy(model, images, labels, count):
-        cost = vl.head_importance(model, images, labels)
-        return [divmod(i, model.cfg.num_heads) for i in cost.flatten().argsort()[:count].tolist()]
 16.a zero_head: zero weights thought to stay -> d zero weights need not stay zero: the
     False
 16.b: lambda left out -> d λ is not used: this is least squares
@@ -649,8 +594,6 @@ RIGHT = r"""
     def turn(m, D):
         a = m * 10000.0 ** (-np.arange(D // 2) / (D // 2))
         return np.block([[np.diag(np.cos(a)), np.diag(np.sin(a))], [-np.diag(np.sin(a)), np.diag(np.cos(a))]])
-03.4: one string, capitals
-    "None, SinCos2d, RoPE, Relative"
 04.1 a: an array
     np.array([0.0, 3, 9, 12])
 04.2 c: to two places
@@ -678,13 +621,6 @@ RIGHT = r"""
     np.array([2362368.0, 2362368.0])
 05.4: a capital
     "K"
-05.5: loops, whole numbers in NumPy
-    def left_bias(rows, cols, strength):
-        b = np.zeros((1, 1, rows * cols, rows * cols))
-        for r in range(rows):
-            for c in range(cols):
-                b[0, 0, r * cols + c, r * cols + max(c - 1, 0)] = strength
-        return b
 06.b: PyTorch's own
     lambda x, gamma, beta, eps=1e-6: F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
 06.c: names for every step
@@ -698,12 +634,6 @@ RIGHT = r"""
     def without(model, i):
         model = copy.deepcopy(model)
         model.blocks = nn.ModuleList([b for n, b in enumerate(model.blocks) if n != i])
-        return model
-06.5: branches that begin at zero
-    def rescue(model):
-        for block in model.blocks:
-            nn.init.zeros_(block.attn.proj.weight)
-            nn.init.zeros_(block.mlp.fc2.weight)
         return model
 07.a: PyTorch's entr
     lambda weights: torch.special.entr(weights).sum(-1) / np.log(2)
@@ -724,13 +654,6 @@ RIGHT = r"""
     "pos_embed"
 08.2 logits: a list
     [5, 1000]
-08.4 untold: capitals
-    "Num_Heads"
-08.5: one by one
-    def tie(model):
-        for i in range(1, len(model.blocks)):
-            model.blocks[i] = model.blocks[0]
-        return model
 09.a: one-hot labels
     def my_cross_entropy(logits, labels):
         z = logits - logits.max(1, keepdim=True).values
@@ -760,13 +683,6 @@ RIGHT = r"""
         return model
 11.b at_8: a tuple
     ("Patches", "Around")
-11.c: NumPy's order
-    def my_shuffled_pixels(images, seed=0):
-        B, C, H, W = images.shape
-        order = np.random.default_rng(seed).permutation(H * W)
-        return images.reshape(B, C, -1)[:, :, order].reshape(B, C, H, W)
-11.5 kept: transposed
-    np.arange(16).reshape(4, 4).T.flatten()
 12.b: all that are beaten by none
     lambda points: [p for i, p in enumerate(points) if all(q[1] < p[1] for q in points[:i])]
 12.1 share: to three places

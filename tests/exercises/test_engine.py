@@ -424,7 +424,7 @@ def test_hints_come_one_after_the_other(capsys, monkeypatch):
         (lambda: vl.hint("ex-03-offsets"), "exercise must be one of 01.a, "),
         (lambda: vl.check("03.1", many=3), "row_of_4, commonest, rarest by their names .*got many"),
         (lambda: vl.check("03.1", 15), "expected the parts how_many, .* got 15"),
-        (lambda: vl.check("03.4", kinds={"none"}), "expected one answer for exercise 03.4, got kinds"),
+        (lambda: vl.check("03.3", kinds={"none"}), "expected one answer for exercise 03.3, got kinds"),
         (lambda: vl.check("03.1", 3, how_many=3), "by their names for exercise 03.1"),
     ],
 )

@@ -47,25 +47,15 @@ EXERCISES["02.b"] = Exercise(
     others=[[0.0, 4.0, 1.0, 5.0, 2.0, 6.0, 3.0, 7.0], ("return rearrange", "return 1.0 * rearrange")],
 )
 
-def how_many_places():
-    n = (224 - 16) // 8 + 1
-    padded = (224 + 2 * 4 - 16) // 8 + 1
-    return {"unpadded": n**2, "padded": padded**2}
+def trained_row():
+    return "A"
 EXERCISES["02.c"] = Exercise(
-    how_many_places,
+    trained_row,
     guess=True,
-    mistakes=[
-        ("(224 - 16) // 8 + 1", "224 // 8", "the kernel starts in steps of 8, but its last places must leave room for all 16"),
-        ("(224 - 16) // 8 + 1", "224 // 16", "this is for a stride of 16"),
-        ("// 8 + 1", "// 8", "the first place, at 0, counts as well"),
-        ("n**2", "n", "these lie along one side"),
-        ("padded**2", "padded", "these lie along one side"),
-        ("2 * 4", "4", "four zeros at both ends"),
-        ("2 * 4 - 16", "2 * 4", "the last place must leave room for the whole kernel"),
-        ("224 + 2 * 4", "224", "zeros at both ends make room for another place"),
-    ],
-    hints=["Along one side the kernel starts at 0, 8, 16, …; where does it start last?", "Count these places, the first one too; the grid is square."],
-    others=[{"unpadded": 729.0, "padded": 784.0}, ("n**2", "n * n")],
+    mistakes=[("\"A\"", "\"B\"", "this row is the random start; what in it looked learned to you?"),
+              ("\"A\"", "\"neither\"", "one of them is trained, and hardly shows it: choose")],
+    hints=["Which row would you call noise, and why?", "If you cannot tell, say so to yourself, and guess: that is the lesson."],
+    others=["a", " A "],
 )
 
 def from_flax(kernel):

@@ -7,7 +7,6 @@ from collections import Counter
 import torch
 import torch.nn.functional as F
 
-from vitlib.model.posembed import POS_EMBEDS
 from vitworkshop.exercises.engine import Exercise
 
 EXERCISES: dict[str, Exercise] = {}
@@ -177,37 +176,4 @@ EXERCISES["03.3"] = Exercise(
         "Four blocks of (D/2, D/2), each with numbers on its diagonal only.",
     ],
     others=[("[-sin, cos]", "[sin.neg(), cos]")],
-)
-
-def survives(kind, rows=4, cols=5):
-    """Whether K is the same for every pair of places and its neighbour pair."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        pos = POS_EMBEDS[kind]((rows, cols), 16, 2).requires_grad_(False)
-        q, k = torch.randn(2, 1, 1, 1, 8).expand(2, 1, 1, 1 + rows * cols, 8)
-    bias, table = pos.attention_bias(), pos.table()
-    K = pos.turn(q) @ pos.turn(k).mT if kind == "rope" else table @ table.mT if bias is None else bias
-    K = K[..., 1:, 1:].flatten(0, -3)[0].view(rows, cols, rows, cols)
-    across = torch.allclose(K[:, 1:, :, 1:], K[:, :-1, :, :-1], atol=1e-5)
-    return across and torch.allclose(K[1:, :, 1:], K[:-1, :, :-1], atol=1e-5)
-
-def survivors():
-    found = {kind for kind in POS_EMBEDS if survives(kind)}
-    return found
-EXERCISES["03.4"] = Exercise(
-    survivors,
-    mistakes=[
-        ("return", "found.discard('none')\n    return", "without positions K is 0 everywhere: does a shift change it?"),
-        ("return", "found.add('learned')\n    return", "a learned table may come to it, but need not"),
-        ("return", "found.add('learned2d')\n    return", "vectors of rows and of columns are free numbers, too"),
-        ("return", "found.discard('sincos2d')\n    return", "what does the product of two waves depend on?"),
-        ("return", "found.discard('relative')\n    return", "by what is the relative bias looked up?"),
-        ("return", "found.discard('rope')\n    return", "all places moved, turned queries and keys keep their scores: the offset is the same"),
-        ("if survives", "if not survives", "these are the kinds that do not survive a shift"),
-    ],
-    hints=[
-        "Which kinds are free numbers, so that for some of them K changes?",
-        "In which kinds does K depend on the offset only? And is 0 always equal to 0?",
-    ],
-    others=[["rope", "relative", "NONE", "Sincos2d"], "none, sincos2d, relative, rope"],
 )

@@ -212,28 +212,3 @@ EXERCISES["05.4"] = Exercise(
     hints=["A number added to all scores of a row changes nothing.", "Write out (q + β) · k and q · (k + β). Which new term is the same for every key?"],
     others=["K", "key", "the keys'", "Keys."],
 )
-
-def left_bias(rows, cols, strength):
-    i = torch.arange(rows * cols)
-    left = torch.where(i % cols > 0, i - 1, i)
-    return strength * F.one_hot(left, rows * cols).float()[None, None]
-EXERCISES["05.5"] = Exercise(
-    left_bias,
-    inputs=lambda: [(2, 3, 5), (4, 2, 50.0), (1, 4, 1)],
-    mistakes=[
-        ("i % cols > 0", "i > 0", "a patch in the first column reads the end of the row above; it should read itself"),
-        ("i - 1, i)", "i - 1, i + cols - 1)", "a patch in the first column reads the last one of its row, around the edge; it should read itself"),
-        ("torch.where(i % cols > 0, i - 1, i)", "(i - 1) % len(i)", "a patch in the first column reads the end of the row above, the first one the last; they should read themselves"),
-        ("i - 1, i)", "i - 1, i).roll(-1)", "every row belongs to the query before it"),
-        ("torch.where(i % cols > 0, i - 1, i)", "torch.where(i % cols < cols - 1, i + 1, i)", "these read their right neighbour"),
-        ("torch.where(i % cols > 0, i - 1, i)", "torch.where(i >= cols, i - cols, i)", "these read the neighbour above"),
-        ("torch.where(i % cols > 0, i - 1, i)", "i", "each patch reads itself"),
-        ("float()", "float().T", "rows and columns are exchanged: row i belongs to query i"),
-        ("strength * F", "F", "strength is not used"),
-        ("[None, None]", "", "two axes are missing in front, for images and heads"),
-        ("rows * cols).float()", "rows * cols).float() * (i % cols > 0)[:, None]", "patches in the first column should read themselves"),
-        ("i % cols", "i % rows", "the column is the rest after dividing by the number of columns"),
-    ],
-    hints=["In which column is query i? When has it no left neighbour?", "Which key does query i read: write that as a list of N numbers first."],
-    others=[("F.one_hot(left, rows * cols)", "torch.eye(rows * cols)[left]")],
-)

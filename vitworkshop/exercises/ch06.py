@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace  # noqa: F401  in a known mistake
-from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -230,47 +228,4 @@ EXERCISES["06.4"] = Exercise(
     ],
     hints=["Write the eight branches in a row: m0 a0 m1 a1 m2 a2 m3 a3.", "Now draw the borders after m0 and before a3. Which attention and which MLP stand together?"],
     others=[("blocks[-1].attn(blocks[-1].norm1(x))", "thinks.attn(thinks.norm1(x))"), ("zip(blocks[:-1], blocks[1:], strict=True)", "((blocks[i], blocks[i + 1]) for i in range(3))")],
-)
-
-@torch.no_grad()
-def rescue(model):
-    for block in model.blocks:
-        block.attn.proj.weight.mul_(0.1)
-        block.mlp.fc2.weight.mul_(0.1)
-    return model
-
-def in_words(answer):
-    """What of the rescued model matters: its blocks, how long their branches are at first, whether they can learn."""
-    model = vl.VisionTransformer(vl.ViTConfig(patch_size=8, embed_dim=64, depth=12, num_heads=2, mlp_ratio=2.0, global_pool="avg", norm_order="post"))
-    for layer in (m for block in model.blocks for m in block.modules() if isinstance(m, nn.Linear)):
-        for w in layer.weight.chunk(3 if len(layer.weight) == 192 else 1):
-            nn.init.xavier_uniform_(w)
-    if not isinstance(model := answer(model), vl.VisionTransformer):
-        return model
-    if {type(block) for block in model.blocks} != {vl.PostNormBlock}:
-        return "other blocks"
-    x, attn, mlp, blocks = model.embed(torch.randn(4, 3, 32, 32)), [], [], cast(Any, model.blocks)
-    for block in blocks:
-        y = block.norm1(x + (a := block.attn(x)))
-        attn, mlp = [*attn, a.norm() / x.norm()], [*mlp, (m := block.mlp(y)).norm() / y.norm()]
-        x = block.norm2(y + m)
-    x[..., ::3].square().sum().backward()
-    moves = any(layer.weight.grad.any() for block in blocks for layer in (block.attn.proj, block.mlp.fc2))
-    if len(blocks) != 12 or not moves:
-        return "no gradient" if not moves else "fewer blocks"
-    small = [sum(part) / len(part) < 0.25 for part in (attn, mlp)]
-    return "attention short" if small[0] else "MLP short" if small[1] else "long"
-EXERCISES["06.5"] = Exercise(
-    rescue,
-    inputs=lambda: [()],
-    run=in_words,
-    mistakes=[
-        ("mul_(0.1)", "mul_(0.9)", "the branches are still nearly as long as the stream they are added to: make them much shorter"),
-        ("block.attn.proj.weight.mul_(0.1)", "pass", "the MLP's branches are short, attention's are not yet"),
-        ("mul_(0.1)", "mul_(0)\n        block.attn.qkv.weight.mul_(0), block.mlp.fc1.weight.mul_(0)", "no matrix of a branch gets a gradient: with all weights at zero nothing tells them how to move"),
-        ("return model", "return vl.VisionTransformer(replace(model.cfg, norm_order='pre'))", "these are other blocks: the order of the norm stays post"),
-        ("return model", "model.blocks = model.blocks[:6]\n    return model", "twelve blocks are asked for: change their weights only"),
-    ],
-    hints=["How far does a block's output differ from its input, at the start?", "Which matrix is the last one of each branch? Make it small."],
-    others=[("block.mlp.fc2.weight.mul_(0.1)", "pass"), ("mul_(0.1)", "normal_(std=0.01)")],
 )

@@ -7,7 +7,6 @@ import copy
 import torch
 from torch import nn
 
-import vitlib as vl
 from vitlib.model import one_page
 from vitworkshop.exercises.engine import Exercise
 
@@ -166,61 +165,4 @@ EXERCISES["08.3"] = Exercise(
     ],
     hints=["Which axis of a linear layer's weight counts its outputs?", "Make a new `nn.Linear(D, 3 * D)` and copy into it, under `torch.no_grad()`.", "The biases are stacked in the same order."],
     others=[fuse_again, ("torch.cat([q.bias, k.bias, v.bias])", "torch.stack([q.bias, k.bias, v.bias]).flatten()")],
-)
-
-def detective():
-    rows, D, P, hidden, last = 101, 320, 12, 960, 7
-    side = int((rows - 1) ** 0.5)
-    return {"img_size": side * P, "patch_size": P, "in_chans": 1, "num_classes": 17, "embed_dim": D, "depth": last + 1, "mlp_ratio": hidden / D, "untold": "num_heads"}
-EXERCISES["08.4"] = Exercise(
-    detective,
-    spelled={"numheads": "head"},
-    mistakes=[
-        ("side * P,", "side,", "these are the patches along one side; pixels are asked for"),
-        ("side * P,", "(rows - 1) * P,", "these are all patches in a row; the image is a square"),
-        ('"patch_size": P', '"patch_size": P * P', "the side of a patch is asked for, not its pixels"),
-        ('"in_chans": 1', '"in_chans": 3', "a convolution's weight is (out, in, height, width): which is in?"),
-        ('"num_classes": 17', '"num_classes": D', "a linear layer's weight is (out, in)"),
-        ('"embed_dim": D', '"embed_dim": hidden', "this is the width inside the MLP"),
-        ("last + 1", "last", "blocks are counted from 0"),
-        ("hidden / D", "hidden", "this is the width inside; how many times the model's is that?"),
-        ('"num_heads"', '"depth"', "the depth is told: the last block's number"),
-        ('"num_heads"', '"mlp_ratio"', "the ratio is told: one of the shapes has both widths"),
-    ],
-    hints=["`pos_embed` has a row for CLS and one for each patch.", "The patch projection is a convolution: its weight is (out, in, height, width).",
-           "Which size only says how the same numbers are divided among themselves?"],
-    others=[('"num_heads"', '"Heads"'), ("side * P,", "float(side * P),")],
-)
-
-def tie(model):
-    model.blocks = nn.ModuleList([model.blocks[0]] * len(model.blocks))
-    return model
-
-def tied(answer, depth):
-    """Of a tied model: its parameters, its blocks, and whether a model with its state dict computes the same."""
-    cfg = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=12, depth=depth, num_heads=2, init_std=0.3)
-    if (model := answer(vl.VisionTransformer(cfg))) is None:
-        return None
-    x, plain = torch.rand(2, 3, 8, 8), vl.VisionTransformer(cfg).eval()
-    plain.load_state_dict(model.state_dict(), strict=False)
-    return vl.count_parameters(model), len(model.blocks), torch.allclose(model.eval()(x), plain(x), atol=1e-4)
-def untied(arguments, got, want):
-    if got[0] > want[0]:
-        return "more parameters are left than one block's and the rest's: what else has weights of its own?"
-SAME = "[model.blocks[0]] * len(model.blocks)"
-EXERCISES["08.5"] = Exercise(
-    tie,
-    inputs=lambda: [(3,), (5,)],
-    run=tied,
-    probes=[untied],
-    mistakes=[
-        (SAME, "[copy.deepcopy(model.blocks[0]) for _ in model.blocks]", "these are copies: alike at first, but each with weights of its own"),
-        (SAME, "[model.blocks[0]]", "one block is left, applied once; it should be applied as often as before"),
-        (SAME, "[*model.blocks, *model.blocks]", "twice as many blocks; the same one each time is asked for"),
-        (SAME, SAME + " + [model.blocks[0]]", "one time too many: the model stays as deep as it was"),
-        (SAME, "[model.blocks[i // 2] for i in range(len(model.blocks))]", "more than one block is left"),
-        ("model.blocks = nn.ModuleList(" + SAME + ")", "for block in model.blocks:\n        block.mlp = model.blocks[0].mlp", "only the MLPs are shared; attention and norms are the block's, too"),
-    ],
-    hints=["`parameters()` counts a tensor once, however often it is used.", "Must an `nn.ModuleList` hold different objects?", "A copy has weights of its own from the first step of training on."],
-    others=[("return model", "model.blocks = nn.Sequential(*model.blocks)\n    return model"), ("model.blocks[0]", "model.blocks[-1]")],
 )

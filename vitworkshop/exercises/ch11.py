@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-import vitlib as vl
-from vitworkshop.exercises.answers import plain
 from vitworkshop.exercises.engine import Exercise
 
 EXERCISES: dict[str, Exercise] = {}
@@ -53,41 +51,17 @@ EXERCISES["11.b"] = Exercise(
     others=[{"at_1": "around", "at_8": "patches, around"}, {"at_1": ["AROUND"], "at_8": ("around", "patches")}],
 )
 
-def shuffled_pixels(images, seed=0):
-    g = torch.Generator().manual_seed(seed)
-    order = torch.randperm(images[0, 0].numel(), generator=g)
-    return images.flatten(2)[..., order].view_as(images)
-
-def faults(answer, *shape):
-    """What is wrong with how an answer shuffles two sets of pictures."""
-    names = torch.arange(shape[-1] * shape[-2]).view(shape[-2:])  # each pixel is its number, and 1000 a channel
-    images = (1000 * torch.arange(shape[1]).view(-1, 1, 1) + names).repeat(shape[0], 1, 1, 1)
-    if (out := answer(images)) is None or (more := answer(images[:1] + 0)) is None:
-        return None
-    if (out := torch.as_tensor(out)).shape != images.shape:
-        raise ValueError(f"expected shape {tuple(images.shape)} out, got {tuple(out.shape)}")
-    orders = out.flatten(2) % 1000
-    if not (orders.sort(-1)[0] == names.flatten()).all() or not (out.flatten(2) // 1000 == torch.arange(shape[1])[:, None]).all():
-        return frozenset({"pixels that are lost, or in another channel"})
-    tests = {"an order for each picture": (orders != orders[:1]).any(), "an order for each channel": (orders != orders[:, :1]).any(),
-             "another order in the second call": (torch.as_tensor(more).flatten(2) % 1000 != orders[:1]).any(),
-             "the order that it had": torch.equal(orders[0, 0], names.flatten()), "neighbours that are still neighbours": (orders[0, 0].diff().abs() == 1).float().mean() > 0.5}
-    return frozenset(fault for fault, there in tests.items() if there)
+def ahead():
+    return {"local": "ResNet", "relation": "ViT"}
 EXERCISES["11.c"] = Exercise(
-    shuffled_pixels,
-    inputs=lambda: [(3, 2, 4, 6), (2, 3, 7, 5)],
-    run=faults,
+    ahead,
+    guess=True,
     mistakes=[
-        ("[..., order]", "[..., torch.arange(len(order))]", "the pixels are where they were: the order is drawn, and not used"),
-        ("images.flatten(2)[..., order]", "torch.stack([p.flatten(1)[:, torch.randperm(len(order), generator=g)] for p in images])", "an order for each picture: nothing is left but the set of its pixels"),
-        ("    g = torch.Generator().manual_seed(seed)\n    order = torch.randperm(images[0, 0].numel(), generator=g)", "    order = torch.randperm(images[0, 0].numel())",
-         "each call draws another order: what is learned on one set cannot be tested on the next"),
-        ("images.flatten(2)[..., order]", "torch.stack([c.flatten(1)[:, torch.randperm(len(order), generator=g)] for c in images.unbind(1)], 1)", "each channel has an order of its own: the colours of a pixel are torn apart"),
-        ("images.flatten(2)[..., order]", "images.flatten(1)[..., torch.randperm(images[0].numel(), generator=g)]", "numbers change their channel: shuffle places, with all their channels"),
+        ('"local": "ResNet"', '"local": "ViT"', "the look of one glyph is a matter of near pixels: which model is born with those?"),
+        ('"relation": "ViT"', '"relation": "ResNet"', "two distant glyphs are compared: which model reads distant places in its first layer?"),
     ],
-    hints=["When is `randperm` called, and how often?", "Draw one order before any picture is touched.", "Let the generator start from `seed`, so that a second call uses the same order."],
-    others=[lambda images, seed=3: images.flatten(2)[:, :, torch.randperm(images.shape[2] * images.shape[3], generator=torch.Generator().manual_seed(seed))].reshape(images.shape),
-            ("torch.randperm(images[0, 0].numel(), generator=g)", "torch.randperm(images[0, 0].numel(), generator=g).flip(0)")],
+    hints=["Which of the two reads near pixels in its first layer, with the same weights everywhere?", "And which of them reads distant places at once?"],
+    others=[{"local": "resnet", "relation": "vit"}, {"local": "RESNET", "relation": "ViT "}],
 )
 
 def sides():
@@ -190,41 +164,4 @@ EXERCISES["11.4"] = Exercise(
     ],
     hints=["Shift the pictures before the network, not its map after it.", "The mean over axes 2 and 3 leaves (B, channels).", "The difference of the two means, without its sign, at its largest."],
     others=[("net(x).mean((2, 3))", "net(x).flatten(2).mean(-1)"), (".item()", "")],
-)
-
-def kept(order):
-    """Whether a list is an order of 16, another one than it was, and keeps the distances of all positions; else as it is."""
-    if not isinstance(order := plain(order), torch.Tensor) or order.ndim != 1:
-        return order
-    waves = vl.sincos_2d((4, 4), 48)
-    apart, order = torch.cdist(waves, waves), order.long()
-    if sorted(order.tolist()) != [*range(16)]:
-        return [False, False, False]
-    stays = torch.allclose(apart, apart[order][:, order], atol=1e-3)
-    return [True, order.tolist() != [*range(16)], stays]
-
-def squares():
-    grid = torch.arange(16).view(4, 4)
-    turned, random = grid.rot90().flatten(), grid.flatten()[[1, 0, *range(2, 16)]]
-    images = {tuple(g.rot90(k).flatten().tolist()) for g in (grid, grid.flip(1)) for k in range(4)}
-    return {"kept": turned, "changed": random, "count": len(images)}
-EXERCISES["11.5"] = Exercise(
-    squares,
-    run=kept,
-    mistakes=[
-        ("grid.rot90().flatten(),", "grid.flatten(),", "this is the order as it was; shuffle them"),
-        ("grid.rot90().flatten(),", "grid.roll(1, 1).flatten(),", "some distances change: do neighbours stay neighbours, and corners corners?"),
-        ("grid.rot90().flatten(),", "0 * grid.flatten(),", "each patch, from 0 to 15, should stand there once"),
-        ("grid.flatten()[[1, 0, *range(2, 16)]]", "grid.flip(0).flatten()", "this one keeps all distances"),
-        ("grid.flatten()[[1, 0, *range(2, 16)]]", "grid.flatten()", "this is the order as it was; shuffle them"),
-        ("grid.flatten()[[1, 0, *range(2, 16)]]", "0 * grid.flatten()", "each patch, from 0 to 15, should stand there once"),
-        ("(grid, grid.flip(1))", "(grid,)", "there are mirrorings and turns: a square has both"),
-        ("len(images)", "len(images) - 1", "the order as it was keeps all distances, too"),
-        ("for k in range(4)", "for k in (0, 2)", "mirrored at a diagonal, rows become columns: does the table mind?"),
-        ("len(images)", "1", "mirror the grid: which distances change?"),
-        ("len(images)", "2 * len(images)", "some are counted twice: a turn by 180° is two mirrorings"),
-    ],
-    hints=["`torch.arange(16).view(4, 4)` is the grid; mirror or turn it, then flatten it.", "Exchange two patches of the order as it was: whose neighbours change?",
-           "What can one do to a square that brings it onto itself?"],
-    others=[("grid.rot90()", "grid.T"), ("grid.flatten()[[1, 0, *range(2, 16)]]", "grid.flatten()[[*range(8), *range(15, 7, -1)]].tolist()")],
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from functools import cache
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -198,58 +195,4 @@ EXERCISES["12.4"] = Exercise(
     ],
     hints=["How much should each picture count in the mean over all?", "A part's mean loss times its number of pictures is its sum of losses."],
     others=[(SUM, ") * len(a) / len(x))"), lambda model, x, y, size: torch.cat([g.flatten() for g in torch.autograd.grad(F.cross_entropy(model(x), y), [*model.parameters()])])],
-)
-
-def segments():
-    L, A = 24, 8 + 2 * 4
-    return {"calculus": math.sqrt(L / A), "whole": min(range(1, L + 1), key=lambda s: math.ceil(L / s) + s * A)}
-EXERCISES["12.5"] = Exercise(
-    segments,
-    tol=1e-3,
-    mistakes=[
-        ("math.sqrt(L / A)", "math.sqrt(L)", "so it is where a block keeps as little as a checkpoint, A = D"),
-        ("math.sqrt(L / A)", "math.sqrt(A / L)", "upside down: more blocks ask for longer segments"),
-        ("math.sqrt(L / A)", "L / A", "the derivative has s squared: a root is missing"),
-        ("math.sqrt(L / A)", "math.sqrt(L / 10)", "M is four times D"),
-        ("math.sqrt(L / A)", "math.sqrt(L * A)", "a segment costs s times A: a large A asks for short ones"),
-        ('"whole": min(', '"whole": 0 * min(', "a segment has one block at least"),
-        ("s: math.ceil(L / s) + s * A", "s: math.ceil(L / s)", "the segment that is computed again is kept, all of its blocks"),
-        ("s: math.ceil(L / s) + s * A", "s: abs(s - 2)", "rounded; try both whole numbers beside it, in what is kept"),
-        ("s: math.ceil(L / s) + s * A", "s: math.ceil(L / s) + s", "each block of the segment keeps A floats a token, not D"),
-    ],
-    hints=["Count in units of D: L/s checkpoints, and s blocks of A/D.", "Set the derivative with respect to s to zero.", "Then the same sum for s = 1, 2, 3, …"],
-    others=[("math.sqrt(L / A)", "round((L / A) ** 0.5, 4)"), ('"whole": min(', '"whole": 1.0 * min(')],
-)
-
-@cache
-def b16():
-    """MACs and parameters of the ViT-B/16 for JFT."""
-    cfg = vl.ViTConfig.preset("vit-b/16", num_classes=18_000)
-    with torch.device("meta"):
-        return vl.count_macs(cfg), vl.count_parameters(vl.VisionTransformer(cfg))
-
-def money():
-    def plan(K, batch):
-        macs, n = b16()
-        compute, ring = 6 * macs * batch / (K * 400e12), 2 * (K - 1) / K * 4 * n / 50e9
-        hours = 7 * 303e6 / batch * (compute + ring) / 3600
-        return hours, hours * K * 2.0
-    before, after = plan(64, 4096), plan(128, 4096)
-    return {"hours": before[0] / after[0], "dollars": after[1] / before[1], "batch": 2.0 * 4096}
-EXERCISES["12.6"] = Exercise(
-    money,
-    tol=0.01,
-    mistakes=[
-        ("before[0] / after[0]", "after[0] / before[0]", "upside down: the hours before, divided by those after"),
-        ("before[0] / after[0]", "before[0] - after[0]", "these are hours saved; by what factor?"),
-        ("before[0] / after[0]", "2.0", "the ring takes as long as before; only the arithmetic is halved"),
-        ("after[1] / before[1]", "before[1] / after[1]", "upside down: the bill after, divided by the one before"),
-        ("after[1] / before[1]", "after[0] / before[0]", "twice as many machines are paid for each hour"),
-        ("after[1] / before[1]", "2.0", "twice the machines, but for fewer hours"),
-        ("2.0 * 4096", "1.0 * 4096", "at the same batch each GPU has half as much to do, and the ring takes as long"),
-        ("2.0 * 4096", "0.5 * 4096", "with a smaller batch each GPU has less to do beside the same ring"),
-        ("2.0 * 4096", "4.0 * 4096", "how many pictures did each of 64 GPUs have, and each of 128?"),
-    ],
-    hints=["`plan(…)` returns seconds of arithmetic and of the ring for a step, hours, dollars.", "Give each of 128 GPUs as many pictures as each of 64 had."],
-    others=[("before[0] / after[0]", "round(before[0] / after[0], 2)"), ("2.0 * 4096", "128 * 64")],
 )

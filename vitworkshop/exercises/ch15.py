@@ -207,34 +207,3 @@ EXERCISES["15.4"] = Exercise(
     others=[lambda model, z, Q: torch.stack([model.head(model.norm(Q.T @ row)) for row in z]).tolist(),
             ("model.head(model.norm(z @ Q))", "F.linear(model.norm(z @ Q), model.head.weight, model.head.bias)")],
 )
-
-def greedy(model, images, labels, count):
-    def cost(off):
-        return F.cross_entropy(vl.intervene(model, images, heads=off), labels).item()
-
-    off, left = [], [(layer, head) for layer in range(model.cfg.depth) for head in range(model.cfg.num_heads)]
-    for _ in range(count):
-        best = min(left, key=lambda pair: cost([*off, pair]))
-        off.append(best)
-        left.remove(best)
-    return off
-
-def searches():
-    sizes = ((2, 2, 3), (3, 2, 4), (2, 1, 2))  # depth, heads, count
-    drawn = [(vit((8, 4), depth, heads), torch.randn(9, 3, 8, 4), torch.randint(5, (9,)), count) for depth, heads, count in sizes]
-    return drawn[::-1]  # the quickest first
-EXERCISES["15.5"] = Exercise(
-    greedy,
-    inputs=searches,
-    mistakes=[
-        ("min(left", "max(left", "this switches off the head that costs most; the least is asked for"),
-        ("[*off, pair]", "[pair]", "ranked once, each head with all others at work; ask in the model without those that are off"),
-        ("[*off, pair]", "[*off[-1:], pair]", "only the last one is off while the next is chosen; all before it should be"),
-        ("    return off", "    return [pair[::-1] for pair in off]", "the pairs are (layer, head)"),
-        ("    return off", "    return sorted(off)", "in the order of the layers; give them in the order in which they were switched off"),
-        ("    return off", "    return off[-1]", "this is the last head; all of them are asked for"),
-    ],
-    hints=["Keep two lists: what is off, and what is left.", "For each head that is left: the loss without those that are off and without it."],
-    others=[("    return off", "    return [list(pair) for pair in off]"),
-            ("best = min(left, key=lambda pair: cost([*off, pair]))", "best = left[torch.tensor([cost([*off, pair]) for pair in left]).argmin()]")],
-)
