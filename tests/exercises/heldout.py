@@ -369,12 +369,7 @@ WRONG = r"""
     lambda table: (torch.special.entr(table).sum(-1) / math.log(2)).mean()
 13.a: weights that are zero, and their logarithm -> d 0 · log 0 comes out as nan: a weight of
     lambda table: 2 ** (-(table * table.log2()).sum(-1).mean())
-13.b: mean and test on the first half -> d the maps that are explained are those
-    def my_share(a):
-        a = a[: len(a) // 2]
-        m, even = a.mean(0), 1 / a.shape[1]
-        return 1 - (a - m).square().sum() / (a - even).square().sum()
-13.c shifted: all but the last -> d every patch moved, the ones within a
+13.b shifted: all but the last -> d every patch moved, the ones within a
     63
 13.1 tokens: those that are not zero -> d these are the weights above zero;
     [3, 1, 3]
@@ -698,11 +693,6 @@ RIGHT = r"""
     def in_effect(table):
         bits = [sum(-p * math.log2(p) for p in row if p) for row in table.tolist()]
         return 2 ** (sum(bits) / len(bits))
-13.b: NumPy
-    def my_share(a):
-        a = a.numpy()
-        m, rest = a[: len(a) // 2].mean(0), a[len(a) // 2:]
-        return 1 - ((rest - m) ** 2).sum() / ((rest - 1 / a.shape[1]) ** 2).sum()
 13.1 rows: others
     [[0.4, 0.45, 0.15], [0.625, 0, 0.375]]
 13.2: head by head

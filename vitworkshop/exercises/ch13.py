@@ -48,37 +48,10 @@ EXERCISES["13.a"] = Exercise(
     others=[("torch.where(table > 0, table, 1).log2()", "table.clamp_min(1e-30).log2()")],
 )
 
-def place_share(a):
-    half, N = len(a) // 2, a.shape[1]
-    m, a = a[:half].mean(0), a[half:]
-    left = (a - m).square().sum()
-    return 1 - left / (a - 1 / N).square().sum()
-
-def maps_of(B, N, habit):
-    a = (habit * torch.randn(N) + torch.randn(B, N)).softmax(-1)
-    return (a,)
-EXERCISES["13.b"] = Exercise(
-    place_share,
-    inputs=lambda: [maps_of(6, 9, 1.0), maps_of(10, 4, 2.0), maps_of(4, 12, 0.0)],
-    mistakes=[
-        ("m, a = a[:half].mean(0), a[half:]", "m = a.mean(0)", "each map still has a part in the mean that explains it: noise would have a share of 1/B"),
-        ("a[:half].mean(0), a[half:]", "a[:half].mean(0), a[:half]", "the maps that are explained are those that the mean was taken of"),
-        ("a[:half].mean(0), a[half:]", "a[:half].mean(0), a", "half of the maps that are explained are in the mean"),
-        ("a[:half].mean(0), a[half:]", "a[half:].mean(0), a[:half]", "the halves are exchanged: mean of the first, tested on the second"),
-        ("1 - left /", "left /", "this is the share that is left; the part that place explains is asked for"),
-        ("(a - 1 / N)", "(a - a.mean(0))", "the whole is what differs from the even weight"),
-        ("(a - 1 / N)", "a", "the whole is what differs from the even weight, not the squares themselves"),
-        ("square()", "abs()", "only squares split into place and picture"),
-        ("mean(0)", "mean(1, keepdim=True)", "this is each map's own mean, over patches; the mean over pictures is asked for"),
-    ],
-    hints=["Of which maps is the mean taken, and which are compared with it?", "If all maps were noise, how far would a mean with picture b in it be from picture b?"],
-    others=[("1 - left / (a - 1 / N).square().sum()", "1 - (left / len(a)) / (a - 1 / N).square().sum(1).mean()")],
-)
-
 def planted():
     N, side = 64, 8
     return {"right": N, "shifted": 0, "columns": side}
-EXERCISES["13.c"] = Exercise(
+EXERCISES["13.b"] = Exercise(
     planted,
     guess=True,
     mistakes=[
