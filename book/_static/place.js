@@ -1,6 +1,6 @@
 /* Where the reader is in a chapter: the section and the minutes left, in the bar above the text, with a line that grows.
 
-   The minutes are those of the box "At a glance", shared out by height. Nothing is kept, here or elsewhere. */
+   The minutes are those of the box "At a glance", shared out by height down to the exercises. Nothing is kept, here or elsewhere. */
 (() => {
   "use strict";
 
@@ -26,7 +26,7 @@
   };
   const titles = sections.map(titleOf);
   const links = sections.map((section) => document.querySelector(`.bd-toc-nav a[href="#${section.id}"], .page-toc a[href="#${section.id}"]`));
-  const last = sections.find((section) => section.id === "references") ?? sections.at(-1);
+  const last = sections.find((section) => section.id === "exercises") ?? sections.at(-1);
 
   const tell = () => {
     const line = innerHeight / 3; // what is above it counts as read

@@ -177,6 +177,7 @@ def test_a_guess_is_checked_and_shown(chapter):
     guess.locator("input").last.press("Enter")
     lines = guess.get_by_role("status").inner_text().splitlines()
     assert lines == ["norm1: right", "mlp: not yet: the MLP is given one token at a time", "attn: right"]
+    chapter.locator("details.more > summary").click()
     word.locator("input").fill("the softmax")
     word.locator("input").press("Enter")
     assert "unknown word “the softmax”; the known ones are k, q, v" in word.get_by_role("status").inner_text()

@@ -22,7 +22,7 @@ QUERIES = {
     "heatmap": "13-attention-maps 14-rollout-and-grad-cam", "explainability": "14-rollout-and-grad-cam",
     "fine tune a pretrained model": "16-transfer", "freeze the backbone": "16-transfer",
     "masked autoencoder": "17-masked-patches", "FLOPs": "08-whole-vit",
-    "image size not divisible": "02-patch-embedding 01-patchify",
+    "image size not divisible": "02-patch-embedding 01-patchify 04-resolution",
     "object detection": "18-axial-and-after",
     "how to install": "how-to-run", "scaling laws": "12-scaling",
     "resume training": "09-training", "mixed precision": "10-recipe 12-scaling",

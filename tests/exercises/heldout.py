@@ -458,18 +458,6 @@ WRONG = r"""
     0.99 ** (1 / 32)
 16.4 leverages: the mean's share forgotten -> d the first part of H, the mean's, is
     [0.5, 0, 0.5]
-16.5: not transposed -> d inputs come first still: transpose each
-    lambda query, key, value: torch.cat([x.flatten(1) for x in (query, key, value)])
-16.5: side by side -> d side by side; the outputs of query, key
-    lambda query, key, value: torch.cat([x.flatten(1).T for x in (query, key, value)], dim=1)
-16.5: head by head, q, k and v together -> d each head's query, key and value stand
-    lambda *x: torch.stack([y.permute(1, 2, 0) for y in x], 1).flatten(0, 2)
-16.6: the products, not the class -> d these are the scalar products; which
-    def by_means(Z, labels, test):
-        means = torch.stack([Z[labels == k].mean(0) for k in range(10)])
-        return test @ means.T
-16.6: the class of the most alike picture -> d this is the nearest single picture;
-    lambda Z, labels, test: labels[(test @ Z.T).argmax(1)]
 17.a: masked places have no position -> d the mask token still has no position:
     lambda x, mask, source, token, pos: torch.where(mask[:, None], token, x[source] + pos)
 17.a: positions twice -> d shown patches have two positions now:
@@ -742,12 +730,6 @@ RIGHT = r"""
     3.61
 16.4 leverages: fractions
     (Fraction(5, 6), Fraction(1, 3), Fraction(5, 6))
-16.5: einops
-    lambda query, key, value: torch.cat([rearrange(x, "i h d -> (h d) i") for x in (query, key, value)])
-16.5: NumPy
-    def fuse(query, key, value):
-        stacked = np.stack([np.asarray(x) for x in (query, key, value)])
-        return stacked.transpose(0, 2, 3, 1).reshape(-1, stacked.shape[1])
 17.a: loops
     def my_input(x, mask, source, token, pos):
         return torch.stack([(token if mask[i] else x[source[i]]) + pos[i] for i in range(len(x))])

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from vitworkshop.exercises.engine import Exercise
 
@@ -170,49 +169,4 @@ EXERCISES["16.4"] = Exercise(
     ],
     hints=["With one feature ZᵀZ is one number, and so is ZᵀY.", "H has 1/n in every place, and z_i z_j divided by something.", "(c) How many numbers were fitted to the three targets?"],
     others=[{"weights": (1, 0.5, 0.02), "leverages": [0.833, 0.333, 0.833], "total": 2}, ("torch.tensor([-1.0, 1, 1])", "torch.tensor([-1.0, 1, 1]) - 1 / 3")],
-)
-
-def fuse(query, key, value):
-    kernels = [kernel.flatten(1).T for kernel in (query, key, value)]
-    return torch.cat(kernels)
-EXERCISES["16.5"] = Exercise(
-    fuse,
-    inputs=lambda: [tuple(torch.randn(3, 12, 3, 4)), tuple(torch.randn(3, 10, 2, 5)), tuple(torch.randn(3, 8, 1, 8))],
-    mistakes=[
-        (".flatten(1).T", ".flatten(1)", "inputs come first still: transpose each"),
-        ("torch.cat(kernels)", "torch.cat(kernels, 1)", "side by side; the outputs of query, key and value stand under each other"),
-        (".flatten(1)", ".mT.flatten(1)", "a head's numbers are scattered: outputs of one head stay together"),
-        ("in (query, key, value)", "in (key, query, value)", "keys come first; it is query, key, value"),
-        ("in (query, key, value)", "in (query, value, key)", "values come before keys; it is query, key, value"),
-        ("torch.cat(kernels)", "torch.stack(kernels)", "an axis of 3 is left: (3D, D) is asked for"),
-        ("torch.cat(kernels)", "torch.stack(kernels, 1).flatten(0, 1)", "query, key and value take turns, row by row; each should be a block"),
-        ("torch.cat(kernels)", "torch.cat([k.unflatten(0, query.shape[1:]) for k in kernels], 1).flatten(0, 1)",
-         "each head's query, key and value stand together; all heads' queries come first"),
-    ],
-    hints=["First make of (D, h, d) a table of (D, h · d): which axes are joined?", "A row of our weight is one output. Which axis is that in theirs?"],
-    others=[lambda *kernels: torch.einsum("pihd->phdi", torch.stack(kernels)).flatten(0, 2).numpy(), ("torch.cat(kernels)", "torch.vstack(kernels).tolist()")],
-)
-
-def by_means(Z, labels, test):
-    means = torch.stack([Z[labels == k].mean(0) for k in range(10)])
-    return (test @ means.T).argmax(1).tolist()
-
-def shots(each, D, m):
-    Z = torch.randn(10 * each, D) * torch.linspace(0.3, 3, D)
-    return Z - Z.mean(0), torch.arange(10).repeat(each), torch.randn(m, D)
-EXERCISES["16.6"] = Exercise(
-    by_means,
-    inputs=lambda: [shots(3, 6, 25), shots(2, 4, 17), shots(5, 9, 31)],
-    mistakes=[
-        ("(test @ means.T).argmax(1)", "torch.cdist(test, means).argmin(1)", "this is the mean at the shortest distance; the largest scalar product is asked for"),
-        ("test @ means.T", "test @ F.normalize(means, dim=1).T", "the means are scaled to length 1; then longer ones lose their lead"),
-        ("argmax", "argmin", "the smallest scalar product"),
-        (".argmax(1)", "", "these are the scalar products; which class has the largest?"),
-        ("argmax(1)", "argmax(0)", "for each class the picture that fits it best; for each picture a class is asked for"),
-        ("(test @ means.T)", "(Z @ means.T)", "these are the answers for the pictures that were learned from"),
-        ("return (test @ means.T).argmax(1)", "return labels[(test @ Z.T).argmax(1)]", "this is the nearest single picture; classes are compared by their means"),
-        ("Z[labels == k].mean(0)", "Z[labels == k].amax(0)", "these are the largest numbers of each class; means are asked for"),
-    ],
-    hints=["One mean feature vector for each class: (K, D).", "All scalar products at once are a matrix product, (m, K)."],
-    others=[lambda Z, labels, test: (test @ Z.T @ F.one_hot(labels).float()).argmax(1), ("range(10)", "labels.unique()")],
 )

@@ -36,5 +36,5 @@ window.vitSteps = {
   "pool": ["number of the picture's vector", "CLS, or the mean of the patches, by the model's kind",
     "y = mean of LN(z)", "model/vit.py", "tokens[:, 0] if self.cfg.global_pool == \"token\"", "07-cls-or-gap#equation-eq-07-gap"],
   "head": ["logit", "the picture's vector times a row of the head, and a bias", "W y + b",
-    "model/vit.py", "self.head(self.pool(", "07-cls-or-gap#sec-07-head"]
+    "model/vit.py", "self.head(self.pool(", "07-cls-or-gap#equation-eq-07-votes"]
 };
