@@ -147,9 +147,7 @@ def test_it_is_refused_in_a_sentence(call, words, tmp_path, monkeypatch):
         call()
     assert "vit" in str(refused.traceback[-1].path) and list(tmp_path.iterdir()) == []
     entered = {getattr(vl, frame.name, None) for frame in refused.traceback if "vitlib" in str(frame.path)}
-    assert all("Raises:" in one.__doc__ for one in entered if inspect.isfunction(one)), (
-        "its docstring says so"
-    )
+    assert all("Raises:" in one.__doc__ for one in entered if inspect.isfunction(one))
 
 
 def test_what_is_near_is_fine():

@@ -131,6 +131,7 @@ def stills(tab) -> int:
     return len(images)
 
 
+AT_THE_TOP = ("book/intro", "book/way", LAB, "book/learns", "book/06-encoder")  # one is near from the start
 FILES = """[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]
     .filter(file => /_images|_static.(figures|vit)|_static.\\w+.(css|js)|book.[\\w-]+.html/.test(file.name))
     .map(file => [file.decodedBodySize, file.name.replace(/.*[/]|[?].*/g, '')])"""
@@ -140,13 +141,7 @@ FILES = """[...performance.getEntriesByType('resource'), ...performance.getEntri
 def test_explorers_load_when_they_come_into_view_and_weigh_little(browser, address, page):
     """At most 3 MB with all of them; of it nothing but boot.js before one is near."""
     with opened(browser, f"{address}/{built(page)}") as (tab, wrong):
-        if page not in (
-            "book/intro",
-            "book/way",
-            LAB,
-            "book/learns",
-            "book/06-encoder",
-        ):  # where one stands at the top
+        if page not in AT_THE_TOP:
             tab.wait_for_load_state("networkidle")
             early = [name for _, name in tab.evaluate(FILES)]
             assert "boot.js" in early and "explorer.js" not in early and "vit.js" not in early

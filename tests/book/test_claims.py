@@ -75,10 +75,6 @@ def lead(study: str, first: str, second: str) -> tuple[float, float]:
     return paired_difference(*sides)["interval"]
 
 
-def open_below_three_seeds(study: str) -> bool:
-    return all(one["verdict"] == "open" or one.get("n", 0) >= 3 for one in judged(study).values())
-
-
 def mean(study: str, variant: str) -> float:
     """The mean over a variant's seeds."""
     return result(study)["summary"][variant]["mean"]
@@ -111,10 +107,6 @@ def epochs(study: str, variant: str) -> int:
     return number
 
 
-def seconds_an_epoch(study: str, variant: str) -> float:
-    return np.mean([row["seconds"] for run in runs(study, variant) for row in run["epochs"]])
-
-
 def resized(ways: str, sizes: str, models: str = "drawn10-token cifar10-plain cifar10-modern") -> np.ndarray:
     """Chapter 04's accuracies at other sizes, by way, model and size."""
     names = [[[f"{m}: {way} {s}" for s in sizes.split()] for m in models.split()] for way in ways.split(", ")]
@@ -143,11 +135,6 @@ def passes(explanation: str, what: str, *erasers: str) -> list[str]:
             error = math.hypot(mine["sd"], best["sd"]) / mine["n"] ** 0.5
             found.append("passes" if gap > 2 * error else "fails" if gap < -2 * error else "open")
     return found
-
-
-def stays(model: str, order: str) -> float:
-    """The share of answers that stay when a quarter of the patches, the first of an order, are grey."""
-    return result("faithfulness")["models"][model]["grey"]["explanations"][order]["stay"]["mean"]
 
 
 def masked_steps(variant: str) -> int:

@@ -425,5 +425,5 @@ def test_a_wrong_model_is_refused(computed, text, message):
 
 @pytest.mark.errors
 def test_a_wrong_table_is_refused(computed):
-    with pytest.raises(ValueError, match="no computed table 'sizes'; there are .*model-sizes"):
+    with pytest.raises(ValueError, match="no computed table 'sizes'; there are sample-pictures, model-sizes"):
         computed.make_table("sizes")

@@ -232,7 +232,7 @@ def state_link(state) -> str:
 def test_a_hostile_link_does_nothing(browser, address, state):
     with explorer(browser, address + state_link(state), "vit-lab") as tab:
         check(tab)
-        assert told(tab).startswith("It is a cat: this model is wrong here.")
+        assert told(tab) == "It is a cat: this model is wrong here. Rub out patches: how many can it spare?"
 
 
 def test_full_screen_shows_all_at_once(browser, address):
