@@ -104,10 +104,8 @@ def words_of_chapters() -> dict[str, set[str]]:
 
 def told_in(module: str, name: str) -> tuple[str, list[str]]:
     """What the chapters have to do with an object, and their numbers."""
-    derived, named = (
-        numbers_of(module, name),
-        [n for n, words in words_of_chapters().items() if name in words],
-    )
+    derived = numbers_of(module, name)
+    named = [n for n, words in words_of_chapters().items() if name in words]
     if taught := [n for n in derived if n in named]:
         return "Taught in", taught
     return ("Used in", named[:2]) if named else ("Its idea is in", derived)

@@ -23,9 +23,10 @@ def symptoms() -> str:
 def costs() -> str:
     """What each bug costs in the study's long runs, and what the doctor says of it beforehand."""
     study, seen = vl.load_results("clinic"), vl.load_results("clinic-symptoms")["symptoms"]
+    verdicts = judged("clinic")
     rows = [["", "none", f"{study['summary']['healthy']['mean']:.1%}", "", "", "nothing"]]
     for letter, case in BUGS.items():
-        found = judged("clinic")[f"{case.name}: it costs accuracy"]
+        found = verdicts[f"{case.name}: it costs accuracy"]
         gains = found["interval"][1] < 0
         says = {"agrees": "yes", "open": "open", "differs": "it gains" if gains else "no"}[found["verdict"]]
         change = f"{-100 * found['difference']:+.1f} ± {100 * found['se']:.1f}".replace(" ", SPACE)
@@ -36,11 +37,10 @@ def costs() -> str:
 
 def doctor() -> str:
     """How many bugs the doctor found of those that it had never met, and of those that its checks were made for."""
-    rows = []
+    found, rows = vl.load_results("doctor"), []
     for which, cases in (("written by somebody else", "unseen"), ("known before", "known")):
         bugs, fine = (
-            [row for row in vl.load_results("doctor")[cases].values() if row["kind"] == kind]
-            for kind in ("bug", "healthy")
+            [row for row in found[cases].values() if row["kind"] == kind] for kind in ("bug", "healthy")
         )
         alarms = f"{sum(bool(row['says']) for row in fine)} of {len(fine)}"
         rows.append([which, f"{sum(row['found'] for row in bugs)} of {len(bugs)}", alarms])

@@ -174,7 +174,8 @@
         const spans = this.runs.map(() => keeps(h("span"), ...classes.map((name) => `✗ ${name}`)));
         const truth = h("span", { class: "silent" }), names = this.runs.map(() => h("span", { class: "silent" }));
         const onclick = () => this.look({ picture: p });
-        const node = h("button", { type: "button", onclick }, this.picture(p), truth, ...spans.flatMap((one, i) => [names[i], one]));
+        const said = spans.flatMap((one, i) => [names[i], one]);
+        const node = h("button", { type: "button", onclick }, this.picture(p), truth, ...said);
         return { node, truth, names, spans };
       });
       this.eight.replaceChildren(...this.cells.map(({ node }) => node));
