@@ -15,6 +15,7 @@ import re
 from docutils import nodes
 from sphinx_exercise.nodes import solution_node
 
+from page.lengths import DIFFICULTY
 from page.search import text_of
 
 DESCRIPTIONS = {
@@ -103,8 +104,8 @@ def fold_more(app, doctree, docname: str) -> None:
     """Folds the exercises beyond a chapter's core to a line with their number and minutes."""
     for section in doctree.findall(nodes.section):
         if section[0].astext() == "More exercises":
-            minutes = re.findall(r"^Difficulty [★☆]+ · (\d+) minutes", section.astext(), re.M)
-            line = summary("", f"{len(minutes)} more, {sum(map(int, minutes))} minutes")
+            minutes = [int(minutes) for _, minutes, _ in DIFFICULTY.findall(section.astext())]
+            line = summary("", f"{len(minutes)} more, {sum(minutes)} minutes")
             section[1:] = [details("", line, *section[1:], classes=["more"])]
 
 

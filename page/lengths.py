@@ -3,8 +3,8 @@
     python -m page.lengths [--write]
 
 prints each chapter with the medians, so that a limit that is being filled shows; `--write` also puts the minutes into
-the chapters' boxes "At a glance". Reading is counted up to the exercises; of these,
-what stands before "More exercises".
+the chapters' boxes "At a glance". Reading is counted up to the exercises; their minutes are those of the core, which
+"More exercises" ends.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ import statistics
 from pathlib import Path
 from typing import NamedTuple
 
-BOOK = Path(__file__).resolve().parents[1] / "book"
+from page.address import chapters, write_if_changed
+
 HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input", "solution"}
 WORDS, LINES = 100, 10  # of prose and of code that are read in a minute
-TIME = re.compile(r"\d+ minutes to read; \d+ for the exercises\.")
+TIME = "{} minutes to read; {} for the exercises."
+DIFFICULTY = re.compile(
+    r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", re.M
+)  # of an exercise: stars, minutes, how
 
 
 class Length(NamedTuple):
@@ -31,6 +35,11 @@ class Length(NamedTuple):
     reading: int
     exercises: int
 
+    @property
+    def time(self) -> str:
+        """The line of the box "At a glance"."""
+        return TIME.format(self.reading, self.exercises)
+
 
 def measure(notebook: dict) -> Length:
     """The length of a notebook. Who sees a picture reads no description of it."""
@@ -39,11 +48,9 @@ def measure(notebook: dict) -> Length:
     starts = [i for i, (_, text) in enumerate(parts) if re.search("^## Exercises", text, re.M)]
     body = parts[: starts[0]] if starts else parts
     asked = "\n".join(text for _, text in parts).partition("\n### More exercises")[0]
-    minutes = re.findall(r"^Difficulty ★*☆* · (\d+) minutes", asked.partition("\n## Exercises")[2], re.M)
+    minutes = [int(minutes) for _, minutes, _ in DIFFICULTY.findall(asked.partition("\n## Exercises")[2])]
     reading = words_of(body) / WORDS + lines_of(body) / LINES
-    return Length(
-        words_of(parts), len(parts), lines_of(parts), 5 * round(reading / 5), sum(map(int, minutes))
-    )
+    return Length(words_of(parts), len(parts), lines_of(parts), 5 * round(reading / 5), sum(minutes))
 
 
 def words_of(parts) -> int:
@@ -63,10 +70,7 @@ def lines_of(parts) -> int:
 
 def all_lengths() -> dict[Path, Length]:
     """The chapters' files, and how long each is."""
-    return {
-        path: measure(json.loads(path.read_text(encoding="utf-8")))
-        for path in sorted(BOOK.glob("[0-9]*.ipynb"))
-    }
+    return {path: measure(json.loads(path.read_text(encoding="utf-8"))) for path in chapters()}
 
 
 def report() -> str:
@@ -87,9 +91,7 @@ def main() -> None:
     if parser.parse_args().write:
         for path, one in all_lengths().items():
             text = path.read_text(encoding="utf-8")
-            new = TIME.sub(f"{one.reading} minutes to read; {one.exercises} for the exercises.", text)
-            if new != text:
-                path.write_text(new, encoding="utf-8")
+            write_if_changed(path, re.sub(TIME.format(r"\d+", r"\d+"), one.time, text))
     print(report())
 
 

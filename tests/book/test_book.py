@@ -62,8 +62,7 @@ def test_a_chapter_can_be_read_in_a_sitting(path):
     length = measure(read(path))
     assert length.words <= 3300 and length.cells <= 70 and length.lines <= 300, length
     assert length.exercises <= 45, "what takes longer stands under More exercises"
-    said = f"{length.reading} minutes to read; {length.exercises} for the exercises."
-    assert said in prose(path), "run: python -m page.lengths --write"
+    assert length.time in prose(path), "run: python -m page.lengths --write"
 
 
 def test_the_book_is_no_longer_than_it_may_be():
