@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import vitlib as vl
-from page.typography import SPACE
+from page.values import unbroken
 from vitworkshop.studies.clinic import BUGS
 from vitworkshop.studies.report import judged
 
@@ -16,7 +16,7 @@ def symptoms() -> str:
         numbers = [run["first"], run["last"], *run["parts"].values()]
         low, high = run["rows"]
         shown = [f"{n:.2f}" if n else "0" for n in numbers] + [", ".join(f"{b:.1f}" for b in run["bits"])]
-        rows.append([name, f"{run['right']:.0%}", *shown, f"{low:.1f} to {high:.1f}".replace(" ", SPACE)])
+        rows.append([name, f"{run['right']:.0%}", *shown, unbroken(f"{low:.1f} to {high:.1f}")])
     return vl.viz.table(heads, rows)
 
 
@@ -29,7 +29,7 @@ def costs() -> str:
         found = verdicts[f"{case.name}: it costs accuracy"]
         gains = found["interval"][1] < 0
         says = {"agrees": "yes", "open": "open", "differs": "it gains" if gains else "no"}[found["verdict"]]
-        change = f"{-100 * found['difference']:+.1f} ± {100 * found['se']:.1f}".replace(" ", SPACE)
+        change = unbroken(f"{-100 * found['difference']:+.1f} ± {100 * found['se']:.1f}")
         right = f"{study['summary'][case.name]['mean']:.1%}"
         rows.append([letter, case.name, right, change, says, ", ".join(seen[letter]["doctor"]) or "nothing"])
     return vl.viz.table(["run", "bug", "right", "change, points", "does it cost?", "`vl.doctor` names"], rows)

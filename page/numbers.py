@@ -28,10 +28,10 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import vitlib as vl
-from page import address, clinic, lengths
+from page import address, clinic, lengths, values
 from page.address import write_if_changed
 from page.explorers import MODEL
-from page.typography import SPACE
+from page.values import duration, unbroken
 from vitlib.config import PRESETS
 from vitlib.data.photos import PICTURES
 from vitlib.evidence import RESULTS, load_results
@@ -44,61 +44,9 @@ HEADS = ("Model", "Data", "Parameters", "Epochs", "Trained on", "Time", "Test ac
 # Numbers from results
 
 
-def look_up(text: str):
-    """The value at `file: key/key`; ValueError with the names there are if one of them is wrong."""
-    name, colon, way = (part.strip() for part in text.partition(":"))
-    if not colon:
-        raise ValueError(f"expected `file: key/key`, got {text!r}")
-    value, keys = load_results(name), way.split("/")
-    while keys:
-        key = keys.pop(0)
-        while isinstance(value, dict) and key not in value and keys:  # a name may have a stroke itself: B/16
-            key += "/" + keys.pop(0)
-        if isinstance(value, list) and re.fullmatch(r"-?\d+", key) and -len(value) <= int(key) < len(value):
-            value = value[int(key)]
-        elif isinstance(value, dict) and key in value:
-            value = value[key]
-        else:
-            known = ", ".join(value) if isinstance(value, dict) else f"a {type(value).__name__}"
-            raise ValueError(f"{name}.json has no {key!r} on the way {way!r}; there is: {known}")
-    return value
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them: "48 s", "9 min", "1 h 32 min"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def unbroken(text: str) -> str:
-    """The text on one line."""
-    return text.replace(" ", SPACE)
-
-
-def written(value, form: str = "", way: str = "") -> str:
-    """A value as it stands in a sentence; without `form`, its kind and its key decide."""
-    if form == "spread" and isinstance(value, dict) and {"mean", "sd"} <= set(value):
-        spread = "" if value["sd"] is None else f" ± {100 * value['sd']:.1f}"
-        return unbroken(f"{100 * value['mean']:.1f}{spread} %")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        if form or isinstance(value, dict | list):
-            raise ValueError(f"expected a number or a word at {way!r}, got {str(value)[:60]!r}")
-        return str(value)
-    form = form or ("," if isinstance(value, int) else "percent" if "accuracy" in way else ".3g")
-    if form == "duration":
-        return unbroken(duration(value))
-    form = ".1%" if form == "percent" else form
-    if re.fullmatch(r",?(\.\d+)?[fge%]?", form):
-        return unbroken(format(value, form).replace("%", " %"))
-    raise ValueError(f"unknown form {form!r}; there are percent, duration, spread, and such as .2f")
-
-
 def result(text: str) -> str:
     """What stands on the page for a `result`."""
-    what, form = re.fullmatch(r"(.+?)(?: as ([\w.,%]+))?", text.strip(), re.S).groups()
-    return written(look_up(what), form or "", what)
+    return values.result(text, load_results)
 
 
 # Numbers of a model's shape
@@ -254,7 +202,7 @@ def chapters_table() -> str:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         cells, length = notebook["cells"], lengths.measure(notebook)
         text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-        asked = re.findall(r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", text, re.M)
+        asked = lengths.DIFFICULTY.findall(text)
         told = [length.reading, len(asked), *(sum(star == each for each, *_ in asked) for star in stars)]
         told.append(length.exercises)
         told += [sum(int(minutes) for _, minutes, how in asked if only in how) for only in ("", "in class")]

@@ -20,8 +20,9 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
 from page.fonts import CHARACTERS
+from page.values import SPACE
 
-SPACE, NARROW, MINUS = "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}", "\N{MINUS SIGN}"
+NARROW, MINUS = "\N{NARROW NO-BREAK SPACE}", "\N{MINUS SIGN}"
 NAME = re.compile(r"\b(ViT-\w+(?:/\d+)?|CIFAR-10+|ImageNet-21k|JFT-300M|Drawn-10)\b")
 AS_IT_IS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
 LEANING = set("FHJKMNPTUVWXYZf")  # whose italics reach far beyond their width

@@ -12,6 +12,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from page import values
+
 BOOK = Path(__file__).resolve().parent.parent / "book"
 RESULTS = BOOK.parent / "vitlib" / "results"
 BOX = re.compile(
@@ -65,18 +67,9 @@ def names() -> dict[str, str]:
     return found
 
 
-def result(words: str) -> str:
-    """A number of a results file, as pages show it: "cifar10-muon: final/test_accuracy", or "... as duration"."""
-    name, _, path = words.partition(": ")
-    path, _, how = path.partition(" as ")
-    value = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    while path:
-        keys = range(-len(value), len(value)) if isinstance(value, list) else value
-        key = max((key for key in keys if f"{path}/".startswith(f"{key}/")), key=lambda key: len(str(key)))
-        value, path = value[key], path[len(str(key)) + 1 :]
-    if how == "duration":
-        return f"{value / 60:.0f} min"
-    return f"{100 * value:.1f} %" if isinstance(value, float) and value <= 1 else f"{value:,}"
+def results(name: str) -> dict:
+    """The contents of a results file."""
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 def role(match: re.Match) -> str:
@@ -88,7 +81,7 @@ def role(match: re.Match) -> str:
             return ", ".join(f"{who} ({year})" for who, year in said)
         return f"({'; '.join(f'{who}, {year}' for who, year in said)})"
     if kind == "result":
-        return result(inner)
+        return values.result(inner, results)
     words, target = re.fullmatch(r"(.*?)\s*<([^<>]*)>|(.*)", inner).group(1, 2)
     if kind.startswith("py:"):
         return f"`{(words or inner).removeprefix('~')}`"

@@ -46,10 +46,9 @@ def project(tmp_path):
     for name in (*inside, "data/x.bin", ".git/x", "book/x.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
-    (tmp_path / "tools").mkdir()
-    shutil.copy(ROOT / "tools/__init__.py", tmp_path / "tools")
-    for name in ("colab", "plain"):
-        shutil.copy(ROOT / f"tools/{name}.py", tmp_path / "tools")
+    for name in ("tools/__init__", "tools/colab", "tools/plain", "page/__init__", "page/values"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / f"{name}.py", tmp_path / f"{name}.py")
     return tmp_path
 
 
