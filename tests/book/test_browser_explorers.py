@@ -212,13 +212,13 @@ def test_the_tour_goes_from_its_first_step_to_its_last(browser, address, width, 
             tab.keyboard.press("ArrowRight")  # the focus is on the slider
             tab.keyboard.press("Enter")
             texts.append(lab.locator(".tour p").inner_text())
-            assert "51 %" in lab.locator(".tour .bars").inner_text()
+            assert "51\u00a0%" in lab.locator(".tour .bars").inner_text()
             seen = lab.evaluate(SEEN)
             parts.append(seen["part"])
             assert not seen["hidden"], (step, seen)
             tab.keyboard.press("Enter")  # the focus is on Next, at last on Finish
         assert len(set(texts)) == 8 and all("%" in text for text in texts)
-        assert f"{100 * measured['shuffle all']['changed']['mean']:.0f} %" in texts[3]
+        assert f"{100 * measured['shuffle all']['changed']['mean']:.0f}\u00a0%" in texts[3]
         seen = [re.search(r"On this picture: (still|it changed its mind)", text)[1] for text in texts[1:7]]
         assert seen == ["still", "it changed its mind"] * 2 + ["it changed its mind", "still"]
         most = max((what for what in measured if what.startswith("head ")),

@@ -156,10 +156,10 @@ def test_a_run_ends_with_a_sentence_and_is_kept_in_a_link(browser, tmp_path):
     address = page(tmp_path, '<vit-learn task="count" without="attention"><p>The figure</p></vit-learn>')
     with explorer(browser, address, "vit-learn") as tab:
         run(tab, "e.set({ steps: 300, width: 8 })")
-        assert run(tab, "e.said.textContent").startswith("Chance is 25 %. Press Start")
+        assert run(tab, "e.said.textContent").startswith("Chance is 25\u00a0%. Press Start")
         tab.get_by_role("button", name="One step").click()
         tab.wait_for_function("document.querySelector('vit-learn').runs.every(({ now }) => now?.steps === 1)")
-        said = r"Of the first 64 pictures: with everything .+ \(after 1 step\), without .+; chance 25 %."
+        said = r"Of the first 64 pictures: with everything .+ \(after 1 step\), without .+; chance 25\u00a0%."
         assert re.fullmatch(said, run(tab, "e.said.textContent"))
         tab.get_by_role("button", name="Start", exact=True).press("Enter")
         tab.get_by_role("button", name="picture 3, ").click(delay=300)  # while it runs

@@ -92,7 +92,7 @@ def test_costs_are_those_of_the_package(tab, model):
 def test_the_chapter_s_numbers_are_on_the_page(tab):
     begin(tab, 8)
     shown = tab.locator(f"{NAME} .costs").inner_text()
-    for text in ("N + 1 = 785\n", "616,225 entries, 2.35 MiB in float32", "78.1 billion", "15 %"):
+    for text in ("N + 1 = 785\n", "616,225 entries, 2.35 MiB in float32", "78.1 billion", "15\u00a0%"):
         assert text in shown
 
 

@@ -31,7 +31,7 @@ def test_it_starts_as_the_chapter_s_example(tab):
         ["0", "0", "1.00", "0.090"],
     ]
     verdict = tab.locator(f"{NAME} .verdict").inner_text()
-    assert verdict == "67 % of a, 24 % of b, 9 % of c: the output is (7.88, 2.45)."
+    assert verdict == "67\u00a0% of a, 24\u00a0% of b, 9\u00a0% of c: the output is (7.88, 2.45)."
     assert run(tab, "e.query") == [1, 2, 0, 1]
 
 
@@ -65,7 +65,7 @@ def test_the_root_and_the_temperature_are_said(tab):
     assert warm.get_attribute("aria-valuetext") == "0.05"
     assert "÷ 0.05" in tab.locator(f"{NAME} thead").inner_text()
     assert run(tab, "e.result")["weights"][0] > 0.999
-    assert tab.locator(f"{NAME} .verdict").inner_text().startswith("over 99 % of a, under 1 % of b")
+    assert tab.locator(f"{NAME} .verdict").inner_text().startswith("over 99\u00a0% of a, under 1\u00a0% of b")
 
 
 def test_the_output_is_drawn_where_it_is_and_the_way_ends_in_a_corner(tab):

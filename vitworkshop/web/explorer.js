@@ -116,7 +116,7 @@
     });
   }
 
-  const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)} %`;
+  const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)}\u00a0%`;
   const range = (n) => [...Array(n).keys()];
   const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
   const argmax = (list) => list.indexOf(Math.max(...list));

@@ -20,8 +20,8 @@
   const tidy = (number) => String(Math.round(100 * number) / 100).replace("-", "−");
 
   function percent(weight) {
-    if (weight < 0.005) return "under 1 %";
-    return weight > 0.995 ? "over 99 %" : `${Math.round(100 * weight)} %`;
+    if (weight < 0.005) return "under 1\u00a0%";
+    return weight > 0.995 ? "over 99\u00a0%" : `${Math.round(100 * weight)}\u00a0%`;
   }
 
   /* e to a logit: it may be tiny or huge. */

@@ -138,7 +138,7 @@ window.vit.script("vit-lab.js").then(() => {
     most(weights, few) {
       const name = (t) => (t ? (t - 1 === this.state.patch ? "itself" : place(t - 1, this.n)) : "CLS");
       const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, few);
-      return best.map((t) => `${name(t)} (${percent(weights[t]).replace(" ", "\u00a0")})`).join("; ");
+      return best.map((t) => `${name(t)} (${percent(weights[t])})`).join("; ");
     }
 
     tell(stage = this.now) {
@@ -289,7 +289,7 @@ window.vit.script("vit-lab.js").then(() => {
       this.words.textContent = this.tell();
       this.steps.forEach((one, at) => {
         const changed = this.changes(stages[at]), far = changed && changed.reduce((a, b) => a + b, 0) / this.T;
-        const moved = far ? `±${Math.round(100 * far)} %` : "";
+        const moved = far ? `±${Math.round(100 * far)}\u00a0%` : "";
         one.replaceChildren(h("span", {}, stages[at].name), h("small", {}, moved));
         one.setAttribute("aria-label", `${stages[at].name}${moved && `, moved by ${percent(far)}`}`);
         one.parentNode.classList.toggle("passed", at < state.stage);
