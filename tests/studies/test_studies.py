@@ -15,7 +15,7 @@ from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.evidence import RESULTS, load_results
 from vitlib.files import read_json
 from vitlib.train.objective import OBJECTIVES
-from vitworkshop.studies import clinic, families, norm_order, position_start, residuals, stems
+from vitworkshop.studies import clinic, families, norm_order, residuals, stems
 from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
@@ -23,7 +23,7 @@ from vitworkshop.studies.rows import read_study
 from vitworkshop.studies.runner import run_study
 from vitworkshop.studies.study import Job, changes_of, draw_images, initial_model
 
-TRAINED = [name for name, study in STUDIES.items() if study.base and name != "position-start"]
+TRAINED = [name for name, study in STUDIES.items() if study.base]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
 TINY = {"epochs": 1, "batch_size": 8, "model.embed_dim": 12, "model.depth": 1, "model.patch_size": 8}
 
@@ -247,17 +247,3 @@ def test_framed_patches_start_as_separate_ones(run, tmp_path, monkeypatch):
     kernel = torch.load(tmp_path / "framed-s0" / "checkpoint.pt")["model"]["patch_embed.proj.weight"]
     assert kernel.shape[-1] == 16 and kernel[..., 4:12, 4:12].std() > 0.05  # it starts there
     assert kernel.abs().sum() - kernel[..., 4:12, 4:12].abs().sum() < 1e-3  # and nothing beside it
-
-
-def test_positions_start_as_long_as_they_should(run, tmp_path, monkeypatch):
-    waves = position_start.sincos_2d((4, 4), 48)
-    loud = (waves - waves.mean(0)).square().sum(1).mean().sqrt().item()
-    for kind in ("waves", "noise"):
-        for size, length in (("quiet", 0.02 * 48**0.5), ("loud", loud)):
-            table = position_start.start(kind, size, (4, 4), 48)
-            assert table.mean(0).abs().max() < 1e-6
-            assert table.square().sum(1).mean().sqrt().item() == pytest.approx(length)
-    few(monkeypatch, "position-start", "waves, loud, fixed", "noise, quiet, trained")
-    assert run("position-start", epochs=1, batch_size=8, **{"model.depth": 1})["finished"]
-    fixed = torch.load(tmp_path / "waves-loud-fixed-s0" / "checkpoint.pt")["model"]["pos_embed"][0, 1:]
-    torch.testing.assert_close(fixed, position_start.start("waves", "loud", (4, 4), 48))

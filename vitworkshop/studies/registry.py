@@ -10,15 +10,13 @@ from vitworkshop.studies.study import Study
 # chapter -> the studies that it rests on first; each is STUDY in the file of its name
 CHAPTERS = {
     "02": "stems",
-    "03": "places positions position-start",
+    "03": "places positions",
     "04": "resolution",
     "06": "norm-order residuals",
     "07": "readout pooling",
-    "09": "recipes",
     "10": "optimisers recipe-ladder minutes clinic",
     "11": "crossover crossover-shifted data-size",
     "12": "deeper shape",
-    "13": "attention-reach",
     "15": "position-patterns",
     "16": "transfer",
     "17": "masked",
