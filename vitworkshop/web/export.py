@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from vitlib.explain.scores import GRADIENTS, patch_scores
 from vitlib.explain.trace import check_plain
 from vitlib.files import write_atomic
 from vitlib.model.vit import VisionTransformer
+from vitlib.weights import foreign
 from vitlib.weights.pretrained import card_of, class_names
 
 __all__ = ["SCRIPTS", "export_web"]
@@ -161,6 +163,24 @@ def turns_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor
         picture: places for picture, image in pictures.items() if (places := turning_patches(model, image))
     }
     return f"(window.vitTurns ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n"
+
+
+def dialect_script() -> str:
+    """`window.vitDialect`: the names by which `load_weights` knows a model's parts, for `foreign.js`."""
+    made = {name.lower(): getattr(foreign, name).pattern for name in ("AVERAGED", "OURS", "HEAD", "DINO_HEAD")}
+    names = [(pattern, re.sub(r"\\(\d)", r"$\1", new)) for pattern, new in foreign.NAMES.items()]
+    made |= {"libraries": foreign.LIBRARIES, "names": names, "absent": list(foreign.ABSENT.items())}
+    return f"window.vitDialect = {json.dumps(made | {'no_such': foreign.NO_SUCH})};\n"
+
+
+def imagenet_script() -> str:
+    """`window.vitImageNet`: the names of ImageNet's thousand classes, as torchvision has them."""
+    lines = (SCRIPTS / "imagenet.txt").read_text(encoding="utf-8").splitlines()
+    notice, names = (
+        [line.lstrip("# ") for line in lines if line.startswith("#") == is_notice]
+        for is_notice in (True, False)
+    )
+    return f"/* {' '.join(notice)} */\nwindow.vitImageNet = {json.dumps(names)};\n"
 
 
 def photos_script() -> str:
