@@ -115,7 +115,8 @@
     const layers = new Set([...found.keys()].filter((name) => is(head, name)).map((name) => name.replace(/\.[^.]+$/, "")));
     for (const [name, theirs] of layers.size === 1 ? [...found] : [])
       if (is(head, name) && found.delete(name)) found.set(`head.${name.split(".").at(-1)}`, theirs);
-    refuse([...found.keys(), ...beside], library);
+    const triple = (name) => /attn\.[qkv]\./.test(name) && [..."qkv"].every((x) => found.has(name.replace(/attn\.[qkv]\./, `attn.${x}.`)));
+    refuse([...[...found.keys()].filter((name) => !triple(name)), ...beside], library);
     return { library, found };
   }
 

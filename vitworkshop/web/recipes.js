@@ -1,7 +1,8 @@
 /* How libraries make a model's pixels of a picture: `vitRecipes.fitted(recipe)` for `vitPictures.bytes`.
 
    A recipe is { short, filter, mean, std }: the shorter side becomes `short` times the model's size, and the middle is
-   cut out; without `short`, the picture is stretched. Resampling is Pillow's, number for number. */
+   cut out; without `short`, the picture is stretched. Resampling is Pillow's, number for number, rows before columns; where
+   Pillow 13 begins with the columns, a byte differs by 1 here and there. */
 (() => {
   "use strict";
 

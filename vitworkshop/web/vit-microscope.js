@@ -40,7 +40,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
 
   class VitMicroscope extends VitExplorer {
     static style = `
-      .drop { border: 2px dashed var(--rule); border-radius: 0.6rem; padding: 0.8rem 1rem; }
+      .drop { border: 2px dashed var(--rule); border-radius: 0.6rem; margin-bottom: 0.8rem; padding: 0.8rem 1rem; }
       .drop p { margin: 0 0 0.5rem; }
       .drop .row { margin: 0; }
       .dropping .drop { border-color: var(--accent); }
@@ -76,7 +76,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         }, true);
       this.told = {};
       const given = window.vitGiven;
-      if (given) await this.give([new File([Uint8Array.from(atob(given.file), (c) => c.charCodeAt(0))], given.name)], given.told);
+      if (given) await this.give([new File([Uint8Array.from(atob(given.file), (c) => c.charCodeAt(0))], given.name)], window.vitForeign.tell(given.told));
       else {
         const { name, config, classes, weights } = await window.vit.load(this.getAttribute("model") ?? window.vit.first.model);
         await this.load({ name, size: 0 }, { classes }, { config, weights });
@@ -117,7 +117,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.tell(`Reading ${window.vitPictures.called(file)} …`);
       try {
         const reading = (share) => this.tell(`Reading ${window.vitPictures.called(file)} …, ${Math.round(100 * share)} %`);
-        const found = await lab.ask("load", { file: file.size ? file : null, dialect, told, ...ready }, reading);
+        const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
         const { config, library, count } = found, K = config.num_classes, own = told.classes;
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");
         const names = own?.length === K ? own : K === 1000 ? window.vitImageNet : range(K).map((k) => `class ${k}`);
@@ -148,9 +148,9 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
     /* Shows the model anew, with a recipe for the picture. */
     async cook() {
       const { model, lab: { ask }, told, recipes, picture } = this;
-      const way = h("vit-way-far");
+      const way = h("vit-way-far", Object.fromEntries(["picture", "pictures"].map((name) => [name, this.getAttribute(name)])));
       way.given = { model, ask, recipe: told.recipe && recipes.selectedOptions[0].hasAttribute("data-told") ? told.recipe
-        : RECIPES[recipes.value], file: picture, tell: (text) => this.tell(text || this.about, /\.$/.test(text)) };
+        : RECIPES[recipes.value], file: picture, tell: (text) => this.tell(text || this.about, text.endsWith(".")) };
       if (this.way?.isConnected) this.way.replaceWith(way);
       else this.view.append(way);
       this.way = way;
@@ -170,6 +170,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
     }
 
     tell(text, wrong = false) {
+      this.stopper.disabled = !text.includes("…");
       this.said.textContent = text;
       this.said.classList.toggle("wrong", wrong);
     }

@@ -23,7 +23,7 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
 
     /* A sample as the model gets it: from its larger photograph. */
     full(name, bytes) {
-      const known = this.size > 64 && window.vitPhotos[name];
+      const known = this.size !== 32 && window.vitPhotos[name];
       if (!known) return bytes;
       this.file = null;
       return this.read(new Blob([Uint8Array.from(atob(known), (c) => c.charCodeAt(0))]));
@@ -35,7 +35,7 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
 
     async samples() {
       const all = await super.samples();
-      return this.size > 64 ? Object.fromEntries(Object.entries(all).filter(([name]) => window.vitPhotos[name])) : all;
+      return this.size !== 32 ? Object.fromEntries(Object.entries(all).filter(([name]) => window.vitPhotos[name])) : all;
     }
 
     knows() {
