@@ -19,7 +19,8 @@ FLAT = {name: made for name, made in MAKERS.items() if "train" not in name and n
 HEADS = '{"hidden_size": 24, "num_attention_heads": 3}'
 HOSTILE = "<img src=x onerror=alert(1)>"
 PLACES = """(async () => {
-    const {T, n} = e.way, keys = a[0].flatMap(name => /pool|head/.test(name) ? [[name, 0]] : [0, n, n * n - 1].map(t => [name, t]));
+    const {n} = e.way, some = [0, n, n * n - 1];
+    const keys = a[0].flatMap(name => /pool|head/.test(name) ? [[name, 0]] : some.map(t => [name, t]));
     return (await e.way.given.ask("rows", {keys})).map((row, i) => [...keys[i], [...row]]);
 })()"""
 

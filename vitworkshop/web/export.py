@@ -211,10 +211,9 @@ def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) 
         config = getattr(source, "config", None)
         told = config.to_dict() if hasattr(config, "to_dict") else dict(getattr(source, "pretrained_cfg", {}))
         norms = [part.eps for part in source.modules() if isinstance(part, nn.LayerNorm)]
-        heads = [
-            part.num_heads for part in source.modules() if isinstance(getattr(part, "num_heads", 0), int)
-        ]
-        told |= {"layer_norm_eps": norms[0]} | ({"num_attention_heads": max(heads)} if any(heads) else {})
+        parts = (getattr(part, "num_heads", None) for part in source.modules())
+        heads = [number for number in parts if isinstance(number, int)]
+        told |= {"layer_norm_eps": norms[0]} | ({"num_attention_heads": heads[0]} if heads else {})
         told |= {"global_pool": getattr(source, "global_pool", "token")}
     told |= {} if classes is None else {"classes": list(classes)}
     name = type(source).__name__ if is_model else Path(source).name
