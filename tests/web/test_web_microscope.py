@@ -30,7 +30,6 @@ def tab(browser, tmp_path_factory):
     models = [vl.load_pretrained("cifar10-photo")]
     body = '<vit-microscope model="cifar10-photo"></vit-microscope>'
     with explorer(browser, page(tmp_path_factory.mktemp("page"), body, models), "vit-microscope") as tab:
-        tab.evaluate("document.querySelector('vit-microscope').cook()")
         yield tab
 
 

@@ -250,7 +250,8 @@
       this.view = h("div", { class: "view" }, this.spoken);
       this.verdict = h("p", { class: "verdict" });
       this.build().then(() => {
-        this.shadowRoot.append(this.view);
+        if (!this.view.isConnected) this.shadowRoot.append(this.view);
+        this.view.hidden = false;
         this.dataset.ready = "yes";
         // canvases do not take their colours from the page by themselves
         const theme = new MutationObserver(() => this.draw?.());

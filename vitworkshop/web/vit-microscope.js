@@ -74,7 +74,8 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           this.view.classList.toggle("dropping", name === "dragover");
           if (name === "drop") this.give([...event.dataTransfer.files]);
         }, true);
-      this.told = {};
+      this.view.hidden = true; // until all stands in it: what is inside must be in the page to come alive
+      this.shadowRoot.append(this.view);
       const given = window.vitGiven;
       if (given) await this.give([new File([Uint8Array.from(atob(given.file), (c) => c.charCodeAt(0))], given.name)], window.vitForeign.tell(given.told));
       else {
@@ -149,11 +150,16 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
     async cook() {
       const { model, lab: { ask }, told, recipes, picture } = this;
       const way = h("vit-way-far", Object.fromEntries(["picture", "pictures"].map((name) => [name, this.getAttribute(name)])));
+      const drawn = new Promise((done) => { this.drawn = done; });
       way.given = { model, ask, recipe: told.recipe && recipes.selectedOptions[0].hasAttribute("data-told") ? told.recipe
-        : RECIPES[recipes.value], file: picture, tell: (text) => this.tell(text || this.about, text.endsWith(".")) };
+        : RECIPES[recipes.value], file: picture, tell: (text) => {
+          this.tell(text || this.about, text.endsWith("."));
+          if (!text.includes("…")) this.drawn();
+        } };
       if (this.way?.isConnected) this.way.replaceWith(way);
       else this.view.append(way);
       this.way = way;
+      await drawn;
     }
 
     /* Something that no file of weights tells, told by the reader. */
