@@ -35,7 +35,7 @@ EXPLORERS = {
     "way": ["rankings.js", "vit-lab.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"],
 }
 SHARED = ["boot.js", "vit.js", "kernel.js", "pictures.js", "explorer.js"]
-FAR = ["vit-way.js", "foreign.js", "recipes.js", "microscope-work.js", "way-far.js", "vit-microscope.js"]
+FAR = ["vit-way.js", "foreign.js", "recipes.js", "microscope-work.js", "microscope-trust.js", "way-far.js", "vit-microscope.js"]
 
 
 class Explorer:

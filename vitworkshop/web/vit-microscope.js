@@ -3,6 +3,7 @@
    Files are dropped or chosen: weights (foreign.js), config.json, a picture. A worker reads and computes; for each model
    there is a new one, and a new <vit-way-far> that shows what it holds. */
 Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "recipes.js", "dialect.js", "microscope-work.js",
+  "microscope-trust.js",
   "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
   "use strict";
 
@@ -48,7 +49,12 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       vit-way-far { margin: 1rem 0 0; }
       [role="status"] { font-weight: 600; min-height: 1.45em; }
       .wrong { color: var(--warm); }
-      progress { accent-color: var(--accent); width: 8rem; }`;
+      .trust { margin-top: 1.2rem; }
+      .figures { display: flex; flex-wrap: wrap; gap: 1rem; margin-bottom: 0.6rem; }
+      .figures figure { flex: 1 1 8rem; margin: 0; max-width: 10rem; }
+      .figures .plot { flex: 1 1 18rem; }
+      .figures img { height: auto; max-width: 100%; }
+      td, th { padding: 0 1rem 0 0; text-align: left; }`;
 
     async build() {
       const input = h("input", { type: "file", multiple: true, class: "silent", tabindex: "-1", "aria-hidden": "true",
@@ -156,8 +162,11 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           this.tell(text || this.about, text.endsWith("."));
           if (!text.includes("…")) this.drawn();
         } };
-      if (this.way?.isConnected) this.way.replaceWith(way);
-      else this.view.append(way);
+      const trust = window.vitTrust(this).node;
+      this.way?.remove();
+      this.trust?.remove();
+      this.view.append(way, trust);
+      this.trust = trust;
       this.way = way;
       await drawn;
     }
@@ -172,7 +181,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       if (this.coming) {
         this.coming.end();
         this.tell("Stopped.");
-      } else this.way?.running?.stop();
+      } else [this.way?.running, this.measuring].forEach((one) => one?.stop());
     }
 
     tell(text, wrong = false) {

@@ -52,6 +52,7 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
       const kept = this.state ? { stage: Math.min(this.state.stage, this.stages.length - 1), patch: this.state.patch } : {};
       Object.assign(this, { bytes, picture: name, past: [], first: undefined, result: this.result ?? NONE, has: null });
       this.state = { ...this.fresh(), ...kept };
+      this.drawing.sharpen();
       this.draw();
     }
 
