@@ -35,7 +35,7 @@ EXPLORERS = {
     "way": ["rankings.js", "vit-lab.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"],
 }
 SHARED = ["boot.js", "vit.js", "kernel.js", "pictures.js", "explorer.js"]
-FAR = ["vit-way.js", "foreign.js", "recipes.js", "microscope-work.js", "microscope-trust.js", "way-far.js", "vit-microscope.js"]
+FAR = ["vit-way.js", "foreign.js", "recipes.js", "microscope-work.js", "microscope-trust.js", "way-far.js"]
 
 
 class Explorer:
@@ -109,7 +109,7 @@ def _microscope(model: nn.Module | str | Path, pictures: dict[str, Tensor], clas
     }
     given = given_script(model, classes)
     data = [given, dialect_script(), imagenet_script(), samples_script(small), photos_script(pictures)]
-    files = [*SHARED, *EXPLORERS["way"], *FAR]
+    files = [*SHARED, *EXPLORERS["way"], *FAR, "vit-microscope.js"]
     return _frame("vit-microscope", "", pictures, files, ["photos.js", "dialect.js", "imagenet.js"], data)
 
 

@@ -16,8 +16,6 @@
     [/^version https:\/\/git-lfs/, "it is a pointer of Git LFS; git lfs pull fetches the weights"],
     [/^\s*</, "it is a web page; fetch the file itself"],
     [/^\s*\{/, "it is JSON; take the weights that it speaks of, in one file"],
-    [/^GGUF/, "it is a GGUF file, for language models"],
-    [/^\x08/, "it is an ONNX file, a graph and no state_dict; take the .safetensors it was made from"],
   ];
 
   const fail = (why) => { throw new Error(why); };

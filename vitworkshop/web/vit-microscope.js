@@ -110,7 +110,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         if (pictures[0]) this.picture = pictures[0];
         if (rest.length) await this.load(rest[0], told);
         else if (jsons.length && this.file?.size) await this.load(this.file, told);
-        else if (pictures[0]) await this.way.own(pictures[0]);
+        else if (pictures[0]) await this.way.own(pictures[0]).then(() => { this.picture = null; });
       } catch (error) {
         this.tell(`${error.message}.`, true);
       }
@@ -133,6 +133,8 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         this.heads.replaceChildren(...range(config.embed_dim).map((k) => 1 + k).filter((k) => config.embed_dim % k === 0 && k <= 32)
           .map((k) => h("option", { value: String(k), selected: k === config.num_heads }, String(k))));
         this.pools.selectedIndex = Number(config.global_pool === "avg");
+        [this.heads.disabled, this.pools.disabled] = ["num_heads", "global_pool"]
+          .map((name) => !file.size || Boolean(told[name] && !told.asked)); // what the files say is not asked
         const theirs = { transformers: "transformers: ViT", torchvision: "torchvision: ViT" }[library];
         const proposed = ready.config ? "this book" : theirs ?? (K ? "timm: ViT (AugReg)" : "timm: DeiT, DINO");
         this.recipes.querySelector("[data-told]")?.remove();
@@ -154,11 +156,13 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
 
     /* Shows the model anew, with a recipe for the picture. */
     async cook() {
-      const { model, lab: { ask }, told, recipes, picture } = this;
+      const { model, lab: { ask }, told, recipes, way: last } = this;
+      const file = this.picture ?? (last?.picture === "your picture" ? last.file : undefined);
+      this.picture = null;
       const way = h("vit-way-far", Object.fromEntries(["picture", "pictures"].map((name) => [name, this.getAttribute(name)])));
       const drawn = new Promise((done) => { this.drawn = done; });
       way.given = { model, ask, recipe: told.recipe && recipes.selectedOptions[0].hasAttribute("data-told") ? told.recipe
-        : RECIPES[recipes.value], file: picture, tell: (text) => {
+        : RECIPES[recipes.value], file, tell: (text) => {
           this.tell(text || this.about, text.endsWith("."));
           if (!text.includes("…")) this.drawn();
         } };
@@ -173,7 +177,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
 
     /* Something that no file of weights tells, told by the reader. */
     async change(what) {
-      const told = { ...this.told, ...what };
+      const told = { ...this.told, ...what, asked: true };
       if (this.file.size) await this.load(this.file, told).catch((error) => this.tell(`${error.message}.`, true));
     }
 
