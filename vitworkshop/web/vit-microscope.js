@@ -109,7 +109,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         if (rest.length > 1) throw new Error(`expected one file of weights, got ${rest.length}`);
         if (pictures[0]) this.picture = pictures[0];
         if (rest.length) await this.load(rest[0], told);
-        else if (jsons.length && this.file?.size) await this.load(this.file, told);
+        else if (jsons.length && this.file?.size) await this.load(this.file, { ...this.told, ...told });
         else if (pictures[0]) await this.way.own(pictures[0]).then(() => { this.picture = null; });
       } catch (error) {
         this.tell(`${error.message}.`, true);

@@ -24,9 +24,7 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
     /* A sample as the model gets it: from its larger photograph. */
     full(name, bytes) {
       const known = this.size !== 32 && window.vitPhotos[name];
-      if (!known) return bytes;
-      this.file = null;
-      return this.read(new Blob([Uint8Array.from(atob(known), (c) => c.charCodeAt(0))]));
+      return !known ? bytes : this.read(new Blob([Uint8Array.from(atob(known), (c) => c.charCodeAt(0))]));
     }
 
     read(file) {
