@@ -31,7 +31,7 @@
     return OWN.map((name) => {
       const not = blind.filter((one) => curves[name].area > curves[one].area - spread);
       return `The map of the ${name === "rollout" ? "rollout" : name} ${not.length ? `does not beat the order by ${not.join(", ")}: on this `
-        + "picture it says no more of what the answer rests on" : "beats every order that was not made of this pass"}.`;
+        + "picture it says no more of what the answer rests on" : "beats all the orders that know less"}.`;
     }).join(" ");
   }
 
