@@ -70,6 +70,8 @@ def write_scripts(app, error) -> None:
             (folder / f"turns-{name}.js").write_text(turns, encoding="utf-8")
     (folder / "samples.js").write_text(export.samples_script(pictures), encoding="utf-8")
     (folder / "photos.js").write_text(export.photos_script(), encoding="utf-8")
+    (folder / "dialect.js").write_text(export.dialect_script(), encoding="utf-8")
+    (folder / "imagenet.js").write_text(export.imagenet_script(), encoding="utf-8")
     lab = json.dumps({"models": load_results("lab")["models"]})
     (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")
 

@@ -21,6 +21,7 @@ from page.explorers import ROOMS, STILLS
 PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
     "way": ("way", "vit-way"),
     "way-brief": ("intro", "vit-way"),
+    "microscope": ("microscope", "vit-microscope"),
     "dare": ("intro", "vit-dare"),
     "lab": ("lab", "vit-lab >> nth=0"),
     "lab-drawn10": ("lab", "vit-lab >> nth=1"),

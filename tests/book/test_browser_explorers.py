@@ -22,6 +22,7 @@ LAB = "book/lab"
 EXPLORED = {  # in the order of the text
     "book/intro": ["vit-way", "vit-dare"],
     "book/way": ["vit-way"],
+    "book/microscope": ["vit-microscope"],
     LAB: ["vit-lab", "vit-lab"],
     "book/learns": ["vit-learn"],
     "book/01-patchify": ["vit-patches"],

@@ -10,6 +10,7 @@ import pytest
 import torch
 from browsing import needs_browser
 from PIL import Image
+from safetensors.torch import save_file
 from web_pages import explorer, page, run, tiny_model
 
 import vitlib as vl
@@ -216,14 +217,16 @@ def test_the_picture_asked_for_last_is_shown(lab, tmp_path):
     assert run(lab, "e.picture") == "coffee"
 
 
-@pytest.mark.parametrize("kind", ["lab", "attention", "positions", "way"])
+@pytest.mark.parametrize("kind", ["lab", "attention", "positions", "way", "microscope"])
 def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     """`vl.explore` shows the reader's own model and pictures in a frame of its own, without a file or a request."""
     model, card = tiny_model("mine", global_pool="avg")
     images = torch.stack(
         [vl.sample_image(name, 32) for name in ("coffee", *["cat"] * 25)]
     )  # of which 24 are offered
-    shown = vl.explore(model, images, [f"thing {i}" for i in range(10)], kind)
+    source = tmp_path / "mine.safetensors" if kind == "microscope" else model
+    save_file(model.state_dict(), tmp_path / "mine.safetensors")
+    shown = vl.explore(source, images, [f"thing {i}" for i in range(10)], kind.replace("microscope", "way"))
     (tmp_path / "notebook.html").write_text(f'<meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
     text = html.unescape(shown._repr_html_())
     assert 'pictures="picture 0,' in text and ',picture 23"' in text

@@ -9,6 +9,7 @@ pytestmark = needs_browser
 TAPS = {  # where a finger taps (top left), where something is told then, and what
     "dare": (".grid > button >> nth=5", ".verdict + p", "1 painted grey: still"),
     "way": (".grid > button >> nth=5", "pre", '["patches"][0, 5]'),
+    "microscope": (".grid > button >> nth=5", ".telling", "32 × 32 pixels"),
     "lab": (".grid > button >> nth=5", ".verdict + p", "1 of 64 patches rubbed out"),
     "attention": (".grid > button >> nth=9", ".verdict", "the patch at row 1, column 1"),
     "patches": (".picture", ".address", "n = 0 · 14 + 0 = 0"),

@@ -36,6 +36,8 @@ def page(tmp_path: Path, body: str, models=()) -> str:
         shutil.copy(script, tmp_path)
     (tmp_path / "samples.js").write_text(samples(), encoding="utf-8")
     (tmp_path / "photos.js").write_text(photos(), encoding="utf-8")
+    (tmp_path / "dialect.js").write_text(export.dialect_script(), encoding="utf-8")
+    (tmp_path / "imagenet.js").write_text(export.imagenet_script(), encoding="utf-8")
     (tmp_path / "lab-results.js").write_text("window.vitLab = { models: {} };", encoding="utf-8")
     pairs = [tiny_model(one) if isinstance(one, str) else one for one in models]
     for model, card in pairs:

@@ -5,13 +5,26 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from jaxtyping import UInt8
 from torch import Tensor, nn
+from torch.nn.functional import interpolate as resize
 
 from vitlib.checks import check_choice, checked
+from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_dtype, check_images
-from vitworkshop.web.export import SCRIPTS, check_runs_in_a_page, samples_script, scores_script, web_script
+from vitworkshop.web.export import (
+    SCRIPTS,
+    check_runs_in_a_page,
+    dialect_script,
+    given_script,
+    imagenet_script,
+    photos_script,
+    samples_script,
+    scores_script,
+    web_script,
+)
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
@@ -21,6 +34,8 @@ EXPLORERS = {
     "positions": [],
     "way": ["rankings.js", "vit-lab.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"],
 }
+SHARED = ["boot.js", "vit.js", "kernel.js", "pictures.js", "explorer.js"]
+FAR = ["vit-way.js", "foreign.js", "recipes.js", "microscope-work.js", "microscope-trust.js", "way-far.js"]
 
 
 class Explorer:
@@ -41,7 +56,7 @@ class Explorer:
 
 @checked
 def explore(
-    model: nn.Module,
+    model: nn.Module | str | Path,
     images: UInt8[Tensor, "n 3 H W"],
     classes: Sequence[str] | None = None,
     kind: str = "lab",
@@ -51,8 +66,11 @@ def explore(
     Works in JupyterLab, VS Code and Colab, without a network and without other packages.
 
     Args:
-        model: A `VisionTransformer` as the book's recipes make them, of at most some 600,000 parameters.
-        images: uint8 (n, 3, H, W) of the model's size, to choose from; the first 24 are taken.
+        model: A `VisionTransformer` as the book's recipes make them, of at most some 600,000 parameters. For "way" also
+            a plain ViT of timm or transformers, or a file of weights as `load_weights` reads it, up to ViT-B/16: the
+            frame then holds all its weights, in float16.
+        images: uint8 (n, 3, H, W) of the model's size (of any size for other libraries' models), to choose from; the
+            first 24 are taken.
         classes: The names of the model's classes; by default "class 0" and so on.
         kind: "lab", "attention", "positions" or "way".
 
@@ -66,33 +84,42 @@ def explore(
     Source: chapter 09.
     """
     check_choice("explorer", kind, EXPLORERS)
+    check_dtype(images, "uint8", "do not normalise them")
+    if not len(images):
+        raise ValueError("expected at least one image to choose from, got none")
+    pictures = {f"picture {i}": image for i, image in enumerate(images[:24])}
+    if kind == "way" and not isinstance(model, VisionTransformer):
+        return _microscope(model, pictures, classes)
     model = check_runs_in_a_page(model)
     card = {"name": "your model", "config": {"num_classes": model.cfg.num_classes}}
     script = web_script(model, card if classes is None else {**card, "classes": list(classes)})
     size = model.cfg.image_shape[0]
     check_images(images, f"n 3 {size} {size}", "load them with vl.load_image(path, size)")
-    check_dtype(images, "uint8", "do not normalise them")
-    if not len(images):
-        raise ValueError("expected at least one image to choose from, got none")
-    pictures = {f"picture {i}": image for i, image in enumerate(images[:24])}
-    files = [
-        "boot.js",
-        "vit.js",
-        "kernel.js",
-        "pictures.js",
-        "explorer.js",
-        *EXPLORERS[kind],
-        f"vit-{kind}.js",
-    ]
-    here = json.dumps([*files, "samples.js", "photos.js", "lab-results.js", "scores-your model.js"])
-    head = f"window.vitHere = {here}; window.vitLab = {{ models: {{}} }};"
+    files = [*SHARED, *EXPLORERS[kind], f"vit-{kind}.js"]
     scores = scores_script("your model", model, pictures) if "rankings.js" in EXPLORERS[kind] else ""
-    texts = [(SCRIPTS / file).read_text(encoding="utf-8") for file in files]
-    parts = [head, samples_script(pictures), script, scores, *texts]
+    made = ["photos.js", "lab-results.js", "scores-your model.js"]
+    data = ["window.vitLab = { models: {} };", samples_script(pictures), script, scores]
+    return _frame(f"vit-{kind}", 'model="your model" ', pictures, files, made, data)
+
+
+def _microscope(model: nn.Module | str | Path, pictures: dict[str, Tensor], classes) -> Explorer:
+    """The microscope on another library's model or on a file."""
+    small = {
+        name: resize(image[None].float(), (32, 32), mode="area")[0].byte() for name, image in pictures.items()
+    }
+    given = given_script(model, classes)
+    data = [given, dialect_script(), imagenet_script(), samples_script(small), photos_script(pictures)]
+    files = [*SHARED, *EXPLORERS["way"], *FAR, "vit-microscope.js"]
+    return _frame("vit-microscope", "", pictures, files, ["photos.js", "dialect.js", "imagenet.js"], data)
+
+
+def _frame(tag: str, of: str, pictures, files: list[str], made: list[str], data: list[str]) -> Explorer:
+    """A page with one explorer and all that it loads: the package's files, and scripts that are made here."""
+    head = f"window.vitHere = {json.dumps([*files, 'samples.js', *made])};"
+    parts = [head, *data, *((SCRIPTS / file).read_text(encoding="utf-8") for file in files)]
     scripts = "\n".join(f"<script>{part}</script>" for part in parts)
-    tag = f'<vit-{kind} model="your model" picture="picture 0" pictures="{",".join(pictures)}"></vit-{kind}>'
     return Explorer(
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light">'
-        f"<style>body {{ background: #fff; margin: 0 }} vit-{kind} {{ margin: 0 }}</style></head>"
-        f"<body>{tag}\n{scripts}</body></html>"
+        f"<style>body {{ background: #fff; margin: 0 }} {tag} {{ margin: 0 }}</style></head><body>"
+        f'<{tag} {of}picture="picture 0" pictures="{",".join(pictures)}"></{tag}>\n{scripts}</body></html>'
     )

@@ -177,7 +177,7 @@
 
   /* The likeliest classes as bars, or all in their own order where there is room; a tick where each bar was before. */
   function bars(classes, most = 5) {
-    const wide = Math.min(14, byLength(classes)[0].length);
+    const wide = Math.min(14, byLength(classes)[0]?.length ?? 0);
     const list = h("dl", { class: "bars", style: `--name:${wide}ch` });
     return { node: list, show(probs, before) {
       const all = [...probs.keys()];
@@ -250,7 +250,8 @@
       this.view = h("div", { class: "view" }, this.spoken);
       this.verdict = h("p", { class: "verdict" });
       this.build().then(() => {
-        this.shadowRoot.append(this.view);
+        if (!this.view.isConnected) this.shadowRoot.append(this.view);
+        this.view.hidden = false;
         this.dataset.ready = "yes";
         // canvases do not take their colours from the page by themselves
         const theme = new MutationObserver(() => this.draw?.());
@@ -275,7 +276,7 @@
     /* The model of the attribute `model`, and its sizes. */
     async loadModel() {
       this.name = this.getAttribute("model") ?? window.vit.first.model;
-      this.model = await window.vit.load(this.name);
+      this.model = this.given?.model ?? await window.vit.load(this.name); // given: by an element around it
       const { img_size: size, patch_size: P, depth: L, num_heads: heads, global_pool } = this.model.config;
       const n = size / P;
       Object.assign(this, { size, P, L, heads, n, N: n * n, readsCls: global_pool === "token" });
@@ -320,7 +321,7 @@
       this.status = told;
       told.setAttribute("role", "status");
       let last = 0; // what was asked for last counts, whatever is ready first
-      const choose = async (name, bytes, meanwhile = this.stays) => {
+      const choose = this.choose = async (name, bytes, meanwhile = this.stays) => {
         const asked = ++last;
         told.textContent = meanwhile;
         try {
@@ -332,14 +333,14 @@
           if (asked === last) told.textContent = `${error.message}.`;
         }
       };
-      const own = (file) => {
+      const own = this.own = (file) => {
         this.file = file;
-        choose("your picture", window.vitPictures.bytes(file, this.size), `Reading ${window.vitPictures.called(file)} …`);
+        return choose("your picture", this.read(file), `Reading ${window.vitPictures.called(file)} …`);
       };
       const looks = (name) => ({ type: "button", "aria-pressed": "false", "aria-label": name, title: name });
       const known = ([name]) => this.knows(name), all = Object.entries(pictures);
       const choices = (some) => some.map(([name, bytes]) =>
-        h("button", { ...looks(name), onclick: () => choose(name, bytes) }, paint(bytes)));
+        h("button", { ...looks(name), onclick: () => choose(name, this.full(name, bytes)) }, paint(bytes)));
       const [ours, others] = [all.filter(known), all.filter((one) => !known(one))].map(choices);
       this.pictures = [...ours, ...others];
       const input = h("input", {
@@ -353,6 +354,15 @@
         h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" },
           ours, others.length ? h("span", {}, h("span", { class: "note" }, "None of its classes: "), others) : []),
         button("Your picture …", () => input.click()), input), told);
+    }
+
+    /* A reader's file, and a sample, as the model gets them. */
+    read(file) {
+      return window.vitPictures.bytes(file, this.size);
+    }
+
+    full(name, bytes) {
+      return bytes;
     }
 
     /* Shows a picture, and marks it among the samples. */

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from vitlib.checks import checked
@@ -20,6 +22,9 @@ from vitlib.explain.scores import GRADIENTS, patch_scores
 from vitlib.explain.trace import check_plain
 from vitlib.files import write_atomic
 from vitlib.model.vit import VisionTransformer
+from vitlib.tensors import check_finite
+from vitlib.weights import foreign
+from vitlib.weights.files import beside, read_weights
 from vitlib.weights.pretrained import card_of, class_names
 
 __all__ = ["SCRIPTS", "export_web"]
@@ -163,11 +168,54 @@ def turns_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor
     return f"(window.vitTurns ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n"
 
 
-def photos_script() -> str:
+def dialect_script() -> str:
+    """`window.vitDialect`: the names by which `load_weights` knows a model's parts, for `foreign.js`."""
+    made = {
+        name.lower(): getattr(foreign, name).pattern for name in ("AVERAGED", "OURS", "HEAD", "DINO_HEAD")
+    }
+    names = [(pattern, re.sub(r"\\(\d)", r"$\1", new)) for pattern, new in foreign.NAMES.items()]
+    made |= {"libraries": foreign.LIBRARIES, "names": names, "absent": list(foreign.ABSENT.items())}
+    return f"window.vitDialect = {json.dumps(made | {'no_such': foreign.NO_SUCH})};\n"
+
+
+def imagenet_script() -> str:
+    """`window.vitImageNet`: the names of ImageNet's thousand classes, as torchvision has them."""
+    lines = (SCRIPTS / "imagenet.txt").read_text(encoding="utf-8").splitlines()
+    notice, names = (
+        [line.lstrip("# ") for line in lines if line.startswith("#") == is_notice]
+        for is_notice in (True, False)
+    )
+    return f"/* {' '.join(notice)} */\nwindow.vitImageNet = {json.dumps(names)};\n"
+
+
+def photos_script(pictures: dict[str, Tensor] | None = None) -> str:
     """Larger pictures to cut, as a script: `window.vitPhotos[name]`, a WebP file in base64."""
     cv2, coded = _import_cv2(), {}
-    for name, quality in PHOTOS.items():
-        bgr = np.ascontiguousarray(sample_image(name, 224).numpy()[::-1].transpose(1, 2, 0))  # (H, W, C)
-        _, data = cv2.imencode(".webp", bgr, [cv2.IMWRITE_WEBP_QUALITY, quality])
+    images = pictures or {name: sample_image(name, 224) for name in PHOTOS}
+    for name, image in images.items():
+        bgr = np.ascontiguousarray(image.numpy()[::-1].transpose(1, 2, 0))  # (H, W, C)
+        _, data = cv2.imencode(".webp", bgr, [cv2.IMWRITE_WEBP_QUALITY, PHOTOS.get(name, 101)])
         coded[name] = base64.b64encode(data.tobytes()).decode()
     return f"window.vitPhotos = {json.dumps(coded)};\n"
+
+
+def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) -> str:
+    """`window.vitGiven`: a model of timm or transformers, or a file, in float16, for the microscope."""
+    is_model = isinstance(source, nn.Module)
+    found = foreign.find_vit(source.state_dict() if is_model else read_weights(source))
+    foreign.check_parts([*found.state, *found.beside], found.library)
+    state = {key: value.half().contiguous() for key, value in found.state.items()}
+    check_finite(state, torch.float16, "it holds numbers that float16 has not; scale them")
+    told = {} if is_model else beside(source, foreign.sizes_of(found.state).get("embed_dim"))
+    if is_model:  # what no weights tell, as a config.json does
+        config = getattr(source, "config", None)
+        told = config.to_dict() if hasattr(config, "to_dict") else dict(getattr(source, "pretrained_cfg", {}))
+        norms = [part.eps for part in source.modules() if isinstance(part, nn.LayerNorm)]
+        parts = (getattr(part, "num_heads", None) for part in source.modules())
+        heads = [number for number in parts if isinstance(number, int)]
+        told |= {"layer_norm_eps": norms[0]} | ({"num_attention_heads": heads[0]} if heads else {})
+        told |= {"global_pool": getattr(source, "global_pool", "token")}
+    told |= {} if classes is None else {"classes": list(classes)}
+    name = type(source).__name__ if is_model else Path(source).name
+    given = {"name": name, "told": told, "file": base64.b64encode(save(state)).decode()}
+    return f"window.vitGiven = {json.dumps(given, default=str)};\n".replace("</", "<\\/")

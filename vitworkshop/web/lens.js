@@ -54,7 +54,7 @@
 
     function norm(from) {
       const x = tensors[from].subarray(t * D, (t + 1) * D), mean = x.reduce((sum, v) => sum + v, 0) / D;
-      const deviation = Math.sqrt(x.reduce((sum, v) => sum + (v - mean) ** 2, 0) / D + EPS);
+      const deviation = Math.sqrt(x.reduce((sum, v) => sum + (v - mean) ** 2, 0) / D + (config.norm_eps ?? EPS));
       const one = { ...term([from, t, i, 0], weights[`${name}.weight`][i]), a: (x[i] - mean) / deviation };
       return { rule: "norm", mean, deviation, terms: [one], plus: bias(name) };
     }

@@ -55,7 +55,11 @@
     return bytes;
   }
 
-  const standardise = (bytes) => Float32Array.from(bytes, (value) => (value / 255 - 0.5) / 0.5);
+  const standardise = (bytes, { mean, std } = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] }) =>
+    Float32Array.from(bytes, (value, i) => {
+      const c = Math.floor((3 * i) / bytes.length);
+      return (value / 255 - mean[c]) / std[c];
+    });
 
   /* What a sentence calls a file. */
   const called = ({ name }) => (name?.length > 24 ? `${name.slice(0, 16)} … ${name.slice(-6)}` : name || "the file");
@@ -77,10 +81,10 @@
     }
   }
 
-  /* A File, a Blob, an image, a canvas, an ImageBitmap or ImageData -> bytes (3, size, size). */
-  async function bytes(source, size = 32) {
+  /* A File, a Blob, an image, a canvas, an ImageBitmap or ImageData -> bytes (3, size, size); recipes.js fits otherwise. */
+  async function bytes(source, size = 32, fitted = fit) {
     const picture = source instanceof Blob ? await read(source) : source;
-    if (picture instanceof ImageData) return fit(picture.data, picture.width, picture.height, size);
+    if (picture instanceof ImageData) return fitted(picture.data, picture.width, picture.height, size);
     const [w, h] = [picture.naturalWidth || picture.width, picture.naturalHeight || picture.height];
     if (!w || !h) throw new Error("the picture has no pixels");
     const long = Math.max(w, h), svg = picture !== source && picture instanceof Image; // it has no pixels of its own
@@ -95,7 +99,7 @@
     } catch { // an SVG with a page in it, an image from elsewhere
       throw new Error("the browser shows this picture, but lets no page read its pixels");
     }
-    return fit(data, canvas.width, canvas.height, size);
+    return fitted(data, canvas.width, canvas.height, size);
   }
 
   const pixels = async (source, size) => standardise(await bytes(source, size));

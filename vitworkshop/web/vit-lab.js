@@ -88,7 +88,8 @@
     /* What the dare has as well: the picture to press and to rub, the answer, undo; gives the choice of pictures. */
     async stage(tool, made, ...files) {
       await this.loadModel();
-      await Promise.all(["rankings.js", `${made}-${this.name}.js`, ...files].map(window.vit.script));
+      if (made) files.push(`${made}-${this.name}.js`);
+      await Promise.all(["rankings.js", ...files].map(window.vit.script));
       const { n } = this, picker = await this.chooser(await this.samples());
       Object.assign(this, { tool, past: [], panels: [], bars: bars(this.model.classes) });
       this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
@@ -120,7 +121,7 @@
     set(changes, { keep = true } = {}) {
       if (keep) this.past.push(this.state);
       this.state = { ...this.state, ...changes };
-      this.draw();
+      return this.draw();
     }
 
     /* The forward pass on the picture in a state: its patches in their order, some of them grey. */
@@ -135,7 +136,7 @@
             this.shown.set(painted.includes(to) ? row.map(() => 128) : row, start(to, c, p1));
           }
       });
-      const pixels = window.vitPictures.standardise(this.shown);
+      const pixels = window.vitPictures.standardise(this.shown, this.recipe);
       return this.pass(pixels, { positions, remove: removed, heads });
     }
 

@@ -45,11 +45,11 @@ window.vit.script("vit-lab.js").then(() => {
 
     async build() {
       const files = ["photos.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"];
-      const picker = await this.stage("follow", "scores", ...files), { L } = this, D = this.model.config.embed_dim;
+      const picker = await this.stage("follow", null, ...files), { L } = this, D = this.model.config.embed_dim;
       Object.assign(this, { brief: this.hasAttribute("brief"), D, T: 1 + this.N, moved: 1, playing: null });
       this.stages = [["photo", "Photo"], ["patches", "Patches"], ["tokens", "Tokens"],
         ...range(L).map((l) => ["block", `Block ${l}`, l]),
-        ["pool", this.readsCls ? "CLS" : "Mean"], ["answer", "Answer"]].map(([kind, name, l]) => ({ kind, name, l }));
+        ["pool", this.readsCls ? "CLS" : "Mean"], ...(this.model.classes.length ? [["answer", "Answer"]] : [])].map(([kind, name, l]) => ({ kind, name, l }));
       [this.heading, this.words] = [h("h3"), h("p", { class: "telling" })];
       this.steps = this.stages.map((_, at) => button("", () => this.step(at)));
       const list = h("ol", { class: "stages", "aria-label": "Stages of the forward pass" },
@@ -108,11 +108,21 @@ window.vit.script("vit-lab.js").then(() => {
       return tensors[{ block: `blocks.${l}`, pool: "norm", answer: "norm" }[kind] ?? "embed"];
     }
 
+    /* Row t of a tensor, of a head if it has heads; a number opened. way-far.js has them from elsewhere. */
+    row(name, t, wide, head = 0) {
+      const start = (head * this.T + t) * wide;
+      return this.result.tensors[name].subarray(start, start + wide);
+    }
+
+    opened(at) {
+      return window.vitLens.open(this.model, this.result.tensors, ...at, this.options);
+    }
+
     /* What the followed patch reads in a block, T weights: in one head, or in their mean. */
     reads(l) {
-      const { T, heads, state: { head, patch } } = this, maps = this.result.tensors[`blocks.${l}.attn.weights`];
-      const some = head === "mean" ? range(heads) : [head], at = (one, s) => maps[(one * T + 1 + patch) * T + s];
-      return Float32Array.from(range(T), (s) => some.reduce((sum, one) => sum + at(one, s) / some.length, 0));
+      const { T, heads, state: { head, patch } } = this, some = head === "mean" ? range(heads) : [head];
+      const rows = some.map((one) => this.row(`blocks.${l}.attn.weights`, 1 + patch, T, one));
+      return Float32Array.from(range(T), (s) => rows.reduce((sum, row) => sum + row[s] / rows.length, 0));
     }
 
     /* How far what was done has moved each token of a stage, as shares of its length before; null if nothing was. */
@@ -151,7 +161,7 @@ window.vit.script("vit-lab.js").then(() => {
           : `it reads most from ${this.most(this.reads(stage.l), 3)}`;
         return `${first}${upper(one)}: ${reads}. `
           + (readsCls && stage.l === L - 1 ? "What it becomes here nobody reads: the head reads CLS alone."
-            : `If the model answered now, it would say ${share(this.answers(stage.l + 1).whole)}.`);
+            : classes.length ? `If the model answered now, it would say ${share(this.answers(stage.l + 1).whole)}.` : "");
       };
       return {
         photo: () => `The model gets the photograph small: ${size} × ${size} pixels of three numbers, `
@@ -207,13 +217,13 @@ window.vit.script("vit-lab.js").then(() => {
     move(stage) {
       const start = performance.now();
       this.moved = STILL.matches ? 1 : 0;
-      this.set({ stage, open: [] }, { keep: false });
+      const drawn = this.set({ stage, open: [] }, { keep: false });
       const frame = (now) => {
         this.moved = Math.min(1, (now - start) / MOTION);
         this.drawing.draw();
         if (this.moved < 1) requestAnimationFrame(frame);
       };
-      if (!this.moved) requestAnimationFrame(frame);
+      if (!this.moved) Promise.resolve(drawn).then(() => requestAnimationFrame(frame));
     }
 
     toolbox() {
@@ -245,13 +255,14 @@ window.vit.script("vit-lab.js").then(() => {
         const { kind, l = -1 } = this.now, pooled = kind === "pool", { result, state: { patch } } = this;
         node.hidden = !["tokens", "block", "pool"].includes(kind);
         if (node.hidden) return;
+        facts.replaceChildren(...window.vitExplorer.terms(this.inside.facts()));
+        if (!classes.length) return;
         const { whole, patches } = pooled ? { whole: result.probs } : this.answers(l + 1), alone = patches?.get(patch);
         shares.show(whole, result.probs);
         const one = alone ? `Of this patch alone: ${classes[argmax(alone)]}, ${percent(Math.max(...alone))}. ` : "";
         const late = l < this.L - 1 ? "It has not learned to answer from here." : "";
         says.textContent = pooled ? "What the head makes of this vector."
           : `If the model answered from these tokens (logit lens; ticks: its answer). ${one}${late}`;
-        facts.replaceChildren(...window.vitExplorer.terms(this.inside.facts()));
       } };
     }
 
@@ -290,7 +301,8 @@ window.vit.script("vit-lab.js").then(() => {
       this.steps.forEach((one, at) => {
         const changed = this.changes(stages[at]), far = changed && changed.reduce((a, b) => a + b, 0) / this.T;
         const moved = far ? `±${Math.round(100 * far)}\u00a0%` : "";
-        one.replaceChildren(h("span", {}, stages[at].name), h("small", {}, moved));
+        const short = this.L > 8 ? stages[at].name.replace("Block ", "") : stages[at].name;
+        one.replaceChildren(h("span", {}, short), h("small", {}, moved));
         one.setAttribute("aria-label", `${stages[at].name}${moved && `, moved by ${percent(far)}`}`);
         one.parentNode.classList.toggle("passed", at < state.stage);
         one.toggleAttribute("aria-current", at === state.stage);

@@ -43,14 +43,14 @@
   }
 
   /* Each token with mean 0 and variance 1, then times weight plus bias: (T, D) -> (T, D). */
-  function layerNorm(x, T, D, weight, bias) {
+  function layerNorm(x, T, D, weight, bias, eps = EPS) {
     const y = new Float32Array(T * D);
     for (let t = 0; t < T; t++) {
       let mean = 0, variance = 0;
       for (let i = t * D; i < (t + 1) * D; i++) mean += x[i];
       mean /= D;
       for (let i = t * D; i < (t + 1) * D; i++) variance += (x[i] - mean) ** 2;
-      const scale = 1 / Math.sqrt(variance / D + EPS);
+      const scale = 1 / Math.sqrt(variance / D + eps);
       for (let i = 0; i < D; i++) y[t * D + i] = (x[t * D + i] - mean) * scale * weight[i] + bias[i];
     }
     return y;
@@ -180,10 +180,20 @@
       return out;
     }
 
-    /* Logits (K) of a token, or of any vector that stands where the encoder's output does: last norm, then head. */
-    readOut(token) {
+    /* LayerNorm by its name; only others' models have an epsilon of their own. */
+    norm(name, x, T) {
+      return layerNorm(x, T, this.config.embed_dim, ...this.layer(name), this.config.norm_eps);
+    }
+
+    /* The head's K sums of each of T vectors; none in a model without a head. */
+    answer(x, T) {
       const { embed_dim: D, num_classes: K } = this.config;
-      return products.linear(layerNorm(token, 1, D, ...this.layer("norm")), 1, ...this.layer("head"), D, K);
+      return K ? products.linear(x, T, ...this.layer("head"), D, K) : new Float32Array(0);
+    }
+
+    /* Logits (T, K) of tokens, or of any vectors that stand where the encoder's output does: last norm, then head. */
+    readOut(tokens, T = 1) {
+      return this.answer(this.norm("norm", tokens, T), T);
     }
 
     /* Pixels (C * H * W), standardised, channels first -> { logits (K), probs (K), attention (L * h * T * T),
@@ -194,8 +204,17 @@
          positions  "none", or for each place the place whose position embedding it gets
          remove     places whose tokens are left out, as if the picture had no such patches; their attention is 0
          heads      [layer, head] pairs whose output is 0 */
-    run(pixels, { order, positions, remove = [], heads = [] } = {}, keep) {
-      const { embed_dim: D, num_heads: h, depth: L, num_classes: K, mlp_ratio: ratio } = this.config;
+    run(pixels, options, keep) {
+      const blocks = this.blocks(pixels, options, keep);
+      for (;;) {
+        const { done, value } = blocks.next();
+        if (done) return value;
+      }
+    }
+
+    /* `run`, with a stop after each block: how many are done. */
+    *blocks(pixels, { order, positions, remove = [], heads = [] } = {}, keep) {
+      const { embed_dim: D, num_heads: h, depth: L, mlp_ratio: ratio } = this.config;
       const T = 1 + this.N, absent = new Uint8Array(T), hidden = Math.trunc(D * ratio);
       this.check(pixels, order, positions, remove, heads);
       for (const n of remove) absent[1 + n] = 1;
@@ -206,19 +225,19 @@
         const name = `blocks.${l}`, maps = attention.subarray(l * h * T * T, (l + 1) * h * T * T);
         const off = new Uint8Array(h);
         for (const [layer, head] of heads) if (layer === l) off[head] = 1;
-        const y = layerNorm(x, T, D, ...this.layer(`${name}.norm1`));
+        const y = this.norm(`${name}.norm1`, x, T);
         keep?.({ [`${name}.norm1`]: y });
         const mid = add(x, this.attend(y, T, `${name}.attn`, absent, off, maps, keep));
-        const z = layerNorm(mid, T, D, ...this.layer(`${name}.norm2`));
+        const z = this.norm(`${name}.norm2`, mid, T);
         const fc1 = products.linear(z, T, ...this.layer(`${name}.mlp.fc1`), D, hidden), act = gelu(fc1);
         const fc2 = products.linear(act, T, ...this.layer(`${name}.mlp.fc2`), hidden, D);
         x = add(mid, fc2);
         keep?.({ [`${name}.mid`]: mid, [`${name}.norm2`]: z, [`${name}.mlp.fc1`]: fc1, [`${name}.mlp.act`]: act,
           [`${name}.mlp.fc2`]: fc2, [name]: x });
         tokens.set(x, (l + 1) * T * D);
+        yield l + 1;
       }
-      const z = layerNorm(x, T, D, ...this.layer("norm"));
-      const pooled = this.pool(z, absent), logits = products.linear(pooled, 1, ...this.layer("head"), D, K);
+      const z = this.norm("norm", x, T), pooled = this.pool(z, absent), logits = this.answer(pooled, 1);
       keep?.({ norm: z, pool: pooled, head: logits });
       return { logits, probs: softmax(logits.slice()), attention, tokens };
     }

@@ -66,7 +66,7 @@
       const { picture } = way, known = window.vitPhotos?.[picture];
       const file = known ? new Blob([Uint8Array.from(atob(known), (c) => c.charCodeAt(0))]) : way.file;
       crisp = null;
-      if (!file || (!known && window.vitSamples[picture])) return;
+      if (!file || way.size > FINE / 2 || (!known && window.vitSamples[picture])) return;
       const bytes = await window.vitPictures.bytes(file, FINE);
       if (picture !== way.picture) return;
       crisp = paint(bytes);
@@ -120,7 +120,7 @@
       } else if (kind === "patches") {
         right.replaceChildren(note("The patch: red, green and blue of each pixel"), pixels());
       } else if (kind === "answer") {
-        const all = bars(classes, way.brief ? 5 : classes.length);
+        const all = bars(classes, way.brief ? 5 : 10);
         all.show(way.result.probs, way.touched ? way.before : undefined);
         right.replaceChildren(note("Its answer"), all.node);
       } else if (numbers && tokens.parentNode !== right) right.replaceChildren(what, tokens, arcs, told);

@@ -89,7 +89,6 @@
     const node = h("div", { class: "part" }, h("style", {}, STYLE), rows, panel, asTable);
     let whole = false; // whether all products of a sum are shown
 
-    const tensor = (name) => way.result.tensors[name];
     const perPlace = (name) => name === "patches" || name === "patch_embed";
     const alone = (name) => name === "pool" || name === "head";
     const who = (name, t) => (perPlace(name) ? way.where(t) : t ? way.where(t - 1) : "CLS");
@@ -112,19 +111,18 @@
     }
 
     /* Opens a number; `further`: from the one that is open. */
-    function open(at, further = false) {
+    async function open(at, further = false) {
       if (!exists(way, at)) return;
       whole = false;
-      way.set({ open: further ? [...way.state.open, at] : [at] }, { keep: false });
+      await way.set({ open: further ? [...way.state.open, at] : [at] }, { keep: false });
       if (further) panel.querySelector("h4").focus();
       else panel.scrollIntoView({ block: "nearest" });
     }
 
     /* One row of a tensor as colours; a number of it can be pressed. */
     function strip(name, patch, head) {
-      const { wide, sizes: [, T] } = shape(way, name), t = row(name, patch);
-      const start = (head === null ? t : head * T + t) * wide;
-      const values = tensor(name).subarray(start, start + wide).map((v) => (Number.isFinite(v) ? v : 0));
+      const { wide } = shape(way, name), t = row(name, patch);
+      const values = way.row(name, t, wide, head ?? 0).map((v) => (Number.isFinite(v) ? v : 0));
       const canvas = h("canvas", { class: patch === way.state.patch ? "" : "second" });
       const under = (event) => [name, t, Math.min(wide - 1, Math.floor(pointer(event, canvas)[0] * wide)), head ?? 0];
       window.vitDrawing.heat(canvas, way, values, 1, wide, (_, column) => column);
@@ -155,7 +153,7 @@
       const path = way.state.open, at = path.at(-1);
       panel.replaceChildren();
       if (!at) return;
-      const made = window.vitLens.open(way.model, way.result.tensors, ...at, way.options);
+      const made = way.opened(at);
       const { value, terms, plus, rule } = made;
       const { says, formula, code, file, page } = about(at[0]), share = ({ a, b }) => Math.abs(a * b);
       const crumb = (one, k) => {
@@ -194,9 +192,9 @@
       const name = which.value, columns = 8;
       if (!asTable.open || !name) return;
       const { wide, sizes } = shape(way, name), t = row(name), head = way.state.head === "mean" ? 0 : way.state.head;
-      const start = (sizes.length > 2 ? head * way.T + t : t) * wide;
+      const values = way.row(name, t, wide, sizes.length > 2 ? head : 0);
       const cell = (i) => {
-        const text = written(tensor(name)[start + i]), at = [name, t, i, head];
+        const text = written(values[i]), at = [name, t, i, head];
         return exists(way, at) ? button(text, () => open(at)) : text;
       };
       const lines = range(Math.ceil(wide / columns)).map((k) => h("tr", {},
@@ -209,14 +207,14 @@
     /* What is known of the followed patch at this stage. */
     function facts() {
       const { now, state: { patch, other, removed }, n, D, T } = way, found = {}, { l } = now;
-      const token = (values, one = patch) => values.subarray((1 + one) * D, (2 + one) * D);
+      const token = (name) => way.row(name, 1 + patch, D);
       const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0), length = (a) => Math.sqrt(dot(a, a));
       if (now.kind === "block" && !removed.includes(patch)) {
         const reads = way.reads(l), sorted = [...reads].sort((a, b) => b - a);
         const apart = (s, f) => Math.abs(f(s - 1) - f(patch));
         const near = (s) => s && Math.max(apart(s, (i) => Math.floor(i / n)), apart(s, (i) => i % n)) < 2;
         const half = range(T).find((k) => sorted.slice(0, k + 1).reduce((a, b) => a + b, 0) >= 0.5) + 1;
-        const added = (name, to) => percent(length(token(tensor(name))) / length(token(tensor(to))));
+        const added = (name, to) => percent(length(token(name)) / length(token(to)));
         found["Reads most"] = way.most(reads, 4);
         found["Half of it"] = `from ${half} of ${T - removed.length} tokens`;
         found["Around itself"] = `${percent(reads.reduce((sum, w, s) => sum + (near(s) ? w : 0), 0))} within one patch`;
@@ -224,7 +222,7 @@
         found["The MLP adds"] = `one ${added(`blocks.${l}.mlp.fc2`, `blocks.${l}.mid`)} as long`;
       }
       if (other !== null) {
-        const [a, b] = [patch, other].map((one) => token(way.after(now), one));
+        const [a, b] = [patch, other].map((one) => way.after(now).subarray((1 + one) * D, (2 + one) * D));
         found["Both patches"] = `cosine ${written(dot(a, b) / (length(a) * length(b)))}`;
       }
       const changed = way.changes(now)?.slice(1);
@@ -253,7 +251,7 @@
       const [name, t, i, head] = at, place = [head, t, i].slice(3 - shape(way, name).sizes.length);
       return `["${name}"][0, ${place.join(", ")}]`;
     }
-    return { node, draw, open, facts, python };
+    return { node, draw, open, facts, names, python };
   }
 
   window.vitInside = Object.assign(inside, { exists });

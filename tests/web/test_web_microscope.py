@@ -1,0 +1,182 @@
+"""A reader's own ViT in the page: every name and number as Python's, what is no such file refused, nothing sent."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+import torch
+from browsing import needs_browser
+from PIL import Image
+from safetensors.torch import save, save_file
+from web_pages import explorer, page, run
+
+import vitlib as vl
+from tests.weights.test_weights import FOREIGN, MAKERS, lively, replace
+
+pytestmark = needs_browser
+FLAT = {name: made for name, made in MAKERS.items() if "train" not in name and name != "Lightning"}
+HOSTILE = "<img src=x onerror=alert(1)>"
+ROWS = """(async () => {
+    const {n} = e.way, some = [0, n, n * n - 1];
+    const keys = a[0].flatMap(name => /pool|head/.test(name) ? [[name, 0]] : some.map(t => [name, t]));
+    return (await e.way.given.ask("rows", {keys})).map((row, i) => [...keys[i], [...row]]);
+})()"""
+DONE = """() => { const e = document.querySelector('vit-microscope'), says = e.said.textContent;
+    return says && (e.said.classList.contains('wrong') || says === e.about); }"""
+
+
+@pytest.fixture(scope="module")
+def tab(browser, tmp_path_factory):
+    body = '<vit-microscope model="cifar10-photo"></vit-microscope>'
+    address = page(tmp_path_factory.mktemp("page"), body, [vl.load_pretrained("cifar10-photo")])
+    with explorer(browser, address, "vit-microscope") as tab:  # which forbids every request
+        yield tab
+
+
+def give(tab, *paths) -> str:
+    """What the microscope says of these files, when it has done with them."""
+    run(tab, "(e.tell(''), 1)")
+    tab.locator("vit-microscope input[multiple]").set_input_files([str(path) for path in paths])
+    tab.wait_for_function(DONE)
+    return run(tab, "e.said.textContent")
+
+
+def check_numbers(tab, model) -> None:
+    """Rows of every tensor are those of `vl.trace` of the pixels that the page made, to 1e-4 of the largest."""
+    side, pixels = run(tab, "e.model.config.img_size"), torch.tensor(run(tab, "[...e.way.wanted.pixels]"))
+    traced = vl.trace(model, pixels.view(1, 3, side, side))
+    for name, t, row in run(tab, ROWS, list(traced)):
+        wanted = traced[name][0] if traced[name].ndim < 3 else traced[name][0, ..., t, :]
+        off = (torch.tensor(row).view_as(wanted) - wanted).abs().max()
+        assert off <= 1e-4 * traced[name].abs().max(), (name, t)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", FLAT)
+def test_thirty_files_load_as_in_python_or_are_refused(tab, tmp_path, kind, dtype):
+    (library, make), theirs, path = FLAT[kind], lively().to(dtype).float(), tmp_path / "model.safetensors"
+    state = {name: torch.as_tensor(value) for name, value in make(theirs).items()}
+    save_file({name: value.to(dtype).contiguous() for name, value in state.items()}, path)
+    (tmp_path / "config.json").write_text('{"hidden_size": 24, "num_attention_heads": 3}')
+    says = give(tab, path, tmp_path / "config.json")
+    if library == "Google":
+        assert "its names are those of Flax" in says
+        return
+    assert f"model.safetensors: {library}'s names, " in says and "3 heads, 5 classes, 16 pixels" in says
+    vl.load_weights(theirs, state, norm_eps=1e-12 if library == "transformers" else None)
+    check_numbers(tab, theirs)
+
+
+@pytest.mark.parametrize(("size", "preset"), [("tiny", "vit-ti/16"), ("small", "vit-s/16")])
+def test_timms_models_at_224_pixels(tab, tmp_path, timm, size, preset):
+    """Every block's tensors; the answer is timm's own."""
+    torch.manual_seed(0)
+    theirs = timm.create_model(f"vit_{size}_patch16_224").eval()
+    for weight in theirs.parameters():
+        weight.data += 0.02 * torch.randn_like(weight)
+    save_file(theirs.state_dict(), tmp_path / "timm.safetensors")
+    assert "12 blocks" in give(tab, tmp_path / "timm.safetensors")
+    assert run(tab, "e.model.classes[282]") == "tiger cat"
+    ours = vl.VisionTransformer(vl.ViTConfig.preset(preset, num_classes=1000)).eval()
+    vl.load_weights(ours, theirs.state_dict())
+    check_numbers(tab, ours)
+    pixels = torch.tensor(run(tab, "[...e.way.wanted.pixels]")).view(1, 3, 224, 224)
+    answer, wanted = torch.tensor(run(tab, "[...e.way.result.tensors.head]")), theirs(pixels)[0].detach()
+    assert (answer - wanted).abs().max() <= 1e-4 * wanted.abs().max()
+
+
+RECIPES = {"timm: ViT (AugReg)": (248, 3), "transformers: ViT": (None, 2), "torchvision: ViT": (256, 2)}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(("w", "h"), [(301, 227), (90, 400), (224, 224)])
+def test_pictures_are_prepared_as_pillow_does(tab, name, w, h):
+    (short, resample), rgb = (
+        RECIPES[name],
+        np.random.default_rng(0).integers(0, 256, (h, w, 3), dtype=np.uint8),
+    )
+    W, H = (short * w // min(w, h), short * h // min(w, h)) if short else (224, 224)
+    rows = Image.fromarray(rgb).resize((W, h), resample)
+    top, left = round((H - 224) / 2), round((W - 224) / 2)
+    wanted = np.asarray(rows.resize((W, H), resample))[top : top + 224, left : left + 224]
+    rgba = np.dstack([rgb, np.full((h, w), 255, np.uint8)]).ravel().tolist()
+    code = "vitRecipes.fitted(vitRecipes.RECIPES[a[0]])(Uint8Array.from(a[1]), a[2], a[3], 224)"
+    assert np.array_equal(
+        np.array(run(tab, code, name, rgba, w, h)).reshape(3, 224, 224), wanted.transpose(2, 0, 1)
+    )
+
+
+def odd_files() -> dict[str, tuple[bytes, str]]:
+    def made(*tensors, data=bytes(8)):
+        text = json.dumps({str(i): tensor for i, tensor in enumerate(tensors)}).encode()
+        return struct.pack("<Q", len(text)) + text + data
+
+    def other(**changes):
+        return save(
+            {name: value for name, value in (lively().state_dict() | changes).items() if value is not None}
+        )
+
+    one = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+    large = vl.VisionTransformer(vl.ViTConfig(embed_dim=8, depth=2, num_heads=2, img_size=384)).state_dict()
+    return {
+        "empty": (b"", "it is empty"),
+        "text": (b"weights" * 9, "it is no .safetensors file"),
+        "pickle": (b"PK\x03\x04" + bytes(60), "a PyTorch checkpoint, which can hold code"),
+        "page": (b"<!DOCTYPE html>" + bytes(60), "it is a web page"),
+        "cut": (other()[:-9], "lies outside the file"),
+        "long header": (struct.pack("<Q", 2**50) + b"{}", "its header says"),
+        "no JSON": (struct.pack("<Q", 5) + b'{"a":', "its header is no JSON"),
+        "4 GB": (made({**one, "shape": [2**40], "data_offsets": [0, 2**42]}), "lies outside the file"),
+        "overlap": (made(one, one), "its tensors overlap"),
+        "sizes": (made({**one, "shape": [3]}), "has not the bytes of its shape"),
+        "NaN": (other(**{"norm.bias": torch.full((24,), torch.nan)}), "norm.bias holds NaN"),
+        "registers": (other(reg_token=torch.ones(1, 4, 24)), "a model with registers"),
+        "distilled": (other(dist_token=torch.ones(1, 1, 24)), "a model with a distillation token"),
+        "LayerScale": (other(**{"blocks.0.ls1.gamma": torch.ones(24)}), "LayerScale"),
+        "hostile": (save({HOSTILE: torch.ones(2), "__proto__": torch.ones(2)}), f"got {HOSTILE}"),
+        "missing": (other(**{"norm.bias": None}), "missing: norm.bias"),
+        "huge": (save(large), "a model of this size needs"),
+    }
+
+
+def test_odd_files_are_refused_in_a_sentence_and_the_page_goes_on(tab, tmp_path):
+    """Names are text, whatever they say; what was there before stays."""
+    shown = run(tab, "[...e.way.result.probs]")
+    for name, (content, says) in odd_files().items():
+        (tmp_path / f"{name}.safetensors").write_bytes(content)
+        told = give(tab, tmp_path / f"{name}.safetensors")
+        assert says in told and told.startswith(f"{name}.safe") and "\n" not in told and len(told) < 400, told
+        assert run(tab, "[...e.way.result.probs]") == shown
+    names = json.dumps({"num_attention_heads": 3, "id2label": dict.fromkeys(range(5), HOSTILE)})
+    (tmp_path / "config.json").write_text(names)
+    save_file(lively().state_dict(), tmp_path / "good.safetensors")
+    give(tab, tmp_path / "good.safetensors", tmp_path / "config.json")
+    run(tab, "e.way.step(e.way.stages.length - 1)")
+    assert tab.get_by_text(HOSTILE).count() >= 5 and tab.locator("vit-microscope img").count() == 0
+
+
+def test_a_pass_can_be_stopped_and_trust_is_measured_and_kept(tab, browser, tmp_path):
+    """The areas are those of `vl.deletion_curve`; the report opens by itself."""
+    model = lively(replace(FOREIGN, num_heads=1))
+    save_file(model.state_dict(), tmp_path / "model.safetensors")
+    give(tab, tmp_path / "model.safetensors")
+    run(tab, "(e.way.set({ painted: [5] }), e.stop(), 1)")
+    tab.get_by_text("Stopped.").wait_for()
+    run(tab, "e.way.set({ painted: [] })")
+    tab.get_by_role("button", name="Measure").click()
+    with tab.expect_download() as report:
+        tab.get_by_role("button", name="Save as one HTML file").click()
+    report.value.save_as(tmp_path / "report.html")
+    x = torch.tensor(run(tab, "[...e.way.wanted.pixels]")).view(1, 3, 16, 16)
+    rows = run(
+        tab, "[...e.trust.querySelectorAll('tbody tr')].map(tr => [...tr.cells].map(c => c.innerText))"
+    )
+    found = {name: float(area) for name, area, _ in rows}
+    for name, scores in {"last block": "attention", "rollout": "rollout", "centre": "centre"}.items():
+        curve = vl.deletion_curve(model, x, vl.patch_scores(scores, model, x), steps=8)
+        assert found[name] == pytest.approx(vl.curve_area(curve).item(), abs=2e-3), name
+    alone = browser.new_page()
+    alone.goto((tmp_path / "report.html").as_uri())
+    assert alone.locator("tbody tr").count() == len(rows) and alone.locator("script").count() == 0
+    alone.close()

@@ -1,0 +1,209 @@
+/* A .safetensors file as a model for vit.js, whoever made it: `vitForeign.read(file, dialect, told, tick)`.
+
+   Names are read as vitlib/weights/foreign.py reads them: `dialect` is its table, as data. Nothing in such a file can
+   run: 8 bytes of length, a header in JSON, numbers; every promise of the header is checked. A tensor is read at a time,
+   so that no more than the weights stands in memory. `told` is what no file of weights tells; see `tell`. */
+(function foreign(root) {
+  "use strict";
+
+  (root.vitSources ??= {}).foreign = `(${foreign})(globalThis);`;
+
+  const BYTES = { F32: 4, F16: 2, BF16: 2 };
+  const HEADER = 4e6, MOST = 1.2e9; // bytes: of a header, of all that a model takes while it computes
+  const FIX = 'in Python, safetensors.torch.save_file(torch.load("x.pth", weights_only=True), "x.safetensors")';
+  const OTHERS = [ // what a file begins with that holds no weights, or none that are safe to read
+    [/^(PK|\x80)/, `it is a PyTorch checkpoint, which can hold code; ${FIX} makes a file without`],
+    [/^version https:\/\/git-lfs/, "it is a pointer of Git LFS; git lfs pull fetches the weights"],
+    [/^\s*</, "it is a web page; fetch the file itself"],
+    [/^\s*\{/, "it is JSON; take the weights that it speaks of, in one file"],
+  ];
+
+  const fail = (why) => { throw new Error(why); };
+  const some = (names) => names.slice(0, 3).map((name) => (name.length > 60 ? `${name.slice(0, 57)}…` : name)).join(", ")
+    + (names.length > 3 ? ` and ${names.length - 3} more` : "");
+  const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
+
+  /* The tensors that the header promises, by name: { dtype, shape, from, to }. */
+  async function header(file) {
+    const start = new DataView(await file.slice(0, 64).arrayBuffer()), safe = start.byteLength > 8 && start.getUint8(8) === 123;
+    const letters = String.fromCharCode(...new Uint8Array(start.buffer)), other = !safe && OTHERS.find(([mark]) => mark.test(letters));
+    if (other) fail(other[1]);
+    if (!safe) fail(file.size ? "it is no .safetensors file" : "it is empty");
+    const length = Number(start.getBigUint64(0, true)), damaged = (why) => fail(`it is damaged: ${why}; fetch it again`);
+    if (length > HEADER || 8 + length > file.size) damaged(`its header says ${length} bytes, of ${file.size} in the file`);
+    let told;
+    try {
+      told = JSON.parse(await file.slice(8, 8 + length).text());
+    } catch {
+      damaged("its header is no JSON");
+    }
+    const tensors = new Map(), whole = (n) => Number.isSafeInteger(n) && n >= 0;
+    for (const [name, value] of Object.entries(told)) {
+      if (name === "__metadata__") continue;
+      const { dtype, shape, data_offsets: at } = value ?? {};
+      if (![shape, at].every((list) => Array.isArray(list) && list.every(whole)) || at.length !== 2 || shape.length > 8)
+        damaged(`${some([name])} has no shape and no place`);
+      const count = shape.reduce((a, b) => a * b, 1), [from, to] = at.map((byte) => 8 + length + byte);
+      if (from > to || to > file.size) damaged(`${some([name])} lies outside the file`);
+      if (BYTES[dtype] && count * BYTES[dtype] !== to - from) damaged(`${some([name])} has not the bytes of its shape`);
+      tensors.set(name, { dtype, shape, from, to });
+    }
+    let end = 8 + length;
+    for (const { from, to } of [...tensors.values()].sort((a, b) => a.from - b.from || a.to - b.to)) {
+      if (from !== end) damaged("its tensors overlap, or leave a gap");
+      end = to;
+    }
+    if (end !== file.size) damaged(`its tensors end at byte ${end}, the file at ${file.size}`);
+    return tensors;
+  }
+
+  /* The numbers of a tensor, as float32. */
+  async function numbers(file, name, { dtype, from, to }) {
+    if (!BYTES[dtype]) fail(`${name} is stored as ${String(dtype).slice(0, 12)}; save it as float32, float16 or bfloat16`);
+    const buffer = await file.slice(from, to).arrayBuffer();
+    if (buffer.byteLength !== to - from) fail("it became shorter while it was read; fetch it again");
+    const values = dtype === "F32" ? new Float32Array(buffer) : new Float32Array(buffer.byteLength / 2);
+    const halves = new Uint16Array(buffer), bits = new Uint32Array(values.buffer);
+    if (dtype === "BF16") for (let i = 0; i < halves.length; i++) bits[i] = halves[i] << 16;
+    else if (dtype === "F16")
+      for (let i = 0; i < halves.length; i++) {
+        const half = halves[i], exponent = (half >> 10) & 31;
+        if (exponent && exponent < 31) bits[i] = ((half & 0x8000) << 16) | (((half & 0x7fff) << 13) + 0x38000000);
+        else values[i] = (half >> 15 ? -1 : 1) * (exponent ? Infinity : 2 ** -24 * (half & 1023));
+      }
+    let sum = 0;
+    for (let i = 0; i < values.length; i++) sum += values[i] * 0;
+    if (sum !== 0) fail(`${name} holds NaN or infinity; fetch the weights again, as floats`);
+    return values;
+  }
+
+  /* The one ViT among these names, as `find_vit` of foreign.py finds it: { library, found: our name -> theirs }. */
+  function find(names, { libraries, names: patterns, averaged, ours, head, dino_head, absent, no_such }) {
+    const refuse = (list, library) => { // a part that no model here has
+      const parts = absent.map(([mark, part]) => [part, list.filter((name) => new RegExp(mark).test(name))]);
+      const there = parts.filter(([, all]) => all.length).map(([part, all]) => `${part}: ${some(all)}`);
+      if (there.length) fail(`these are the weights (${library}) of a model with ${there.join(", ")}; ${no_such}`);
+    };
+    const dotted = new Map(names.map((name) => [name.replaceAll("/", "."), name]));
+    let library, prefixes = [];
+    for (const [one, own] of Object.entries(libraries)) {
+      const mark = new RegExp(`(?<![^.])${own}`);
+      library = one;
+      prefixes = [...new Set([...dotted.keys()].filter((name) => mark.test(name)).map((name) => name.slice(0, name.search(mark))))];
+      if (prefixes.length) break;
+    }
+    const better = prefixes.filter((one) => new RegExp(averaged).test(one));
+    if (better.length) prefixes = better;
+    if (prefixes.length !== 1) {
+      refuse([...dotted.keys()], "names unknown");
+      fail(`expected the weights of one ViT under the names of ${Object.keys(libraries).join(", ")}, got `
+        + `${some(prefixes.length ? prefixes : names) || "no tensors"}`);
+    }
+    if (library === "Google") fail("its names are those of Flax; vl.load_weights reads it and vl.save_pretrained writes it anew");
+    const [prefix] = prefixes, found = new Map(), beside = [], is = (mark, name) => new RegExp(mark).test(name);
+    for (const [key, theirs] of dotted) {
+      let same = 0;
+      while (same < prefix.length && key[same] === prefix[same]) same++;
+      let name = key.slice(key.slice(0, same).lastIndexOf(".") + 1);
+      for (const [mark, to] of patterns) name = name.replace(new RegExp(mark, "g"), to);
+      if (is(dino_head, name) || !(key.startsWith(prefix) || is(ours, name) || is(head, name))) beside.push(name);
+      else if (found.has(name)) fail(`expected one ${name}, got two under different names; keep one of them`);
+      else found.set(name, theirs);
+    }
+    const layers = new Set([...found.keys()].filter((name) => is(head, name)).map((name) => name.replace(/\.[^.]+$/, "")));
+    for (const [name, theirs] of layers.size === 1 ? [...found] : [])
+      if (is(head, name) && found.delete(name)) found.set(`head.${name.split(".").at(-1)}`, theirs);
+    const triple = (name) => /attn\.[qkv]\./.test(name) && [..."qkv"].every((x) => found.has(name.replace(/attn\.[qkv]\./, `attn.${x}.`)));
+    refuse([...[...found.keys()].filter((name) => !triple(name)), ...beside], library);
+    return { library, found };
+  }
+
+  /* What stands in the files beside the weights: Hugging Face's config.json, timm's, and the card of a model of the book.
+     { embed_dim, num_heads, norm_eps, global_pool, act, classes, recipe }, each where it is told. */
+  function tell(json) {
+    const own = json.config ?? json, data = { ...json.pretrained_cfg, ...json }, size = data.size ?? {}, told = {};
+    const names = json.classes ?? json.label_names ?? (json.id2label && Object.entries(json.id2label)
+      .sort(([a], [b]) => a - b).map(([, name]) => name));
+    const put = (name, value, kind) => { if (typeof value === kind) told[name] = value; };
+    put("embed_dim", json.hidden_size ?? json.num_features ?? own.embed_dim, "number");
+    put("num_heads", json.num_attention_heads ?? own.num_heads, "number");
+    put("norm_eps", json.layer_norm_eps, "number");
+    put("global_pool", own.global_pool, "string");
+    put("act", json.hidden_act ?? own.act, "string");
+    if (Array.isArray(names)) told.classes = names.map((name) => String(name).split(",")[0].slice(0, 60));
+    const three = (list) => Array.isArray(list) && list.length === 3 && list.every(Number.isFinite);
+    const [mean, std] = [data.image_mean ?? data.mean, data.image_std ?? data.std];
+    if (!three(mean) || !three(std)) return told;
+    const short = typeof size === "number" ? null : size.shortest_edge, crop = data.crop_size?.height ?? data.crop_size;
+    const filter = { 2: "bilinear", 3: "bicubic" }[data.resample] ?? (data.interpolation === "bilinear" ? "bilinear" : "bicubic");
+    told.recipe = { short: data.crop_pct ? 1 / data.crop_pct : short ? short / (crop || short) : null, filter, mean, std };
+    return told;
+  }
+
+  /* A model's config, from the sizes of its tensors and from what is told. */
+  function configure(shapes, library, told) {
+    const patch = shapes("patch_embed.proj.weight"), positions = shapes("pos_embed")?.at(-2) ?? 0, D = patch?.[0];
+    if (patch?.length !== 4 || patch[2] !== patch[3]) fail(`expected square patches (D, 3, P, P), got ${patch ?? "none"}`);
+    if (patch[1] !== 3) fail(`expected pictures of 3 channels, got ${patch[1]}`);
+    const grid = Math.sqrt(positions - 1), depth = shapes.depth, hidden = shapes("blocks.0.mlp.fc1.weight")?.[0];
+    if (!Number.isInteger(grid) || grid < 1) fail(`expected positions of CLS and of a square of patches, got ${positions}`);
+    const K = shapes("head.weight")?.[0] ?? 0, heads = (told.embed_dim ?? D) === D ? told.num_heads : null;
+    const config = {
+      img_size: grid * patch[2], patch_size: patch[2], in_chans: 3, num_classes: K, embed_dim: D, depth,
+      num_heads: heads ?? Math.max(1, Math.round(D / 64)), mlp_ratio: hidden / D, patch_embed: "conv", pos_embed: "learned",
+      norm_order: "pre", head: "linear", act: "gelu", layer_scale: null,
+      global_pool: told.global_pool === "avg" ? "avg" : "token", norm_eps: told.norm_eps ?? (library === "transformers" ? 1e-12 : 1e-6),
+    };
+    if (D % config.num_heads) fail(`${D} numbers a token are not ${config.num_heads} heads; say how many it has`);
+    if ((told.act ?? "gelu") !== "gelu") fail(`its config says ${told.act.slice(0, 20)}; a model here has GELU as erf makes it`);
+    return config;
+  }
+
+  async function read(file, dialect, told = {}, tick = () => {}) {
+    if (file.size > MOST) fail(`it has ${gigabytes(file.size)}; this page takes models up to ViT-B/16`);
+    const tensors = await header(file), scalars = [...tensors].filter(([, { shape }]) => !shape.length).map(([name]) => name);
+    const { library, found } = find([...tensors.keys()].filter((name) => !scalars.includes(name)), dialect);
+    const fused = (name) => (found.has(name) ? [name] : ["q", "k", "v"].map((x) => name.replace("qkv", x)).filter((x) => found.has(x)));
+    const shapes = (name) => tensors.get(found.get(name))?.shape;
+    shapes.depth = new Set([...found.keys()].map((name) => name.match(/^blocks\.(\d+)\./)?.[1]).filter(Boolean)).size;
+    const extra = [...found.keys()].filter((name) => /^blocks\.\d+\.ls\d\.gamma$/.test(name));
+    if (extra.length) fail(`these are the weights (${library}) of a model with LayerScale (DINOv2, CaiT): ${some(extra)}; `
+      + "this page's has none and would give other answers");
+    const config = configure(shapes, library, told), { embed_dim: D, num_classes: K, img_size, patch_size: P, depth } = config;
+    const T = 1 + (img_size / P) ** 2, M = Math.round(D * config.mlp_ratio), wanted = { cls_token: D, pos_embed: T * D };
+    const layer = (name, I, O) => Object.assign(wanted, { [`${name}.weight`]: I * O, [`${name}.bias`]: O });
+    layer("patch_embed.proj", 3 * P * P, D);
+    for (let l = 0; l < depth; l++)
+      for (const [name, I, O] of [["norm1", 1, D], ["attn.qkv", D, 3 * D], ["attn.proj", D, D], ["norm2", 1, D],
+        ["mlp.fc1", D, M], ["mlp.fc2", M, D]]) layer(`blocks.${l}.${name}`, I, O);
+    layer("norm", 1, D);
+    if (K) layer("head", D, K);
+    const known = new Set(Object.keys(wanted).flatMap(fused));
+    const left = [...found.keys()].filter((name) => !known.has(name) && name !== "mask_token"
+      && !(name.startsWith("pre_logits.") && !K)); // a pooler, which only a head reads
+    const missing = Object.keys(wanted).filter((name) => !fused(name).length && !name.endsWith("qkv.bias"));
+    if (missing.length || left.length) fail(`the weights (${library}) are not those of one plain ViT: ${[
+      missing.length ? `missing: ${some(missing)}` : "", left.length ? `left over: ${some(left)}` : ""].filter(Boolean).join("; ")}`);
+    const wrong = Object.keys(wanted).filter((name) => fused(name).length && wanted[name]
+      !== fused(name).reduce((sum, part) => sum + shapes(part).reduce((a, b) => a * b, 1), 0));
+    if (wrong.length) fail(`${wrong[0]} has the shape (${shapes(fused(wrong[0])[0])}), which does not fit the model's other tensors`);
+    const count = Object.values(wanted).reduce((a, b) => a + b, 0);
+    const traced = 4 * depth * T * (9 * D + 2 * M + 2 * config.num_heads * T), needs = 8 * count + 2 * traced;
+    if (needs > MOST) fail(`a model of this size needs ${gigabytes(needs)} here; this page takes models up to ViT-B/16 at 224 pixels`);
+    const weights = {};
+    let done = 0;
+    for (const name of Object.keys(wanted)) {
+      const parts = fused(name);
+      for (const [i, part] of parts.entries()) {
+        const values = await numbers(file, part, tensors.get(found.get(part)));
+        if (parts.length === 1) weights[name] = values;
+        else (weights[name] ??= new Float32Array(wanted[name])).set(values, i * values.length);
+      }
+      done += wanted[name];
+      await tick(done / count);
+    }
+    return { config, weights, library };
+  }
+
+  root.vitForeign = { read, tell };
+})(typeof window === "undefined" ? globalThis : window);

@@ -1,0 +1,150 @@
+/* What the microscope's worker does: it holds one model and its last trace, and gives what is asked for.
+
+   A message { id, job, ... } is answered with { id, found } or { id, error }, and { id, share } on the way; { stop: id }
+   ends it where it stands. The worker's end frees everything. */
+(() => {
+  "use strict";
+
+  function work(root) {
+    const { softmax } = root.vitMath, stopped = new Set();
+    let model, tensors;
+
+    const sizes = () => {
+      const { embed_dim: D, num_heads: h, depth: L, num_classes: K } = model.config;
+      return { D, h, L, K, N: model.N, T: 1 + model.N };
+    };
+
+    async function pass(pixels, options, tick, keep) {
+      const blocks = model.blocks(pixels, options, keep);
+      for (;;) {
+        const { done, value } = blocks.next();
+        if (done) return value;
+        await tick(value);
+      }
+    }
+
+    const jobs = {
+      async load({ file, dialect, told, config, weights }, tick) {
+        const found = weights ? { config, weights, library: "timm" } : await root.vitForeign.read(file, dialect, told, tick);
+        model = new root.VisionTransformer(found.config, found.weights);
+        const count = Object.values(found.weights).reduce((sum, { length }) => sum + length, 0);
+        return { config: found.config, library: found.library, count };
+      },
+
+      /* The pass and what a page shows at once: the tokens, (L + 1, T, D), and what follows the last block. */
+      async run({ pixels, options }, tick) {
+        const made = {}, { probs, tokens } = await pass(pixels, options, tick, (some) => Object.assign(made, some));
+        tensors = made;
+        const { norm, pool, head } = made;
+        return { probs, tokens, norm, pool, head };
+      },
+
+      /* Row t of a tensor; of scores and weights that of each head, one after another. */
+      rows({ keys }) {
+        const { h, T, N } = sizes();
+        return keys.map(([name, t]) => {
+          const all = tensors[name], perPlace = /^patch/.test(name);
+          if (/^(pool|head)$/.test(name)) return all;
+          const wide = /scores|weights/.test(name) ? T : all.length / (perPlace ? N : T);
+          if (wide !== T || !/scores|weights/.test(name)) return all.slice(t * wide, (t + 1) * wide);
+          const row = new Float32Array(h * T);
+          for (let head = 0; head < h; head++) row.set(all.subarray((head * T + t) * T, (head * T + t + 1) * T), head * T);
+          return row;
+        });
+      },
+
+      opened: ({ at, options }) => root.vitLens.open(model, tensors, ...at, options),
+
+      /* What the head would say of each token after some blocks, and of the picture: (T, K) and (K) shares. */
+      answers({ layer, removed }) {
+        const { K, L, T, N } = sizes(), x = tensors[layer ? `blocks.${layer - 1}` : "embed"];
+        if (!K || layer > L) return { each: new Float32Array(0), whole: new Float32Array(0) };
+        const each = model.readOut(x, T), whole = new Float32Array(K), cls = model.config.global_pool === "token";
+        const read = cls ? [0] : [...Array(N).keys()].filter((n) => !removed.includes(n)).map((n) => 1 + n);
+        for (const t of read) for (let k = 0; k < K; k++) whole[k] += each[t * K + k] / read.length;
+        for (let t = 0; t < T; t++) softmax(each, t * K, K);
+        return { each, whole: softmax(whole) };
+      },
+    };
+
+    /* The tokens that the head reads. */
+    const readers = () => (model.config.global_pool === "token" ? [0] : [...Array(model.N).keys()].map((n) => 1 + n));
+
+    /* Weights (T, T) of a block in the mean of its heads, as `read(t, s)`. */
+    const meanOf = (attention, l, { h, T }) => (t, s) => {
+      let sum = 0;
+      for (let head = 0; head < h; head++) sum += attention[((l * h + head) * T + t) * T + s];
+      return sum / h;
+    };
+
+    /* Scores of the patches: what the head's readers take of them in the last block, and through all blocks (rollout). */
+    function maps(attention) {
+      const all = sizes(), { L, N, T } = all, from = readers(), last = meanOf(attention, L - 1, all);
+      const patches = (score) => Float32Array.from({ length: N }, (_, n) => score(1 + n));
+      let share = new Float32Array(T);
+      for (const t of from) share[t] = 1 / from.length;
+      for (let l = L - 1; l >= 0; l--) {
+        const read = meanOf(attention, l, all), next = share.map((v) => v / 2);
+        for (let t = 0; t < T; t++) for (let s = 0; s < T && share[t]; s++) next[s] += (share[t] * read(t, s)) / 2;
+        share = next;
+      }
+      return { "last block": patches((s) => from.reduce((sum, t) => sum + last(t, s) / from.length, 0)),
+        rollout: patches((s) => share[s]) };
+    }
+
+    /* Deletion (Petsiuk et al. 2018) by the picture's maps, beside orders that know nothing of the picture or of the
+       model; and heads and tokens that make a map say little. Without a head: the cosine with the picture's vector. */
+    jobs.trust = async ({ pixels, other, blind, steps = 8 }, tick) => {
+      const { K, L, N, T, h } = sizes();
+      let vector, done = 0;
+      const go = (x, options) => pass(x, options, () => tick(done), (some) => { vector = some.pool ?? vector; });
+      const { attention, probs } = await go(pixels, {}), k = probs.indexOf(Math.max(...probs)), whole = vector;
+      const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
+      const left = async (remove) => {
+        const { probs: now } = await go(pixels, { remove });
+        done++;
+        return K ? now[k] : dot(vector, whole) / (Math.sqrt(dot(vector, vector) * dot(whole, whole)) || 1);
+      };
+      const ours = maps(attention), theirs = maps((await go(other, {})).attention)["last block"];
+      const none = await left([...Array(N).keys()]), curves = {};
+      for (const [name, scores] of Object.entries({ ...ours, "another picture's map": theirs, ...blind })) {
+        const order = [...scores.keys()].sort((a, b) => scores[b] - scores[a]), points = [K ? probs[k] : 1];
+        for (let step = 1; step < steps; step++) points.push(await left(order.slice(0, Math.round((step * N) / steps))));
+        points.push(none);
+        curves[name] = { points, area: points.reduce((sum, p, i) => sum + (i % steps ? p : p / 2), 0) / steps };
+      }
+      const even = [], sinks = [];
+      for (let l = 0; l < L; l++)
+        for (let head = 0; head < h; head++) {
+          const rows = l < L - 1 ? [...Array(T).keys()] : readers(), share = new Float32Array(T);
+          let spread = 0;
+          for (const t of rows) {
+            const row = attention.subarray(((l * h + head) * T + t) * T, ((l * h + head) * T + t + 1) * T);
+            spread += Math.exp(row.reduce((sum, w) => sum - (w > 0 ? w * Math.log(w) : 0), 0)) / T / rows.length;
+            row.forEach((w, s) => { share[s] += w / rows.length; });
+          }
+          if (spread > 0.8) even.push([l, head]);
+          const most = share.indexOf(Math.max(...share));
+          if (share[most] > 0.5) sinks.push([l, head, most]);
+        }
+      return { curves, even, sinks, k, unread: T - readers().length, maps: ours };
+    };
+
+    root.onmessage = async ({ data: { id, job, stop, ...what } }) => {
+      if (stop) return stopped.add(stop);
+      const tick = async (share) => {
+        root.postMessage({ id, share });
+        await new Promise((done) => setTimeout(done)); // what came meanwhile is seen to
+        if (stopped.has(id)) throw new Error("stopped");
+      };
+      try {
+        root.postMessage({ id, found: await jobs[job](what, tick) });
+      } catch (error) {
+        const memory = error instanceof RangeError && !/^expected/.test(error.message);
+        root.postMessage({ id, error: memory ? "this device has not the memory for it; a smaller model may do" : error.message });
+      }
+    };
+  }
+
+  window.vitWork = work;
+})();

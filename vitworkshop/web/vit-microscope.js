@@ -1,0 +1,199 @@
+/* <vit-microscope>: a reader's own ViT and picture, from files that stay in the page.
+
+   Files are dropped or chosen: weights (foreign.js), config.json, a picture. A worker reads and computes; for each model
+   there is a new one, and a new <vit-way-far> that shows what it holds. */
+Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "recipes.js", "dialect.js", "microscope-work.js",
+  "microscope-trust.js",
+  "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
+  "use strict";
+
+  const { VitExplorer, button, h, note, range, select } = window.vitExplorer;
+  const { RECIPES } = window.vitRecipes;
+  const ASKS = "Drop files here: a .safetensors file of timm, Hugging Face, DeiT, DINO, torchvision or this book; with it, if you "
+    + "have them, config.json and preprocessor_config.json; and a picture. Nothing leaves this page.";
+
+  /* A worker and what it is asked: `ask(job, what, onShare)` gives a promise that can be stopped. */
+  function laboratory() {
+    const { vitSources: { vit, panels, lens, foreign }, vitWork } = window, waiting = new Map();
+    const code = [vit, panels, lens, foreign, `(${vitWork})(globalThis);`].join("\n");
+    const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" })), worker = new Worker(address);
+    URL.revokeObjectURL(address);
+    let last = 0;
+    const all = (why) => waiting.forEach(({ fail }) => fail(new Error(why)));
+    worker.onerror = ({ message }) => all(`the worker ended: ${message}`);
+    worker.onmessage = ({ data: { id, found, error, share } }) => {
+      const one = waiting.get(id);
+      if (share !== undefined) return one?.onShare(share);
+      waiting.delete(id);
+      return error ? one.fail(new Error(error)) : one.done(found);
+    };
+    const ask = (job, what = {}, onShare = () => {}) => {
+      const id = ++last, made = new Promise((done, fail) => waiting.set(id, { done, fail, onShare }));
+      worker.postMessage({ id, job, ...what });
+      return Object.assign(made, { stop: () => worker.postMessage({ stop: id }) });
+    };
+    const end = () => {
+      worker.terminate();
+      all("stopped");
+    };
+    return { ask, end };
+  }
+
+  class VitMicroscope extends VitExplorer {
+    static style = `
+      .drop { border: 2px dashed var(--rule); border-radius: 0.6rem; margin-bottom: 0.8rem; padding: 0.8rem 1rem; }
+      .drop p { margin: 0 0 0.5rem; }
+      .drop .row { margin: 0; }
+      .dropping .drop { border-color: var(--accent); }
+      label { font-size: 0.88rem; }
+      vit-way-far { margin: 1rem 0 0; }
+      [role="status"] { font-weight: 600; min-height: 1.45em; }
+      .wrong { color: var(--warm); }
+      .trust { margin-top: 1.2rem; }
+      .figures { display: flex; flex-wrap: wrap; gap: 1rem; margin-bottom: 0.6rem; }
+      .figures figure { flex: 1 1 8rem; margin: 0; max-width: 10rem; }
+      .figures .plot { flex: 1 1 18rem; }
+      .figures img { height: auto; max-width: 100%; }
+      td, th { padding: 0 1rem 0 0; text-align: left; }`;
+
+    async build() {
+      const input = h("input", { type: "file", multiple: true, class: "silent", tabindex: "-1", "aria-hidden": "true",
+        accept: ".safetensors,.json,image/*", onchange: () => {
+          this.give([...input.files]);
+          input.value = "";
+        } });
+      this.said = h("p", { role: "status" });
+      this.stopper = button("Stop", () => this.stop());
+      this.heads = h("select", { "aria-label": "Heads", onchange: () => this.change({ num_heads: Number(this.heads.value) }) });
+      this.pools = select("The head reads", ["CLS", "the mean of the patches"], () =>
+        this.change({ global_pool: this.pools.selectedIndex ? "avg" : "token" }));
+      this.recipes = select("The picture is prepared as", Object.keys(RECIPES), () => this.cook());
+      const told = (text, one) => h("label", {}, `${text} `, one);
+      this.asks = h("div", { class: "row" }, told("Heads", this.heads), told("Its head reads", this.pools),
+        told("Picture as", this.recipes));
+      const row = h("div", { class: "row" }, button("Choose files …", () => input.click()), this.stopper, input);
+      this.view.append(h("div", { class: "drop" }, note(ASKS), row), this.said, this.asks);
+      for (const name of ["dragover", "dragleave", "drop"])
+        this.view.addEventListener(name, (event) => {
+          event.preventDefault();
+          event.stopPropagation();
+          this.view.classList.toggle("dropping", name === "dragover");
+          if (name === "drop") this.give([...event.dataTransfer.files]);
+        }, true);
+      this.view.hidden = true; // until all stands in it: what is inside must be in the page to come alive
+      this.shadowRoot.append(this.view);
+      const given = window.vitGiven;
+      if (given) await this.give([new File([Uint8Array.from(atob(given.file), (c) => c.charCodeAt(0))], given.name)], window.vitForeign.tell(given.told));
+      else {
+        const { name, config, classes, weights } = await window.vit.load(this.getAttribute("model") ?? window.vit.first.model);
+        await this.load({ name, size: 0 }, { classes }, { config, weights });
+      }
+    }
+
+    /* Files, whatever they are: what the weights need is read before them, the picture after them. */
+    async give(files, given = {}) {
+      const is = (mark) => files.filter(({ name, type }) => mark.test(name) || mark.test(type)), jsons = is(/\.json$/i);
+      const pictures = is(/^image\/|\.(png|jpe?g|webp|avif|gif|svg)$/i), rest = files.filter((one) => ![...jsons, ...pictures].includes(one));
+      const told = { ...given };
+      this.said.classList.remove("wrong");
+      try {
+        for (const file of jsons) {
+          if (file.size > 2e6) throw new Error(`${file.name} is too long for a config`);
+          const text = await file.text();
+          try {
+            Object.assign(told, window.vitForeign.tell(JSON.parse(text)));
+          } catch {
+            throw new Error(`${window.vitPictures.called(file)} is no JSON`);
+          }
+        }
+        if (rest.length > 1) throw new Error(`expected one file of weights, got ${rest.length}`);
+        if (pictures[0]) this.picture = pictures[0];
+        if (rest.length) await this.load(rest[0], told);
+        else if (jsons.length && this.file?.size) await this.load(this.file, { ...this.told, ...told });
+        else if (pictures[0]) await this.way.own(pictures[0]).then(() => { this.picture = null; });
+      } catch (error) {
+        this.tell(`${error.message}.`, true);
+      }
+    }
+
+    /* Another model in place of the one that is there, if it is one; what held the old one is freed. */
+    async load(file, told, ready = {}) {
+      const lab = laboratory(), begun = performance.now(), dialect = window.vitDialect;
+      this.coming?.end();
+      this.coming = lab;
+      this.tell(`Reading ${window.vitPictures.called(file)} …`);
+      try {
+        const reading = (share) => this.tell(`Reading ${window.vitPictures.called(file)} …, ${Math.round(100 * share)} %`);
+        const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
+        const { config, library, count } = found, K = config.num_classes, own = told.classes;
+        if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");
+        const names = own?.length === K ? own : K === 1000 ? window.vitImageNet : range(K).map((k) => `class ${k}`);
+        this.lab?.end();
+        Object.assign(this, { lab, file, told, coming: null, library });
+        this.heads.replaceChildren(...range(config.embed_dim).map((k) => 1 + k).filter((k) => config.embed_dim % k === 0 && k <= 32)
+          .map((k) => h("option", { value: String(k), selected: k === config.num_heads }, String(k))));
+        this.pools.selectedIndex = Number(config.global_pool === "avg");
+        [this.heads.disabled, this.pools.disabled] = ["num_heads", "global_pool"]
+          .map((name) => !file.size || Boolean(told[name] && !told.asked)); // what the files say is not asked
+        const theirs = { transformers: "transformers: ViT", torchvision: "torchvision: ViT" }[library];
+        const proposed = ready.config ? "this book" : theirs ?? (K ? "timm: ViT (AugReg)" : "timm: DeiT, DINO");
+        this.recipes.querySelector("[data-told]")?.remove();
+        if (told.recipe) this.recipes.prepend(h("option", { "data-told": "" }, "its own files say"));
+        this.recipes.value = told.recipe ? "its own files say" : config.img_size < 64 ? "this book" : proposed;
+        this.model = { name: file.name, config, classes: names, card: { dataset: null, test_accuracy: null, parameters: count }, weights: {} };
+        const size = `${config.depth} blocks, ${config.embed_dim} numbers a token, ${config.num_heads} heads`;
+        const says = `${window.vitPictures.called(file)}: ${library}'s names, ${(count / 1e6).toFixed(1)} million weights, ${size}, `
+          + `${K ? `${K.toLocaleString("en")} classes` : "no head"}, ${config.img_size} pixels; read in ${Math.round(performance.now() - begun)} ms.`;
+        this.about = ready.config ? `The book's model ${file.name}: ${size}.` : says;
+        await this.cook();
+      } catch (error) {
+        lab.end();
+        if (this.coming !== lab) return;
+        this.coming = null;
+        throw new Error(`${window.vitPictures.called(file)}: ${error.message}`, { cause: error });
+      }
+    }
+
+    /* Shows the model anew, with a recipe for the picture. */
+    async cook() {
+      const { model, lab: { ask }, told, recipes, way: last } = this;
+      const file = this.picture ?? (last?.picture === "your picture" ? last.file : undefined);
+      this.picture = null;
+      const way = h("vit-way-far", Object.fromEntries(["picture", "pictures"].map((name) => [name, this.getAttribute(name)])));
+      const drawn = new Promise((done) => { this.drawn = done; });
+      way.given = { model, ask, recipe: told.recipe && recipes.selectedOptions[0].hasAttribute("data-told") ? told.recipe
+        : RECIPES[recipes.value], file, tell: (text) => {
+          this.tell(text || this.about, text.endsWith("."));
+          if (!text.includes("…")) this.drawn();
+        } };
+      const trust = window.vitTrust(this).node;
+      this.way?.remove();
+      this.trust?.remove();
+      this.view.append(way, trust);
+      this.trust = trust;
+      this.way = way;
+      await drawn;
+    }
+
+    /* Something that no file of weights tells, told by the reader. */
+    async change(what) {
+      const told = { ...this.told, ...what, asked: true };
+      if (this.file.size) await this.load(this.file, told).catch((error) => this.tell(`${error.message}.`, true));
+    }
+
+    stop() {
+      if (this.coming) {
+        this.coming.end();
+        this.tell("Stopped.");
+      } else [this.way?.running, this.measuring].forEach((one) => one?.stop());
+    }
+
+    tell(text, wrong = false) {
+      this.stopper.disabled = !text.includes("…");
+      this.said.textContent = text;
+      this.said.classList.toggle("wrong", wrong);
+    }
+  }
+
+  customElements.define("vit-microscope", VitMicroscope);
+});
