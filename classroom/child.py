@@ -29,7 +29,7 @@ import vitlib as vl
 from classroom.confine import confine
 from classroom.wire import pack, unpack
 
-MEMORY, FILE, FOLDER, FILES = 1_500_000_000, 16_000_000, 64_000_000, 500  # bytes; FILES is a number
+MEMORY, DISK, FILES = 1_500_000_000, 32_000_000, 500  # bytes, bytes, a number
 
 
 def serve(judge: socket.socket) -> None:
@@ -53,7 +53,7 @@ def serve(judge: socket.socket) -> None:
                 os._exit(1)
         for stream in streams:
             os.close(stream)
-        judge.send(json.dumps(_watch(pid, Path(job["folder"]), job["seconds"])).encode())
+        judge.send(json.dumps(_watch(pid, job["seconds"])).encode())
 
 
 def _trial() -> list[str]:
@@ -61,7 +61,7 @@ def _trial() -> list[str]:
     out, into = os.pipe()
     if (pid := os.fork()) == 0:
         try:
-            os.write(into, json.dumps(_enter(os.getcwd(), 1)).encode())
+            os.write(into, json.dumps(_enter(os.environ["HOME"], 1)).encode())
         finally:
             os._exit(0)
     os.close(into)
@@ -71,28 +71,22 @@ def _trial() -> list[str]:
 
 
 def _enter(folder: str, seconds: int) -> list[str]:
-    os.chdir(folder)
     os.environ |= {"HOME": folder, "TMPDIR": folder, "MPLCONFIGDIR": folder}
-    return confine(Path(folder), [Path(vl.__file__).parent], seconds + 1, MEMORY, FILE)
+    open_still = confine(Path(folder), [Path(vl.__file__).parent], seconds + 1, MEMORY, DISK, FILES)
+    os.chdir(folder)
+    return open_still
 
 
-def _watch(pid: int, folder: Path, seconds: int) -> dict[str, Any]:
-    """Wait for the process; kill it when its time or its disk is used up."""
-    start, why = time.monotonic(), ""
-    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+def _watch(pid: int, seconds: int) -> dict[str, Any]:
+    """Wait for the process; kill it when its time is used up."""
+    start, late = time.monotonic(), False
+    while not late and not (ended := os.waitpid(pid, os.WNOHANG))[0]:
         time.sleep(0.01)
-        sizes = []
-        with os.scandir(folder) as files:
-            for file in files:
-                with contextlib.suppress(OSError):  # it is gone
-                    sizes.append(file.stat(follow_symlinks=False).st_blocks * 512)
-        why = "time" if time.monotonic() - start > seconds else ""
-        why = "disk" if len(sizes) > FILES or sum(sizes) > FOLDER else why
-        if why:
-            os.killpg(pid, signal.SIGKILL)
-            ended = os.waitpid(pid, 0)
-            break
-    return {"why": why, "code": os.waitstatus_to_exitcode(ended[1])}
+        late = time.monotonic() - start > seconds
+    if late:
+        os.killpg(pid, signal.SIGKILL)
+        ended = os.waitpid(pid, 0)
+    return {"late": late, "code": os.waitstatus_to_exitcode(ended[1])}
 
 
 def work(requested: int, answers: int) -> None:

@@ -155,6 +155,6 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
 
 
 def _outcome(frame: dict[str, Any]) -> Outcome:
-    words = {name: printable(f"{frame[name]!s:.160}") for name in ("error", "says", "where")}
+    words = {name: printable(f"{frame[name]:.160}") for name in ("error", "says", "where")}
     changed, printed = int(frame["changed"]), frame["printed"] is True
     return Outcome(plain(frame["value"]), words["error"], words["says"], words["where"], changed, printed)
