@@ -44,7 +44,9 @@ SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/
 SYSTEM += ("/proc/cpuinfo", "/sys/devices/system/cpu")  # PyTorch asks which instructions there are
 
 
-def confine(folder: Path, readable: list[Path], seconds: int, memory: int, disk: int, files: int) -> list[str]:
+def confine(
+    folder: Path, readable: list[Path], seconds: int, memory: int, disk: int, files: int
+) -> list[str]:
     """Confine this process: it reads Python and `readable`, writes in `folder`, and reaches nothing else.
 
     Args:
@@ -99,7 +101,9 @@ def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
     except OSError:
         return False
     how = f"size={size},nr_inodes={files},mode=700".encode()
-    return libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0  # nothing in it is run as another user
+    return (
+        libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0
+    )  # nothing in it is run as another user
 
 
 def _landlock(libc: ctypes.CDLL, folder: Path, readable: list[Path], writes: bool) -> bool:

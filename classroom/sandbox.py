@@ -30,7 +30,6 @@ class Ran:
 
     values: list[Any] = field(default_factory=list)  # first about the cells, then one of each call
     why: str = ""  # why it ended before its end, in words
-    lost: bool = False  # whether that was this machine's fault: nothing is known of the answer
 
 
 class Sandbox:
@@ -62,26 +61,23 @@ class Sandbox:
     def run(self, cells: list[tuple[int, str]], name: str, cases: list[tuple], seconds: int = SECONDS) -> Ran:
         """Run cells and then the function of this name on each case, for some seconds at most.
 
-        Where the cells themselves do not end well, only their definitions are run.
+        Where the cells themselves do not end well, only their definitions are run. An OSError is this machine's, a
+        full disk, say: nothing is known of the answer then, and the next one is run as usual.
         """
         ran = self._run([cells, name, cases, False], seconds)
         return ran if ran.values or not ran.why else self._run([cells, name, cases, True], seconds)
 
     def _run(self, request: list[Any], seconds: int) -> Ran:
         with contextlib.ExitStack() as stack:
-            try:
-                streams = [stack.enter_context(_stream()) for _ in range(3)]
-                folder = tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
-                asked, _, results = streams
-                asked.write(pack(request))
-                asked.seek(0)  # and written, down to its last byte
-                run = self._forked if CAN_FORK else _started
-                why = run(streams, stack.enter_context(folder), seconds)
-                results.seek(0)
-                raw = results.read(64_000_000)
-            except OSError as error:  # a full disk, say: nobody else's answer is lost
-                return Ran([], f"not run, for this machine said: {error}", lost=True)
-            values = list(itertools.islice(unpack(raw), 1 + len(request[2])))
+            streams = [stack.enter_context(_stream()) for _ in range(3)]
+            folder = tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
+            asked, _, results = streams
+            asked.write(pack(request))
+            asked.seek(0)  # and written, down to its last byte
+            run = self._forked if CAN_FORK else _started
+            why = run(streams, stack.enter_context(folder), seconds)
+            results.seek(0)
+            values = list(itertools.islice(unpack(results.read(64_000_000)), 1 + len(request[2])))
             if not why and len(values) < 1 + len(request[2]):
                 why = "its process ended early, or what it returns is too large to send"
             return Ran(values, why)
@@ -118,7 +114,7 @@ class Sandbox:
             end = json.loads(self._line.recv(65536))
         except (OSError, ValueError):  # nobody's code should be able to do that
             self.close()
-            return "the process that started it was lost"
+            raise OSError("the process that runs students' code was lost") from None
         return _in_words(end["late"], end["code"], seconds)
 
 

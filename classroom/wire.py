@@ -14,7 +14,11 @@ import torch
 
 from vitlib import VisionTransformer, ViTConfig
 
-TEXT, PARTS, MEMBERS = 1_000_000, 20_000, 1_000  # of a student's value at most: bytes of JSON; parts; in a set or dict
+TEXT, PARTS, MEMBERS = (
+    1_000_000,
+    20_000,
+    1_000,
+)  # of a student's value at most: bytes of JSON; parts; in a set or dict
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128")
 _SIZES = struct.Struct("<QQ")  # of the text, of the tensors
 
