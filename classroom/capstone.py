@@ -1,9 +1,9 @@
 """The capstone, the best ViT in a fixed budget: checkpoints are evaluated here, whatever their cards say.
 
-Two models are one if they answer alike, whatever their weights look like: hidden units, heads or axes moved about, q up
-and k down, logits scaled, a rounding, a step that is no step leave the answers as they are. On Drawn-10 such copies are alike by
-0.94 or more, 1 being the same; after 300 steps at a rate of 0.0003 by 0.9, of 0.001 by 0.8; models of one recipe and other
-seeds by 0.6 at most. A copy that was trained on for long, and a model that was trained to imitate, are not found out.
+Two models are one if they answer alike, whatever their weights look like: hidden units, heads or axes moved about, q
+scaled up and k down, logits scaled, a rounding, a step that is no step leave the answers as they are. On Drawn-10 such
+copies are alike by 0.94 or more (1: the same), after 300 steps at a rate of 0.0003 by 0.9, of 0.001 by 0.8; models of
+one recipe and other seeds by 0.6 at most. A copy trained on for long, or one trained to imitate, is not found out.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Your teacher measures its accuracy; on Drawn-10, on pictures that nobody has see
 accuracy of {4[0]:.0%} (CIFAR-10: {5[0]:.0%}) and all from {4[1]:.0%} ({5[1]:.0%}) on. What the card says of accuracy or
 training is not read.
 
-Train from a seed of your own, for by one recipe and one seed two of you have one model. Models are compared by what they
-answer, whatever was done to their weights: one that answers as a model of the book, or as another entry, gets no points,
-nor does the other, until your teacher has heard you.
+Train from a seed of your own, for by one recipe and one seed two of you have one model. Models are compared by what
+they answer, whatever was done to their weights: one that answers as a model of the book, or as another entry, gets no
+points, nor does the other, until your teacher has heard you.
 """.format(PARAMETERS, MACS, BYTES, POINTS, *LEVELS.values())
 
 
@@ -103,12 +103,10 @@ def _graded(
     for name in list_pretrained() if known else ():
         known.append((f"the book's {name}", None, _manners(load_pretrained(name)[0], images, labels)))
     for _, entry, (own, _) in known:
-        like = {who: max(_alike(own, x) for x in both) for who, other, both in known if other is not entry}
-        if entry and (same := [f"{who} ({how:.2f})" for who, how in like.items() if how >= SAME]):
-            entry.points, entry.problem = (
-                0.0,
-                f"it answers as {', '.join(same)} does: is it your own training?",
-            )
+        like = [(max(_alike(own, x) for x in both), who) for who, other, both in known if other is not entry]
+        if entry and (same := [f"{who} ({how:.2f})" for how, who in like if how >= SAME]):
+            entry.points = 0.0
+            entry.problem = f"it answers as {', '.join(same)} does: is it your own training?"
     return entries
 
 
