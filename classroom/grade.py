@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from classroom.homework import Homework, Task, homework
+from classroom.homework import Homework, Task, homework, source
 from classroom.sandbox import Ran, Sandbox
 from classroom.submissions import Submission, find
 from vitlib.checks import check_between, check_value
@@ -66,8 +66,7 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
     check_value("seed", seed, int)
     check_between("seed", seed, 0, 2**63 - 1)
     exercises = {key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise}
-    references = Path(__file__).parent / "homework" / f"h{number}.py"
-    about = hashlib.sha256(f"{seed} {references.read_text(encoding='utf-8')}".encode()).hexdigest()
+    about = hashlib.sha256(f"{seed} {source(number).read_text(encoding='utf-8')}".encode()).hexdigest()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     rooms: queue.Queue[Sandbox] = queue.Queue()
