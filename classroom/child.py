@@ -29,7 +29,7 @@ import vitlib as vl
 from classroom.confine import confine
 from classroom.wire import pack, unpack
 
-MEMORY, DISK, FILES = 1_500_000_000, 32_000_000, 500  # bytes, bytes, a number
+MEMORY, DISK, FILES = 1_500_000_000, 16_000_000, 500  # bytes, bytes, a number
 
 
 def serve(judge: socket.socket) -> None:

@@ -35,7 +35,7 @@ DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, othe
     "utime": (132, None), "utimes": (235, None), "utimensat": (280, 88), "futimesat": (261, None),
 }  # fmt: skip
 OWN = {"kill": (62, 129), "tgkill": (234, 131), "prlimit64": (302, 261)}  # allowed on the process itself
-CLONE, CLONE3, FCNTL = (56, 220), (435, 435), (72, 25)
+CLONE, CLONE3, FCNTL, PRCTL = (56, 220), (435, 435), (72, 25), (157, 167)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 
@@ -147,6 +147,13 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     for numbers in OWN.values():
         code += [(0x15, 0, 5, numbers[column]), load(16), (0x15, 2, 0, 0), (0x15, 1, 0, os.getpid())]
         code += [end(EPERM), end(ALLOW)]
+    code += [
+        (0x15, 0, 4, PRCTL[column]),
+        load(16),
+        (0x15, 0, 1, 1),
+        end(EPERM),
+        end(ALLOW),
+    ]  # it would outlive us
     # F_SETOWN and F_SETOWN_EX, by which files send signals
     code += [(0x15, 0, 5, FCNTL[column]), load(24), (0x15, 1, 0, 8), (0x15, 0, 1, 15), end(EPERM), end(ALLOW)]
     code.append(end(ALLOW))

@@ -1,7 +1,7 @@
 """Graded homework: what a task is, and the four homeworks, a file each.
 
 Who has the repository can read them. What a class is graded by lies in references/, which `make class` fills once and
-git ignores: there each task asks for something else, by numbers of the class's own, and the tasks stand in another order.
+git ignores: there each task asks for something else, with numbers of the class's own, and tasks have another order.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+from classroom.wire import pack
 from vitlib.checks import check_between
 from vitlib.files import write_atomic
 from vitworkshop.exercises.engine import Exercise, find
 
 NUMBERS = (1, 2, 3, 4)
 MADE = Path(__file__).parents[2] / "references"
-ADD = "# To add an exercise of the book:  TASKS.append(book('05.3'));  or, graded,  book('05.3', points=2)"
+ADD = "# To add an exercise of the book:  TASKS.append(book('05.b'));  or, graded,  book('05.b', points=2)"
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def book(number: str, points: int = 0, minutes: int = 10) -> Task:
         ValueError: If there is no such exercise, or it asks for something else.
     """
     entry = find(number)
-    if not entry.inputs or entry.run or entry.refused or not inspect.isfunction(entry.reference):
-        raise ValueError(f"expected an exercise that asks for a function, got {number}: take another")
+    if not entry.inputs or entry.run or b'{"kind": "other"' in pack(entry.cases):
+        raise ValueError(f"expected an exercise that asks for a function of numbers, got {number}: try 05.b")
     text = f"This is exercise {number} of the book. Write your answer to it once more, under this name."
     return Task(f"Exercise {number}", text, points, minutes, entry, book=number)
