@@ -101,7 +101,7 @@ def _graded(
         except Exception as error:  # one bad submission stops no other
             entry.problem = " ".join(str(error).split())[:300] or type(error).__name__
     for name in list_pretrained() if known else ():
-        known.append((f"the book's {name}", None, _manners(load_pretrained(name)[0], images, labels)))
+        known.insert(0, (f"the book's {name}", None, _manners(load_pretrained(name)[0], images, labels)))
     for _, entry, (own, _) in known:
         like = [(max(_alike(own, x) for x in both), who) for who, other, both in known if other is not entry]
         if entry and (same := [f"{who} ({how:.2f})" for how, who in like if how >= SAME]):
