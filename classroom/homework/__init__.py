@@ -110,7 +110,11 @@ def varied(number: int, dice: random.Random) -> str:
         assert old in text, old
         text = text.replace(old, new)
     some, order = dice.choice((2, 3, 4)), dice.sample(range(4), 4)
-    text = text.replace("SOME", f"0.{some}").replace("REST", f"0.{10 - some}")
+    text = (
+        text.replace("SOME", f"0.{some}")
+        .replace("REST", f"0.{10 - some}")
+        .replace("import Task\n", "import Task, book\n")
+    )
     return f"{text}TASKS = [TASKS[i] for i in {order}] + TASKS[4:]\n{ADD}\n"
 
 

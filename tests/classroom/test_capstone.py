@@ -13,10 +13,12 @@ from classroom import capstone
 
 def trained(seed: int):
     """A model that somebody has trained, in seconds."""
-    shape = vl.ViTConfig(patch_size=8, embed_dim=64, depth=2, num_heads=2, mlp_ratio=2.0)
-    recipe = vl.Recipe(model=shape, epochs=5, batch_size=32, lr=0.001, crop=0, warmup=0.0, seed=seed)
-    train, val = vl.split_validation(*vl.load_drawn10("train", 3000), n=300)
-    return vl.train_model(recipe, train, val, progress=False)["model"]
+    shape = vl.ViTConfig(patch_size=8, embed_dim=64, depth=2, num_heads=2)
+    plain = {"batch_size": 32, "lr": 0.001, "crop": 0, "warmup": 0.0, "schedule": "constant"}
+    train, val = vl.split_validation(*vl.load_drawn10("train", 6000), n=300)
+    return vl.train_model(vl.Recipe(model=shape, epochs=6, seed=seed, **plain), train, val, progress=False)[
+        "model"
+    ]
 
 
 def changed(net, change):
@@ -119,7 +121,7 @@ REFUSED = {
 
 def test_an_honest_checkpoint_gets_what_it_is_worth(entries):
     entry = entries["honest"]
-    assert entry.problem == "" and 0.25 < entry.accuracy < 0.9
+    assert entry.problem == "" and 0.3 < entry.accuracy < 0.8
     assert entry.points == round(10 * (entry.accuracy - 0.2) / 0.7, 1)
 
 
