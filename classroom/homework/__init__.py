@@ -7,6 +7,7 @@ git ignores: there each task asks for something else, with numbers of the class'
 from __future__ import annotations
 
 import inspect
+import itertools
 import random
 import sys
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from vitworkshop.exercises.engine import Exercise, find
 
 NUMBERS = (1, 2, 3, 4)
 MADE = Path(__file__).parents[2] / "references"
-ADD = "# To add an exercise of the book:  TASKS.append(book('05.b'));  or, graded,  book('05.b', points=2)"
+ADD = "from classroom.homework import book  # TASKS += [book('05.b')] sets an exercise of the book; points=2 grades it"
 
 
 @dataclass(frozen=True)
@@ -106,19 +107,15 @@ def varied(number: int, dice: random.Random) -> str:
     """A homework's file, changed as it says under OTHER, with a number of its own and the tasks in another order."""
     public = import_module(f"classroom.homework.h{number}")
     text = inspect.getsource(public).partition("\nOTHER = ")[0]
-    for old, new in (edit for edits in public.OTHER for edit in edits):
+    for old, new in itertools.chain(*public.OTHER):
         assert old in text, old
         text = text.replace(old, new)
     some, order = dice.choice((2, 3, 4)), dice.sample(range(4), 4)
-    text = (
-        text.replace("SOME", f"0.{some}")
-        .replace("REST", f"0.{10 - some}")
-        .replace("import Task\n", "import Task, book\n")
-    )
-    return f"{text}TASKS = [TASKS[i] for i in {order}] + TASKS[4:]\n{ADD}\n"
+    text = text.replace("SOME", f"0.{some}").replace("REST", f"0.{10 - some}")
+    return f"{text}TASKS = [TASKS[i] for i in {order}] + TASKS[4:]\n\n{ADD}\n"
 
 
-def book(number: str, points: int = 0, minutes: int = 10) -> Task:
+def book(number: str, points: int = 0) -> Task:
     """A task that is an exercise of the book, one that asks for a function; its reference lies where students read.
 
     Raises:
@@ -128,4 +125,4 @@ def book(number: str, points: int = 0, minutes: int = 10) -> Task:
     if not entry.inputs or entry.run or b'{"kind": "other"' in pack(entry.cases):
         raise ValueError(f"expected an exercise that asks for a function of numbers, got {number}: try 05.b")
     text = f"This is exercise {number} of the book. Write your answer to it once more, under this name."
-    return Task(f"Exercise {number}", text, points, minutes, entry, book=number)
+    return Task(f"Exercise {number}", text, points, 10, entry, book=number)

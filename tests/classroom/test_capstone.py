@@ -28,44 +28,27 @@ def changed(net, change):
     return copied.eval()
 
 
-def order(n: int) -> torch.Tensor:
-    return torch.randperm(n, generator=torch.Generator().manual_seed(n))
-
-
-def hidden(name, x):
-    axis = 0 if "fc1" in name else 1
-    return x.index_select(axis, order(x.shape[axis])) if "fc1" in name or name.endswith("fc2.weight") else x
+def axes(name, x):
+    """The axes of the residual stream in another order."""
+    own = [a for a in range(x.ndim) if x.shape[a] == 96 and not (a and "attn.proj" in name)]
+    return x.roll([1] * len(own), own) if own else x
 
 
 def heads(name, x):
     """Three heads in another order: of q, k and v, and of what reads them."""
-    if "qkv" in name:
-        return x.unflatten(0, (3, 3, -1))[:, [2, 0, 1]].flatten(0, 2)
-    return x.unflatten(1, (3, -1))[:, [2, 0, 1]].flatten(1) if name.endswith("attn.proj.weight") else x
+    part, sizes = (0, (3, 3, -1)) if "qkv" in name else (1, (1, 3, -1))
+    inside = "qkv" in name or "attn.proj.weight" in name
+    return x.unflatten(part, sizes).roll(1, part + 1).flatten(part, part + 2) if inside else x
 
 
-def basis(name, x, D=96):
-    """The axes of the residual stream in another order."""
-    for axis in range(x.ndim):
-        if x.shape[axis] == D and not (axis and name.endswith("attn.proj.weight")):
-            x = x.index_select(axis, order(D))
-    return x
-
-
-def scaled(name, x, D=96):
-    """Queries twice as long, keys half as long."""
-    return torch.cat([2 * x[:D], x[D : 2 * D] / 2, x[2 * D :]]) if "qkv" in name else x
-
-
-def step(name, x):
-    """Less than a training step would do."""
-    return x + 0.02 * x.std() * torch.randn(x.shape, generator=torch.Generator().manual_seed(0))
-
-
-SAME = {
-    "the book's": lambda name, x: x, "hidden units moved": hidden, "heads moved": heads, "axes moved": basis,
-    "q and k scaled": scaled, "logits scaled": lambda name, x: 3 * x if "head" in name else x,
-    "a step that is none": step, "mirrored": lambda name, x: x.flip(-1) if x.ndim == 4 else x,
+HIDDEN = {"fc1.weight": 0, "fc1.bias": 0, "fc2.weight": 1}
+SAME = {  # the same function as the book's model, or nearly, by other weights
+    "the book's": lambda name, x: x, "heads moved": heads, "axes moved": axes,
+    "hidden units moved": lambda name, x: x.roll(1, HIDDEN[end]) if (end := name[-10:].strip(".")) in HIDDEN else x,
+    "q and k scaled": lambda name, x: torch.cat([2 * x[:96], x[96:192] / 2, x[192:]]) if "qkv" in name else x,
+    "logits scaled": lambda name, x: 3 * x if "head" in name else x,
+    "a step that is none": lambda name, x: x + 0.02 * x.std() * torch.linspace(0, 999, x.numel()).cos().view(x.shape),
+    "mirrored": lambda name, x: x.flip(-1) if x.ndim == 4 else x,
 }  # fmt: skip
 
 
@@ -84,7 +67,7 @@ def entries(tmp_path_factory):
 
     save("honest", trained(0))
     save("twin", second := trained(1))
-    save("twin's twin", changed(second, hidden))
+    save("twin's twin", changed(second, SAME["hidden units moved"]))
     for name, change in SAME.items():
         save(name, changed(book, change))
     save("forged accuracy", weak)
@@ -113,6 +96,7 @@ def entries(tmp_path_factory):
 
 
 REFUSED = {
+    "infinite": "finite logits",
     "too large": "out of the budget", "too slow": "out of the budget", "diverged": "damaged", "pickled": "safetensors",
     "other weights": "sha256", "a card like a monster": "1024", "link": "symbolic link",
     "nothing": "expected one",

@@ -55,9 +55,9 @@ def test_a_class_has_references_of_its_own_and_the_public_ones_get_nothing(
     assert texts[0] != texts[1] and len(tasks) == 4
     make_references()
     assert source(number).read_text(encoding="utf-8") == texts[1]
-    source(number).write_text(f"{texts[1]}\nTASKS.insert(0, book('05.b'))\n", encoding="utf-8")
+    source(number).write_text(f"{texts[1]}\nTASKS += [book('05.b')]\n", encoding="utf-8")
     homework.cache_clear()
-    added = homework(number).tasks[f"{number}.1"]
+    added = homework(number).tasks[f"{number}.6"]
     assert (added.points, added.name) == (0, "attention") and added.hidden(1).wanted
     write_homework(tmp_path)
     text = (tmp_path / f"homework-{number}.ipynb").read_text(encoding="utf-8")

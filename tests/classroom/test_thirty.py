@@ -44,7 +44,7 @@ DEEDS = {
     "gigabyte": (deed("for _ in range(1000): print('x' * 10**6)"), "File too large"),
     "calling": (deed("socket.create_connection(('127.0.0.1', 80), 1)"), "Error"),
     "large-file": (deed("open('x', 'wb').write(bytes(10**9))"), "File too large"),
-    "many-files": (deed("for i in range(10**6): open(str(i), 'wb').write(bytes(10**6))"), "too much to the disk"),
+    "many-files": (deed("for i in range(10**6): open(str(i), 'wb').write(bytes(10**6))"), "No space left"),
     "recursion": (deed("return snake(images, P)", ""), "RecursionError"),
     "syntax": ("# task 1.1\ndef snake(images, P:\n    return 1", "SyntaxError"),
     "in-place": (right("1.1").replace("    B, C", "    images += 1\n    B, C"), "changes its argument"),
