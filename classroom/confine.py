@@ -147,13 +147,8 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     for numbers in OWN.values():
         code += [(0x15, 0, 5, numbers[column]), load(16), (0x15, 2, 0, 0), (0x15, 1, 0, os.getpid())]
         code += [end(EPERM), end(ALLOW)]
-    code += [
-        (0x15, 0, 4, PRCTL[column]),
-        load(16),
-        (0x15, 0, 1, 1),
-        end(EPERM),
-        end(ALLOW),
-    ]  # it would outlive us
+    # PR_SET_PDEATHSIG, without which it would outlive who waits for it
+    code += [(0x15, 0, 4, PRCTL[column]), load(16), (0x15, 0, 1, 1), end(EPERM), end(ALLOW)]
     # F_SETOWN and F_SETOWN_EX, by which files send signals
     code += [(0x15, 0, 5, FCNTL[column]), load(24), (0x15, 1, 0, 8), (0x15, 0, 1, 15), end(EPERM), end(ALLOW)]
     code.append(end(ALLOW))
