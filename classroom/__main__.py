@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import secrets
 import sys
+from datetime import datetime
 from pathlib import Path
 
-from classroom import capstone, report
+from classroom import capstone, hand, report, roster
 from classroom.grade import grade
 from classroom.homework import NUMBERS, homework
 from classroom.homework.notebook import write_homework
-from vitlib.files import printable, write_atomic
+from classroom.sheet import table
+from vitlib.files import printable, read_json, write_atomic
 from vitworkshop.cli.options import Parser, check_out
 
 
@@ -39,9 +41,15 @@ def _parser() -> argparse.ArgumentParser:
     _common(p)
     p.add_argument("--homework", type=int, required=True, choices=NUMBERS, help="which one")
     p.add_argument("--jobs", type=int, default=2, metavar="N", help="students at a time")
-    text = "a table with the columns submission (a file's or folder's name), id, name"
+    text = "a table with the columns id and name; also submission (a file's or folder's name), deadline, submitted"
     p.add_argument("--roster", type=Path, metavar="CSV", help=text)
+    p.add_argument("--deadline", default="", metavar="TIME", help="what is late, as in '2026-11-30 18:00'")
+    p.add_argument("--references", action="store_true", help="show right answers on students' pages")
     p.set_defaults(run=_grade)
+    p = commands.add_parser("hand", help="add a row to hand.csv for whatever waits for a person")
+    _common(p)
+    p.add_argument("--homework", type=int, required=True, choices=NUMBERS, help="which one")
+    p.set_defaults(run=_hand)
     p = commands.add_parser("capstone", help="evaluate a folder of checkpoints")
     _common(p)
     p.add_argument("--data", default="drawn10", choices=("drawn10", "cifar10"), help="which pictures")
@@ -67,12 +75,24 @@ def _out(args: argparse.Namespace) -> Path:
 
 
 def _grade(args: argparse.Namespace) -> None:
-    out = _out(args)
+    out, work, deadline = _out(args), homework(args.homework), roster.moment(args.deadline)
+    people = roster.read_roster(args.roster) if args.roster else None  # before the long part
+    words = hand.read_hand(out / "hand.csv", work)
+    if args.references and deadline and datetime.now() < deadline:
+        raise ValueError(f"expected --references after the deadline, {deadline}; leave it out until then")
     graded = grade(args.folder, args.homework, out, args.seed, args.jobs)
-    report.write_reports(out, homework(args.homework), graded, args.roster)
-    if graded["open_still"]:
-        print(f"This system cannot forbid students' code: {', '.join(graded['open_still'])}.")
+    for said in report.write_reports(out, work, graded, people, words, deadline, args.references):
+        print(said)
+    if graded.open_still:
+        print(f"This system cannot forbid students' code: {', '.join(graded.open_still)}.")
     print(f"wrote grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/ in {out}")
+
+
+def _hand(args: argparse.Namespace) -> None:
+    out = _out(args)
+    last = read_json(out / f"last-{args.homework}.json", "grade again")
+    count = hand.add_rows(out / "hand.csv", last["open"], last["delimiter"])
+    print(f"{count} new rows in {out / 'hand.csv'}: fill in points and comment, save as CSV, and grade again")
 
 
 def _capstone(args: argparse.Namespace) -> None:
@@ -80,7 +100,7 @@ def _capstone(args: argparse.Namespace) -> None:
     entries = capstone.grade_capstone(args.folder, args.data, seed)
     path = write_atomic(
         _out(args) / "capstone.csv",
-        report.table([list(vars(entries[0])), *(vars(e).values() for e in entries)]),
+        table([list(vars(entries[0])), *(vars(e).values() for e in entries)]),
     )
     print(f"wrote {path}; the pictures' seed was {seed}")
 

@@ -1,160 +1,178 @@
-"""What a teacher and students read: tables, a page for each student, a page on the class."""
+"""What a teacher reads: tables, a page on the class, and what is odd or has changed since the last time."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
-from collections.abc import Iterable
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from classroom.grade import Result
+from classroom import hand, roster
+from classroom.feedback import STYLE, page
+from classroom.grade import Graded
 from classroom.homework import Homework
-from vitlib.files import write_atomic
+from classroom.names import slug
+from classroom.sheet import Sheet, table
+from vitlib.files import read_json, write_atomic, write_json
 
-STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
-table{border-collapse:collapse}td,th{padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top}
-pre{white-space:pre-wrap;border-left:3px solid #8888;padding-left:1rem}</style>"""
+FARED = {  # each kind of verdict, in words
+    "right": "right", "named": "wrong", "told": "wrong", "error": "failed", "stopped": "stopped",
+    "missing": "not found", "waiting": "not answered", "words": "in words", "nothing": "nothing handed in",
+}  # fmt: skip
 
 
-def write_reports(out: Path, work: Homework, graded: dict[str, Any], roster: Path | None = None) -> None:
-    """Write grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/.
+def write_reports(
+    out: Path,
+    work: Homework,
+    graded: Graded,
+    people: Sheet | None = None,
+    words: tuple[list[hand.Word], str] = ([], ""),
+    deadline: datetime | None = None,
+    references: bool = False,
+) -> list[str]:
+    """Write grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/; what a teacher should know.
 
-    Points that a person has put into grades.csv are kept, and counted.
-
-    Raises:
-        ValueError: If the roster has other columns than submission, id and name.
+    Args:
+        out: The folder.
+        work: The homework.
+        graded: What became of the submissions; names, and what a person says, are put into it.
+        people: The roster.
+        words: What stands in hand.csv, and between its cells.
+        deadline: After which a submission is late.
+        references: Whether pages show right answers.
     """
-    results: dict[str, dict[str, Result]] = graded["results"]
-    people, hand = _people(roster, list(results)), _hand(out / "grades.csv", work)
-    for student, tasks in results.items():
-        for key, result in tasks.items():
-            if result.points is None:
-                result.points = hand.get((student, key))
-    totals = {s: sum(r.points or 0 for r in tasks.values()) for s, tasks in results.items()}
+    file = out / f"last-{work.number}.json"
+    last = read_json(file, "delete it") if file.exists() else {"points": {}, "seen": {}}
+    entries = len(graded.rows)
+    odd = [
+        f"{len(graded.left_out) + entries} in the folder: {entries} graded, {len(graded.left_out)} left out"
+    ]
+    odd += [f"left out, {why}: {name}" for name, why in graded.left_out.items()]
+    odd += roster.apply(people, graded, work.tasks, deadline)
+    odd += hand.apply(words[0], graded, last["seen"], work.number)
+    open_ = [
+        (row, key) for row in graded.rows for key, r in row.results.items() if r.points is None or r.again
+    ]
+    for row in graded.rows:
+        odd += [
+            f"{row.key}: {said}" for said in (row.problem, row.late) if said and said != "nothing handed in"
+        ]
+        odd += [f"{row.key} {key}: {r.again}" for key, r in row.results.items() if r.again]
+    points = {row.key: _points(row) for row in graded.rows}
+    odd += _changes(last["points"], points)
+    delimiter = people.delimiter if people else words[1] or ","
+    _write_tables(out, work, graded, delimiter)
+    for row in graded.rows:
+        write_atomic(out / "feedback" / f"{slug(row.key)}.html", page(work, row, references).encode())
+    write_atomic(out / "class.html", _class(work, graded, odd).encode())
+    wanted = [[row.key, key, row.results[key].digest] for row, key in open_]
+    write_json(file, {"points": points, "seen": last["seen"], "open": wanted, "delimiter": delimiter})
+    return odd
+
+
+def _points(row: Any) -> dict[str, str]:
+    shown = {key: "open" if r.points is None else f"{r.points:g}" for key, r in row.results.items()}
+    return shown | {"total": f"{row.total:g}"}
+
+
+def _changes(before: dict, now: dict) -> list[str]:
+    """What other points somebody has than the last time, and who is there no more."""
+    found = [
+        f"gone since the last time: {key}, {old['total']} points"
+        for key, old in before.items()
+        if key not in now
+    ]
+    for key, new in now.items():
+        old = before.get(key, new)
+        found += [
+            f"changed: {key} {part} {old.get(part)} → {new[part]}"
+            for part in new
+            if old.get(part) != new[part]
+        ]
+    return found + [f"new: {key}" for key in now if before and key not in before]
+
+
+def _write_tables(out: Path, work: Homework, graded: Graded, delimiter: str) -> None:
     most = sum(task.points for task in work.tasks.values())
     title = f"Homework {work.number}"
-    rows: list[list[Any]] = [["student", "id", *work.tasks, "total", "of", "open", "problem"]]
-    told: list[list[Any]] = [["student", "task", "points", "of", "kind", "says", "answer"]]
+    heads = [f"task {key}" for key in work.tasks]
+    rows: list[list[Any]] = [
+        ["student", "id", "name", *heads, "late", "penalty", "total", "of", "open", "problem"]
+    ]
+    told: list[list[Any]] = [
+        ["student", "task", "points", "of", "kind", "says", "left out", "answer", "comment", "digest"]
+    ]
     canvas: list[list[Any]] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
     canvas.append(["    Points Possible", "", "", "", "", most])
     moodle: list[list[Any]] = [["ID number", "Full name", title, "Feedback"]]
-    for student, tasks in results.items():
-        still = [key for key, result in tasks.items() if result.points is None]
-        points = [_shown(result.points) for result in tasks.values()]
-        name, number = people[student]
-        rows.append(
-            [student, number, *points, totals[student], most, " ".join(still), graded["problems"][student]]
-        )
-        said = [f"{key}: {result.says or result.kind}" for key, result in tasks.items()]
-        canvas.append([name, "", number, "", "", totals[student]])
-        moodle.append([number, name, totals[student], "; ".join(said)])
-        for key, r in tasks.items():
-            told.append([student, key, _shown(r.points), work.tasks[key].points, r.kind, r.says, r.answer])
-        page = _page(work, name, tasks, graded["problems"][student])
-        write_atomic(out / "feedback" / f"{graded['slugs'][student]}.html", page.encode())
-    for name, lines in (("diagnosis", told), ("canvas", canvas), ("moodle", moodle), ("grades", rows)):
+    for row in graded.rows:
+        points = ["" if r.points is None else float(r.points) for r in row.results.values()]
+        still = " ".join(key for key, r in row.results.items() if r.points is None or r.again)
+        rest = [row.late, row.penalty or "", row.total, most, still, row.problem]
+        rows.append([row.key, row.id, row.name, *points, *rest])
+        said = [
+            f"{key}: {r.says or FARED[r.kind]}{f' ({r.comment})' * bool(r.comment)}"
+            for key, r in row.results.items()
+        ]
+        canvas.append([row.name, "", row.id, "", "", row.total])
+        moodle.append([row.id, row.name, row.total, "; ".join(said)])
+        for (key, r), n in zip(row.results.items(), points, strict=True):
+            of = work.tasks[key].points
+            told.append(
+                [row.key, f"task {key}", n, of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest]
+            )
+    for name, lines in (("diagnosis", told), ("grades", rows)):
+        write_atomic(out / f"{name}.csv", table(lines, delimiter))
+    for name, lines in (("canvas", canvas), ("moodle", moodle)):
         write_atomic(out / f"{name}.csv", table(lines))
-    write_atomic(out / "class.html", _class(work, graded, totals, most).encode())
 
 
-def _people(roster: Path | None, students: list[str]) -> dict[str, tuple[str, str]]:
-    """Name and id of each student; by default both are the submission's name."""
-    people = {student: (student, student) for student in students}
-    if roster is not None:
-        with open(roster, encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file)
-            if not {"submission", "id", "name"} <= {*(table.fieldnames or ())}:
-                raise ValueError(
-                    f"expected the columns submission, id and name in {roster}, got {table.fieldnames}; add them"
-                )
-            known = {row["submission"]: (row["name"] or "", row["id"] or "") for row in table}
-        people |= {student: known[student] for student in students if student in known}
-    return people
-
-
-def _hand(file: Path, work: Homework) -> dict[tuple[str, str], int]:
-    """The points that a person has put into the last table."""
-    if not file.exists():
-        return {}
-    found = {}
-    with open(file, encoding="utf-8-sig", newline="") as table:
-        for row in csv.DictReader(table):
-            for key, task in work.tasks.items():
-                text = (row.get(key) or "").strip() if task.rubric else ""
-                if text and not (text.isdecimal() and int(text) <= task.points):
-                    raise ValueError(
-                        f"expected 0 to {task.points} points for {key} in {file}, got {text!r}; mend it"
-                    )
-                if text:
-                    found[(row.get("student") or "").removeprefix("'"), key] = int(text)
-    return found
-
-
-def _shown(points: int | None) -> int | str:
-    return "" if points is None else points
-
-
-def table(rows: Iterable[Iterable[Any]]) -> bytes:
-    """A table that no spreadsheet takes for a formula."""
-    file = io.StringIO()
-    for row in rows:
-        cells = [str(cell).replace("\0", "") for cell in row]
-        csv.writer(file).writerow(
-            ["'" + c if c.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else c for c in cells]
-        )
-    return file.getvalue().encode("utf-8-sig", errors="replace")
-
-
-def _page(work: Homework, name: str, tasks: dict[str, Result], problem: str) -> str:
-    """One student's page; all that a student wrote is escaped."""
+def _class(work: Homework, graded: Graded, odd: list[str]) -> str:
+    """The class's page: the commonest mistakes, how each task fared, the answers in words, what is odd, all points."""
+    rows, most = graded.rows, sum(task.points for task in work.tasks.values())
+    mean = sum(row.total for row in rows) / len(rows)
     parts = [
-        f"{STYLE}<title>Homework {work.number}</title><h1>Homework {work.number}: {escape(work.title)}</h1>"
-    ]
-    parts.append(f"<p>{escape(name)}</p>" + (f"<p><strong>{escape(problem)}</strong></p>" if problem else ""))
-    for key, result in tasks.items():
-        task = work.tasks[key]
-        points = "read by a person" if result.points is None else f"{result.points} of {task.points}"
-        parts.append(f"<h2>{key} {escape(task.title)}: {points}</h2>")
-        says = {"right": "Right.", "waiting": "Not answered.", "words": ""}.get(result.kind)
-        parts.append(f"<p>{escape(f'Not yet: {result.says}' if says is None else says)}</p>")
-        if task.exercise and result.kind not in ("right", "words"):
-            parts.append(f"<p>A hint: {escape(task.exercise.hints[0])}</p>")
-        if result.answer:
-            parts.append(f"<pre>{escape(result.answer)}</pre>")
-    return "\n".join(parts)
-
-
-def _class(work: Homework, graded: dict[str, Any], totals: dict[str, int], most: int) -> str:
-    """The class's page: how each task fared, the commonest mistakes, what was stopped or not read."""
-    results: dict[str, dict[str, Result]] = graded["results"]
-    mean = sum(totals.values()) / len(totals)
-    parts = [
-        f"{STYLE}<title>Homework {work.number}</title><h1>Homework {work.number}: {len(results)} students</h1>"
+        f"{STYLE}<title>Homework {work.number}</title><h1>Homework {work.number}: {len(rows)} students</h1>"
     ]
     parts.append(f"<p>{mean:.1f} of {most} points on average, without what is still to be read.</p>")
-    if still := graded["open_still"]:
+    if still := graded.open_still:
         parts.append(
             f"<p><strong>This system could not forbid students' code: {escape(', '.join(still))}. Grade on Linux, "
             "or where nothing of value is within reach.</strong></p>"
         )
-    for key, task in work.tasks.items():
-        fared = [tasks[key] for tasks in results.values()]
-        if task.rubric:
-            parts.append(f"<h2>{key} {escape(task.title)}</h2><p>Rubric. {escape(task.rubric)}</p>")
-            continue
-        right = sum(result.kind == "right" for result in fared)
-        parts.append(f"<h2>{key} {escape(task.title)}: {right} right</h2><table>")
-        wrong = Counter(r.says or r.kind for r in fared if r.kind in ("named", "told", "waiting"))
-        parts += [f"<tr><td>{count}</td><td>{escape(says)}</td></tr>" for says, count in wrong.most_common(5)]
-        parts.append("</table>")
-    ended = [
-        f"<tr><td>{escape(student)}</td><td>{key}</td><td>{escape(result.says)}</td></tr>"
-        for student, tasks in results.items()
-        for key, result in tasks.items()
-        if result.kind in ("stopped", "error", "missing")
+    wrong = Counter((k, r.says) for row in rows for k, r in row.results.items() if FARED[r.kind] == "wrong")
+    parts += [
+        "<h2>Mistakes, the commonest first</h2><table>",
+        *(_line(n, *what) for what, n in wrong.most_common(40)),
     ]
-    return "\n".join([*parts, "<h2>Crashed, hung or not found</h2><table>", *ended, "</table>"])
+    parts.append(f"</table>{f'<p>And {len(wrong) - 40} others.</p>' if len(wrong) > 40 else ''}")
+    for key, task in work.tasks.items():
+        fared = Counter(FARED[row.results[key].kind] for row in rows)
+        sums = " + ".join(f"{count} {how}" for how, count in fared.most_common())
+        parts.append(f"<h2>{key} {escape(task.title)}</h2><p>{sums} = {len(rows)}</p>")
+        parts.append(f"<p>What earns which points. {escape(task.rubric)}</p>" if task.rubric else "")
+        parts += [
+            f"<p>{escape(row.key)}: {_points(row)[key]}</p><pre>{escape(row.results[key].answer)}</pre>"
+            for row in rows
+            if row.results[key].answer
+        ]
+    ended = [
+        (row, k, r)
+        for row in rows
+        for k, r in row.results.items()
+        if r.kind in ("stopped", "error", "missing")
+    ]
+    parts += ["<h2>What failed, was stopped or not found</h2><table>"]
+    parts += [_line(row.key, key, result.says) for row, key, result in ended]
+    parts += [
+        "</table><h2>What is odd, and what has changed</h2>",
+        *(f"<p>{escape(said)}</p>" for said in odd),
+    ]
+    parts += ["<h2>All points</h2><table>", _line("", "", *work.tasks, "total", "")]
+    parts += [_line(row.key, row.name, *_points(row).values(), row.late) for row in rows]
+    return "\n".join([*filter(None, parts), "</table>"])
+
+
+def _line(*cells: Any) -> str:
+    return f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in cells)}</tr>"

@@ -1,0 +1,122 @@
+"""A cell is read as Jupyter reads it: as Python, else by IPython's rules; a statement that fails spoils no other.
+
+Used by the process in which students' code runs, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import re
+from typing import Any
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+GOES_ON = re.compile(
+    r"[ \t\n)\]}#]|(?:else|elif|except|finally)\b|$"
+)  # a line that begins so begins no statement
+BLOCKS = (ast.If, ast.For, ast.With, ast.Try)
+DEFINES = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Assign,
+    ast.AnnAssign,
+)
+TIMED = re.compile(r"\A\s*%%(?:time|capture|prun)\b.*")
+Failure = tuple[str, str]  # the error's name and what it says
+
+
+def run(text: str, where: str, space: dict[str, Any], only_definitions: bool) -> list[Failure]:
+    """Run a cell, statement by statement; which lines failed, and why.
+
+    Args:
+        text: The cell.
+        where: What it is called in a traceback.
+        space: Names, as they were and as they become.
+        only_definitions: Leave out what defines nothing, also within `if`, `for`, `with` and `try`.
+    """
+    space |= {"get_ipython": lambda: Shell(space), "display": lambda *args, **options: None}
+    statements, failed = parsed(text)
+    for node in kept(statements, only_definitions):
+        try:
+            code = compile(ast.Module([node], []), where, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            waiting = eval(code, space)
+            with contextlib.suppress(StopIteration):
+                while code.co_flags & inspect.CO_COROUTINE:
+                    waiting.send(None)
+        except BaseException as error:  # the student's, whatever it is; what follows may still be right
+            failed.append((f"line {node.lineno}: {type(error).__name__}", " ".join(str(error).split())[:160]))
+    return failed
+
+
+def parsed(text: str) -> tuple[list[ast.stmt], list[Failure]]:
+    """The statements of a cell; where it cannot be read as a whole, those that can, and the lines that cannot."""
+    text = TIMED.sub("", text)
+    try:
+        return _tree(text), []
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        whole = error
+    lines = text.splitlines(keepends=True)
+    begins = [0, *(n for n, line in enumerate(lines) if n and not GOES_ON.match(line)), len(lines)]
+    found, failed, at = [], [], 0
+    while at < len(begins) - 1:
+        for end in range(at + 1, min(at + 30, len(begins))):  # a statement may go over some lines
+            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                nodes = _tree("".join(lines[begins[at] : begins[end]]))
+                found += [ast.increment_lineno(node, begins[at]) for node in nodes]
+                break
+        else:
+            failed.append((f"line {begins[at] + 1}: {type(whole).__name__}", lines[begins[at]].strip()[:160]))
+            end = at + 1
+        at = end
+    return found, failed
+
+
+def _tree(text: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(text).body
+    except SyntaxError:
+        return ast.parse(TransformerManager().transform_cell(text)).body
+
+
+def kept(body: list[ast.stmt], only_definitions: bool) -> list[ast.stmt]:
+    """Statements without the examples that are tried; of definitions alone, those."""
+    found = []
+    for node in body:
+        if isinstance(node, BLOCKS) and only_definitions:
+            for part in (node, *getattr(node, "handlers", ())):
+                for name in ("body", "orelse", "finalbody"):
+                    if inner := getattr(part, name, None):
+                        setattr(part, name, kept(inner, True) or [ast.copy_location(ast.Pass(), node)])
+        elif only_definitions and not isinstance(node, DEFINES) or _tries(node):
+            continue
+        found.append(node)
+    return found
+
+
+def _tries(node: ast.stmt) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and getattr(call.func, "id", "") == "example"
+
+
+class Shell:
+    """As much of IPython's as cells call: `%time x = f()` runs x = f(), all else does nothing."""
+
+    def __init__(self, space: dict[str, Any]) -> None:
+        self.space = space
+
+    def run_line_magic(self, name: str, line: str, *_: Any) -> None:
+        """Run what is timed."""
+        if name in ("time", "prun"):
+            exec(TransformerManager().transform_cell(line), self.space)
+
+    def getoutput(self, *_: Any) -> list[str]:
+        """What a command would print."""
+        return []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **options: None
