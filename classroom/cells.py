@@ -9,6 +9,7 @@ import ast
 import contextlib
 import inspect
 import re
+import signal
 from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
@@ -41,8 +42,12 @@ def run(text: str, where: str, space: dict[str, Any], only_definitions: bool) ->
     """
     space |= {"get_ipython": lambda: Shell(space), "display": lambda *args, **options: None}
     statements, failed = parsed(text)
+    limit = signal.alarm if only_definitions and hasattr(signal, "alarm") else int
+    if limit is not int:
+        signal.signal(signal.SIGALRM, _late)
     for node in kept(statements, only_definitions):
         try:
+            limit(1)
             code = compile(ast.Module([node], []), where, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             waiting = eval(code, space)
             with contextlib.suppress(StopIteration):
@@ -50,7 +55,12 @@ def run(text: str, where: str, space: dict[str, Any], only_definitions: bool) ->
                     waiting.send(None)
         except BaseException as error:  # the student's, whatever it is; what follows may still be right
             failed.append((f"line {node.lineno}: {type(error).__name__}", " ".join(str(error).split())[:160]))
+        limit(0)
     return failed
+
+
+def _late(*_: Any) -> None:
+    raise TimeoutError("still running after a second")
 
 
 def parsed(text: str) -> tuple[list[ast.stmt], list[Failure]]:
