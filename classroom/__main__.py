@@ -76,7 +76,7 @@ def _out(args: argparse.Namespace) -> Path:
 
 def _grade(args: argparse.Namespace) -> None:
     out, work, deadline = _out(args), homework(args.homework), roster.moment(args.deadline)
-    people = roster.read_roster(args.roster) if args.roster else None  # before the long part
+    people = roster.read_roster(args.roster) if args.roster else ({}, "")  # before the long part
     words = hand.read_hand(out / "hand.csv", work)
     if args.references and deadline and datetime.now() < deadline:
         raise ValueError(f"expected --references after the deadline, {deadline}; leave it out until then")

@@ -27,23 +27,21 @@ DEFINES = (
     ast.Assign,
     ast.AnnAssign,
 )
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 TIMED = re.compile(r"\A\s*%%(?:time|capture|prun)\b.*")
-Failure = tuple[str, str]  # the error's name and what it says
+Failure = tuple[int, str, str]  # the line, the error's name and what it says
 
 
 def run(text: str, where: str, space: dict[str, Any], only_definitions: bool) -> list[Failure]:
-    """Run a cell, statement by statement; which lines failed, and why.
+    """Run a cell's statements, each for itself; which lines failed, and why.
 
-    Args:
-        text: The cell.
-        where: What it is called in a traceback.
-        space: Names, as they were and as they become.
-        only_definitions: Leave out what defines nothing, also within `if`, `for`, `with` and `try`.
+    With only definitions, what defines nothing is left out, also within `if`, `for`, `with` and `try`, and what takes
+    longer than a second.
     """
     space |= {"get_ipython": lambda: Shell(space), "display": lambda *args, **options: None}
-    statements, failed = parsed(text)
+    statements, failed = parsed(TIMED.sub("", text))
     limit = signal.alarm if only_definitions and hasattr(signal, "alarm") else int
-    if limit is not int:
+    if only_definitions and hasattr(signal, "alarm"):
         signal.signal(signal.SIGALRM, _late)
     for node in kept(statements, only_definitions):
         try:
@@ -54,9 +52,9 @@ def run(text: str, where: str, space: dict[str, Any], only_definitions: bool) ->
                 while code.co_flags & inspect.CO_COROUTINE:
                     waiting.send(None)
         except BaseException as error:  # the student's, whatever it is; what follows may still be right
-            failed.append((f"line {node.lineno}: {type(error).__name__}", " ".join(str(error).split())[:160]))
+            failed.append((node.lineno, type(error).__name__, " ".join(str(error).split())[:160]))
         limit(0)
-    return failed
+    return sorted(failed)
 
 
 def _late(*_: Any) -> None:
@@ -65,24 +63,22 @@ def _late(*_: Any) -> None:
 
 def parsed(text: str) -> tuple[list[ast.stmt], list[Failure]]:
     """The statements of a cell; where it cannot be read as a whole, those that can, and the lines that cannot."""
-    text = TIMED.sub("", text)
     try:
         return _tree(text), []
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        whole = error
-    lines = text.splitlines(keepends=True)
+    except UNREADABLE as error:
+        name = type(error).__name__
+    lines, found, failed, at = text.splitlines(keepends=True), [], [], 0
     begins = [0, *(n for n, line in enumerate(lines) if n and not GOES_ON.match(line)), len(lines)]
-    found, failed, at = [], [], 0
     while at < len(begins) - 1:
+        start, after = begins[at], at + 1
         for end in range(at + 1, min(at + 30, len(begins))):  # a statement may go over some lines
-            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                nodes = _tree("".join(lines[begins[at] : begins[end]]))
-                found += [ast.increment_lineno(node, begins[at]) for node in nodes]
+            with contextlib.suppress(*UNREADABLE):
+                found += [ast.increment_lineno(n, start) for n in _tree("".join(lines[start : begins[end]]))]
+                after = end
                 break
         else:
-            failed.append((f"line {begins[at] + 1}: {type(whole).__name__}", lines[begins[at]].strip()[:160]))
-            end = at + 1
-        at = end
+            failed.append((start + 1, name, lines[start].strip()[:160]))
+        at = after
     return found, failed
 
 
@@ -97,20 +93,15 @@ def kept(body: list[ast.stmt], only_definitions: bool) -> list[ast.stmt]:
     """Statements without the examples that are tried; of definitions alone, those."""
     found = []
     for node in body:
-        if isinstance(node, BLOCKS) and only_definitions:
+        if only_definitions and isinstance(node, BLOCKS):
             for part in (node, *getattr(node, "handlers", ())):
                 for name in ("body", "orelse", "finalbody"):
                     if inner := getattr(part, name, None):
                         setattr(part, name, kept(inner, True) or [ast.copy_location(ast.Pass(), node)])
-        elif only_definitions and not isinstance(node, DEFINES) or _tries(node):
-            continue
-        found.append(node)
+        tried = isinstance(node, ast.Expr) and getattr(getattr(node.value, "func", 0), "id", "") == "example"
+        if not tried and (isinstance(node, BLOCKS + DEFINES) or not only_definitions):
+            found.append(node)
     return found
-
-
-def _tries(node: ast.stmt) -> bool:
-    call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and getattr(call.func, "id", "") == "example"
 
 
 class Shell:

@@ -28,6 +28,7 @@ from vitworkshop.exercises.answers import Outcome, plain, same
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 
 _ONE = threading.Lock()  # references share PyTorch's random numbers, so one verdict is made at a time
+_LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
 
 
 @dataclass
@@ -38,8 +39,8 @@ class Result:
     kind: str  # right, named, told, waiting, error; stopped, missing, nothing; words
     says: str = ""
     answer: str = ""  # in words
-    left_out: str = ""  # lines that were not run
-    digest: str = ""  # of the answer, in letters
+    digest: str = ""  # of the answer
+    left_out: str = ""  # lines that failed
     comment: str = ""  # a person's
     again: str = ""  # why a person should look again
 
@@ -51,7 +52,7 @@ class Row:
     key: str
     results: dict[str, Result]
     problem: str = ""
-    date: float | None = None
+    date: float = 0.0
     name: str = ""
     id: str = ""
     late: str = ""
@@ -63,10 +64,15 @@ class Row:
         """The points there are so far."""
         return max(0.0, sum(result.points or 0 for result in self.results.values()) + self.penalty)
 
+    @property
+    def open(self) -> list[str]:
+        """The tasks that wait for a person."""
+        return [key for key, result in self.results.items() if result.points is None or result.again]
+
 
 @dataclass
 class Graded:
-    """What became of everything in a folder."""
+    """What became of everything in a folder; `open_still` is what the system could not forbid."""
 
     rows: list[Row]
     left_out: dict[str, str]
@@ -76,15 +82,8 @@ class Graded:
 def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: int = 2) -> Graded:
     """Grade a homework of all students; what was graded before and is unchanged is not graded again.
 
-    Args:
-        folder: Of submissions: one notebook or one folder a student.
-        number: Of the homework.
-        out: Where what is known of each student is kept.
-        seed: Draws the hidden arguments; None takes that of the last time, or else a secret one.
-        jobs: How many students at a time.
-
-    Raises:
-        ValueError: If an argument is wrong.
+    `out` is where what is known of each student is kept. `seed` draws the hidden arguments; None takes that of the last
+    time, or else a secret one. `jobs` says how many students are graded at a time.
     """
     work = homework(number)
     check_between("jobs", jobs, 1, 64)
@@ -118,12 +117,11 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
             with _ONE:
                 submission.read(number)
             found = {key: _graded(submission, work, key, exercises.get(key), room) for key in work.tasks}
-            parts = {key: asdict(result) for key, result in found.items()}
-            write_json(kept, {"mark": mark, "results": parts, "problem": submission.problem})
+            kept_as = {"results": {key: asdict(result) for key, result in found.items()}}
+            write_json(kept, kept_as | {"mark": mark, "problem": submission.problem})
         except (OSError, MemoryError) as error:  # costs this student alone, until the next run
-            says = f"not graded, run again: {printable(str(error))}"
-            found = {key: Result(0, "stopped", says) for key in work.tasks}
-            submission.problem = says
+            submission.problem = printable(f"not graded, run again: {error}")
+            found = {key: Result(0, "stopped", submission.problem) for key in work.tasks}
         finally:
             submission.cells = []
             rooms.put(room)
@@ -157,10 +155,8 @@ def _kept(file: Path, mark: str) -> tuple[dict[str, Result], str] | None:
 
 
 def digest(text: str) -> str:
-    """A short one, which no spreadsheet takes for a number or a date."""
-    return "".join(
-        chr(ord("a") + byte % 26) for byte in hashlib.sha256(text.encode(errors="replace")).digest()[:8]
-    )
+    """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8].translate(_LETTERS)
 
 
 def _graded(
@@ -169,43 +165,41 @@ def _graded(
     task = work.tasks[key]
     if exercise is None:
         answer = submission.words(key)
-        points, kind = (None, "words") if answer else (0, "waiting")
-        return Result(points, kind, "" if answer else "not answered", answer, digest=digest(answer))
-    code = submission.code(key, task.name)
-    if not code:
+        points, kind, says = (None, "words", "") if answer else (0, "waiting", "not answered")
+        return Result(points, kind, says, answer, digest(answer))
+    if not (code := submission.code(key, task.name)):
         says = submission.problem or f"no cell begins with  # task {key}, and none defines {task.name}"
         return Result(0, "missing", says, digest=digest(""))
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
-        verdict, share = judged(task, exercise, ran), 1.0
-        if verdict.kind in ("named", "told"):
-            share, more = share_of_parts(key, exercise, ran)
-            verdict = Verdict(verdict.kind, verdict.says + more)
-    points = math.floor(2 * share * task.points) / 2 if verdict.kind in ("right", "named", "told") else 0
+        verdict = judged(task, exercise, ran)
+        right = parts(key, exercise, ran) if verdict.kind in ("named", "told") else []
+    share = len(right) / len(PARTS[key]) if right else verdict.kind == "right"
     says = "not answered" if verdict.kind == "waiting" else verdict.says
-    return Result(
-        points, verdict.kind, says, left_out=left_out(ran), digest=digest("\n".join(t for _, t in code))
-    )
+    says += f" (right: {' and '.join(right)})" if right else ""
+    answer = digest("\n".join(text for _, text in code))
+    return Result(math.floor(2 * share * task.points) / 2, verdict.kind, says, "", answer, left_out(ran))
 
 
-def share_of_parts(key: str, exercise: Exercise, ran: Ran) -> tuple[float, str]:
-    """Which share of a wrong answer's parts is right in every call, where a task has parts."""
+def parts(key: str, exercise: Exercise, ran: Ran) -> list[str]:
+    """Which parts of a wrong answer are right in every call, where a task has parts."""
     right = []
     for part, name in enumerate(PARTS.get(key, ())):
         with contextlib.suppress(Exception):  # it has no such part
             pairs = list(zip(map(_outcome, ran.values[1:]), exercise.wanted, strict=True))
-            fits = (same(plain(g.value)[part], plain(w.value)[part], exercise.tol) for g, w in pairs)
-            if all(fits) and not any(g.error or g.changed for g, _ in pairs):
-                right.append(name)
-    return len(right) / len(PARTS.get(key, "1")), f" (right: {' and '.join(right)})" if right else ""
+            fits = [same(plain(g.value)[part], plain(w.value)[part], exercise.tol) for g, w in pairs]
+            right += [name] if all(fits) and not any(g.error or g.changed for g, _ in pairs) else []
+    return right
 
 
 def left_out(ran: Ran) -> str:
-    """The lines of the cells that were not run, or ended with an error; what came may have any form."""
+    """The lines of the cells that failed; what came may have any form."""
     with contextlib.suppress(Exception):
-        failed = ran.values[0]["failed"]
-        said = [printable(f"cell {int(n)}, {error:.60}: {says:.160}") for n, error, says in failed[:3]]
-        return "; ".join(said) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else "")
+        failed = [
+            f"cell {int(n)}, line {int(m)}: {name:.40}: {says:.160}"
+            for n, m, name, says in ran.values[0]["failed"]
+        ]
+        return printable("; ".join(failed[:3])) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else "")
     return ""
 
 
@@ -215,9 +209,9 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
     if ran.why:
         return Verdict("stopped", ran.why)
     try:
+        if head["there"] is not True and ran.first:
+            return Verdict("stopped", f"{ran.first}, before {task.name} was there")
         if head["there"] is not True:
-            if ran.first:
-                return Verdict("stopped", f"{ran.first}, before {task.name} was there")
             return Verdict(
                 "error", "; ".join(filter(None, [f"there is no function {task.name}", left_out(ran)]))
             )

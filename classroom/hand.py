@@ -17,7 +17,6 @@ from classroom.sheet import read_sheet, table
 from vitlib.files import write_atomic
 
 COLUMNS = ("student", "task", "points", "comment", "answer")
-NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)?")
 LATE = "late"  # stands for a task, and takes points away
 
 
@@ -31,95 +30,73 @@ class Word:
     comment: str
     answer: str
 
-    def mark(self, number: int) -> str:
-        """What it is known by, once it was read."""
-        return f"{number} {self.student} {self.task} {self.points} {self.comment}"
-
 
 def read_hand(path: Path, work: Homework) -> tuple[list[Word], str]:
-    """The rows that say something, of a homework, and what stands between cells; none where there is no file.
-
-    Raises:
-        ValueError: If a task or a number cannot be, or two rows differ on one answer.
-    """
+    """The rows that say something of a homework, and what stands between cells; none where there is no file."""
     if not path.exists():
-        return [], ""
+        return [], ","
     sheet, found = read_sheet(path, COLUMNS), {}
     for n, row in enumerate(sheet.rows, 2):
-        key = re.sub(r"^task\s*", "", row["task"], flags=re.I).replace(",", ".").casefold()
+        key = re.sub(r"^task\s*", "", row["task"].casefold()).replace(",", ".")
         if re.match(r"\d\.\d$", key) and key[0] != str(work.number):
             continue  # of another homework
         if key not in work.tasks and key != LATE:
             fix = "a spreadsheet may have taken it for a date; write  task 1.5"
-            raise ValueError(
-                f"expected a task of homework {work.number} or {LATE!r} in row {n} of {path}, got "
-                f"{row['task']!r}; {fix}"
-            )
-        most = work.tasks[key].points if key != LATE else 0
-        least = 0 if key != LATE else -sum(task.points for task in work.tasks.values())
+            raise ValueError(f"expected a task in row {n} of {path}, or {LATE}, got {row['task']!r}; {fix}")
+        low, high = (0, work.tasks[key].points) if key != LATE else (-work.points, 0)
         text = row["points"].replace("−", "-").replace(",", ".")
-        if text and not (NUMBER.fullmatch(text) and least <= float(text) <= most):
-            raise ValueError(
-                f"expected {least} to {most} points for {key} in row {n} of {path}, got {row['points']!r}; mend it"
+        if text and not (re.fullmatch(r"-?\d+(\.\d+)?", text) and low <= float(text) <= high):
+            got = f"got {row['points']!r}; mend it"
+            raise ValueError(f"expected {low} to {high} points for {key} in row {n} of {path}, {got}")
+        if text or row["comment"]:
+            word = Word(
+                row["student"], key, float(text) if text else None, row["comment"], row["answer"].casefold()
             )
-        if not text and not row["comment"]:
-            continue
-        word = Word(
-            row["student"], key, float(text) if text else None, row["comment"], row["answer"].casefold()
-        )
-        if found.setdefault((word.student, key, word.answer), word) != word:
-            raise ValueError(
-                f"expected one row for {key} of {word.student} in {path}, got two that differ; delete one"
-            )
+            if found.setdefault((word.student, key, word.answer), word) != word:
+                raise ValueError(
+                    f"expected one row for {key} of {word.student} in {path}, got two; delete one"
+                )
     return list(found.values()), sheet.delimiter
 
 
-def apply(words: list[Word], graded: Graded, seen: dict[str, str], number: int) -> list[str]:
+def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
     """Put a person's points and words into the rows; what is odd, in words.
 
-    Args:
-        words: All there are.
-        graded: Its rows are changed.
-        seen: Of rows without a digest that of the answer they were first read with; new ones are added.
-        number: Of the homework.
+    Of words without a digest, `seen` keeps that of the answer which was there when they were first read.
     """
     keys = [row.key for row in graded.rows]
     meant = {word.student: next(iter(matched([word.student], keys)), "") for word in words}
     for row in graded.rows:
         own = [word for word in words if meant[word.student] == row.key]
-        for word in own:
-            if word.task == LATE:
-                row.penalty, row.comment = word.points or 0.0, word.comment
+        row.penalty, row.comment = next(((w.points or 0, w.comment) for w in own if w.task == LATE), (0, ""))
         for key, result in row.results.items():
-            fits = [w for w in own if w.task == key and w.answer == result.digest]
-            for word in own:
-                if word.task == key and not word.answer:
-                    if seen.setdefault(word.mark(number), result.digest) == result.digest:
-                        fits.append(word)
-            given = [word.points for word in fits if word.points is not None]
-            result.points = given[0] if given else result.points
-            result.comment = next((word.comment for word in fits if word.comment), "")
-            old = [word.points for word in own if word.task == key and word.points is not None]
-            if old and not given:
+            mine = sorted((word for word in own if word.task == key), key=lambda word: word.answer)
+            fits = [w for w in mine if (w.answer or seen.setdefault(str(w), result.digest)) == result.digest]
+            given, old = ([w.points for w in some if w.points is not None] for some in (fits, mine))
+            result.comment = next((word.comment for word in fits[::-1] if word.comment), "")
+            if given:
+                result.points = given[-1]
+            elif old:
                 result.again = f"look again: the answer is another than the one that got {old[-1]:g}"
     return [f"in hand.csv, and nobody's: {shown(w.student)}" for w in words if not meant[w.student]]
 
 
 def add_rows(path: Path, rows: list[list[str]], delimiter: str) -> int:
-    """Add empty rows, of student, task and digest, to a person's file, which else stays as it is; how many."""
+    """Add rows of student, task and digest to a person's file, which else stays as it is; how many."""
     if not path.exists():
         write_atomic(path, table([COLUMNS], delimiter))
-    sheet = read_sheet(path, COLUMNS)
-    there = {(row["student"], row["task"].casefold(), row["answer"].casefold()) for row in sheet.rows}
-    new = [(student, f"task {task}", answer) for student, task, answer in rows]
-    new = [row for row in new if row not in there]
-    cells = [dict(zip(("student", "task", "answer"), row, strict=True)) for row in new]
-    text = table([[each.get(column, "") for column in sheet.columns] for each in cells], sheet.delimiter)
-    before = path.read_bytes()
-    text = text.decode("utf-8-sig")
+    sheet, before = read_sheet(path, COLUMNS), path.read_bytes()
+    there = {(row["student"], row["task"], row["answer"]) for row in sheet.rows}
+    new = [
+        each
+        for each in ((student, f"task {task}", answer) for student, task, answer in rows)
+        if each not in there
+    ]
+    named = [dict(zip(("student", "task", "answer"), each, strict=True)) for each in new]
+    text = table([[each.get(column, "") for column in sheet.columns] for each in named], sheet.delimiter)
     end = "" if before.decode(sheet.encoding, "replace").endswith("\n") else "\r\n"
     try:
-        write_atomic(path, before + (end + text).encode(sheet.encoding))
+        write_atomic(path, before + (end + text.decode("utf-8-sig")).encode(sheet.encoding))
     except UnicodeEncodeError as error:
         raise ValueError(
             f"expected {path} in UTF-8, got {sheet.encoding} ({error}); save it as CSV UTF-8"

@@ -20,38 +20,39 @@ class Sheet:
 
     columns: list[str]
     rows: list[dict[str, str]]
-    delimiter: str = ","
-    encoding: str = "utf-8"
+    delimiter: str
+    encoding: str
 
 
 def read_sheet(path: Path, needed: Iterable[str]) -> Sheet:
-    """A table with commas, semicolons or tabs, in UTF-8, UTF-16 or cp1252.
-
-    Raises:
-        ValueError: If it lacks a column, or a row has more cells than the head.
-    """
+    """A table with commas, semicolons or tabs, in UTF-8, UTF-16 or cp1252; refuses what lacks a column."""
     raw = path.read_bytes()
-    encoding = next((name for mark, name in MARKS.items() if raw.startswith(mark)), "")
+    encoding = next((name for mark, name in MARKS.items() if raw.startswith(mark)), "utf-8")
     try:
-        text = raw.decode(encoding or "utf-8").lstrip("\ufeff")
+        text = raw.decode(encoding)
     except UnicodeDecodeError:
-        text, encoding = raw.decode("cp1252", errors="replace"), "cp1252"
-    text = re.sub(r"^sep=.\r?\n", "", text)
+        encoding = "cp1252"
+        text = raw.decode(encoding, errors="replace")
+    text = re.sub(r"^sep=.\r?\n", "", text.lstrip("\ufeff"))
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     head, *lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
     columns = [name.strip().casefold() for name in head]
-    if lacking := [name for name in needed if name not in columns]:
-        raise ValueError(f"expected the columns {', '.join(needed)} in {path}, got {columns}; add {lacking}")
+    if not {*needed} <= {*columns}:
+        raise ValueError(
+            f"expected the columns {', '.join(needed)} in {path}, got {', '.join(columns)}; add them"
+        )
     for number, cells in enumerate(lines, 2):
         if any(cells[len(columns) :]):
+            fix = f"put a cell that holds {delimiter!r} in quotes"
             raise ValueError(
-                f"expected {len(columns)} cells in row {number} of {path}, got {len(cells)}; put a cell that holds "
-                f"{delimiter!r} in quotes"
+                f"expected {len(columns)} cells in row {number} of {path}, got {len(cells)}; {fix}"
             )
     rows = [
-        {c: _read(cell) for c, cell in zip(columns, cells, strict=False)} for cells in lines if any(cells)
+        dict(zip(columns, map(_read, cells + [""] * len(columns)), strict=False))
+        for cells in lines
+        if any(cells)
     ]
-    return Sheet(columns, rows, delimiter, encoding or "utf-8")
+    return Sheet(columns, rows, delimiter, encoding)
 
 
 def _read(cell: str) -> str:
@@ -60,13 +61,12 @@ def _read(cell: str) -> str:
 
 def table(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> bytes:
     """A table that no spreadsheet takes for a formula; where semicolons stand, decimals have commas."""
-    file = io.StringIO()
+    point, file = "," if delimiter == ";" else ".", io.StringIO()
     for row in rows:
-        texts = [f"{cell:g}".replace(".", "," if delimiter == ";" else ".") if type(cell) is float else str(cell)
-                 for cell in row]  # fmt: skip
-        cells = [
-            "'" + t if t.startswith(FORMULA) and type(c) is str else t
-            for t, c in zip(texts, row, strict=True)
-        ]
-        csv.writer(file, delimiter=delimiter).writerow(cell.replace("\0", "") for cell in cells)
+        cells = [f"{c:g}".replace(".", point) if isinstance(c, float) else _guarded(str(c)) for c in row]
+        csv.writer(file, delimiter=delimiter).writerow(cells)
     return file.getvalue().encode("utf-8-sig", errors="replace")
+
+
+def _guarded(text: str) -> str:
+    return ("'" if text.startswith(FORMULA) else "") + text.replace("\0", "")

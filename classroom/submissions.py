@@ -86,13 +86,7 @@ class Submission:
 
 
 def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
-    """The submissions in a folder, and why what else lies there is none.
-
-    A submission is a folder, a notebook, a zip or a file of Python; each is known by its whole name.
-
-    Raises:
-        ValueError: If there is no such folder, or none in it.
-    """
+    """The folders, notebooks, zips and files of Python in a folder; why what else lies there is no submission."""
     if not folder.is_dir():
         raise ValueError(
             f"expected a folder of submissions, got {folder}; give the folder they were unpacked in"
@@ -135,17 +129,17 @@ def _files(path: Path) -> list[Path]:
 
 
 def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
-    """Names and bytes of the notebooks in what was handed in, the newest last; for what is not read, why.
-
-    What is no notebook has no reason.
-    """
+    """Names and bytes of the notebooks in what was handed in, the newest last; of what is not read why, or nothing."""
     files = _files(path)
     for file in files[-FILES:]:
         try:
             if file.suffix.lower() == ".zip":
                 yield from _unzipped(read_plain(file, MOST))
             else:
-                yield shown(file.name), read_plain(file, MOST) if NOTEBOOK.search(file.name) else ""
+                yield (
+                    shown(file.name),
+                    read_plain(file, MOST) if NOTEBOOK.search(file.name) or file.is_symlink() else "",
+                )
         except (OSError, ValueError) as error:
             yield shown(file.name), str(error) if isinstance(error, ValueError) else "cannot be read"
     if len(files) > FILES:
@@ -154,7 +148,7 @@ def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
 
 def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
     """What `_pieces` gives, of a zip: nothing is written to the disk, and only so much is taken out of it."""
-    end = raw.rfind(b"PK\5\6")
+    end = raw.rfind(b"PK\5\6") % (len(raw) + 1)
     if int.from_bytes(raw[end + 12 : end + 16], "little") > 200_000 or b"PK\6\7" in raw[-66_000:]:
         raise ValueError("expected a zip of some files, got more: hand in the .ipynb alone")
     try:
