@@ -27,10 +27,11 @@ def page(work: Homework, row: Row, references: bool) -> str:
     for key, result in row.results.items():
         task, right = work.tasks[key], result.points == work.tasks[key].points
         points = "still to be read" if result.points is None else f"{result.points:g} of {task.points}"
+        points = points if task.points else "not graded"
         parts.append(f"<h2>{key} {escape(task.title)}: {points}</h2>")
         says = {"right": "Right.", "words": ""}.get(result.kind, f"Not yet: {result.says}")
         begin = task.exercise and result.kind == "waiting"  # a hint to begin with fits no mistake
-        chapter, _, section = LOOK.get(key, "").partition(" ")
+        chapter, _, section = LOOK.get(task.name or key, "").partition(" ")
         for head, text in (
             ("", says),
             ("Lines that failed and were left out: ", result.left_out),

@@ -173,18 +173,18 @@ def _graded(
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
         verdict = judged(task, exercise, ran)
-        right = parts(key, exercise, ran) if verdict.kind in ("named", "told") else []
-    share = len(right) / len(PARTS[key]) if right else verdict.kind == "right"
+        right = parts(exercise, ran) if verdict.kind in ("named", "told") else []
+    share = len(right) / len(PARTS[task.name]) if right else verdict.kind == "right"
     says = "not answered" if verdict.kind == "waiting" else verdict.says
     says += f" (right: {' and '.join(right)})" if right else ""
     answer = digest("\n".join(text for _, text in code))
     return Result(math.floor(2 * share * task.points) / 2, verdict.kind, says, "", answer, left_out(ran))
 
 
-def parts(key: str, exercise: Exercise, ran: Ran) -> list[str]:
+def parts(exercise: Exercise, ran: Ran) -> list[str]:
     """Which parts of a wrong answer are right in every call, where a task has parts."""
     right = []
-    for part, name in enumerate(PARTS.get(key, ())):
+    for part, name in enumerate(PARTS.get(exercise.reference.__name__, ())):
         with contextlib.suppress(Exception):  # it has no such part
             pairs = list(zip(map(_outcome, ran.values[1:]), exercise.wanted, strict=True))
             fits = [same(plain(g.value)[part], plain(w.value)[part], exercise.tol) for g, w in pairs]
