@@ -6,9 +6,9 @@ import hashlib
 import re
 import unicodedata
 
-# what prints nothing, though Python calls it printable; and "⟨", which begins what is written in its place
+# what prints nothing, though Python calls it printable; and "{", which begins what is written in its place
 HIDDEN = re.compile(
-    "[⟨\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\ufe00-\ufe0f\uffa0]|^ | $|(?<= ) "
+    "[{\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\ufe00-\ufe0f\uffa0]|^ | $|(?<= ) "
 )
 ENDING = re.compile(r"\.(ipynb|zip|py)(\.txt|\.json)?$", re.I)
 MOODLE = re.compile(r"_\d+_assignsubmission_\w+$")
@@ -21,9 +21,9 @@ def _short(name: str, digits: int) -> str:
 def shown(name: str) -> str:
     """A name in visible letters: others by their number, and a mark where letters are put together otherwise."""
     whole = unicodedata.normalize("NFC", name)
-    text = HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", whole)
-    text = "".join(c if c.isprintable() else f"⟨U+{ord(c):04X}⟩" for c in text)
-    return text if whole == name else f"{text}⟨spelled otherwise {_short(name, 4)}⟩"
+    text = HIDDEN.sub(lambda found: f"{{U+{ord(found[0]):04X}}}", whole)
+    text = "".join(c if c.isprintable() else f"{{U+{ord(c):04X}}}" for c in text)
+    return text if whole == name else f"{text}{{spelled otherwise {_short(name, 4)}}}"
 
 
 def slug(key: str) -> str:
@@ -39,7 +39,7 @@ def bare(key: str) -> str:
 
 def folded(key: str) -> str:
     """A name without case, composition, invisible letters, ending, and what Moodle appends."""
-    text = MOODLE.sub("", bare(re.sub("⟨[^⟩]*⟩", "", key)))
+    text = MOODLE.sub("", bare(re.sub("{[^}]*}", "", key)))
     return " ".join(unicodedata.normalize("NFC", text.casefold()).split())
 
 

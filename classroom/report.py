@@ -67,11 +67,8 @@ def _changes(before: dict, now: dict) -> list[str]:
     for key, new in now.items():
         old = before.get(key, new)
         found += [f"new: {key}"] if before and key not in before else []
-        found += [
-            f"changed: {key} {part} {old.get(part)} → {new[part]}"
-            for part in new
-            if new[part] != old.get(part)
-        ]
+        parts = [f"{part} {old.get(part)} → {new[part]}" for part in new if new[part] != old.get(part)]
+        found += [f"changed: {key} {', '.join(parts)}"] if parts else []
     return found
 
 
@@ -106,7 +103,7 @@ def _write_tables(out: Path, work: Homework, rows: list[Row], delimiter: str) ->
             )
             said.append(f"{key}: {r.says or FARED[r.kind]}{f' ({r.comment})' if r.comment else ''}")
         points = ["" if r.points is None else float(r.points) for r in row.results.values()]
-        rest = [row.late, row.penalty, row.total, work.points, " ".join(row.open), row.problem]
+        rest = [row.late, row.penalty or "", row.total, work.points, " ".join(row.open), row.problem]
         grades.append([row.key, row.id, row.name, *points, *rest])
         canvas.append([row.name, "", row.id, "", "", row.total])
         moodle.append([row.id, row.name, row.total, "; ".join(said)])

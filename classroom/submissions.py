@@ -48,7 +48,9 @@ class Submission:
                 cells = _cells(raw)
             except (ValueError, RecursionError) as error:
                 why = str(error) if isinstance(error, ValueError) else "cannot be read"
-                (problems if why else odd).append(f"{name}: {why}" if why else name)
+                (problems if why else odd).append(
+                    f"{name}: {why}" if why and name != self.key else why or name
+                )
                 continue
             text = "\n".join(text for _, text in cells)
             tasks = re.findall(rf"^[ \t]*(?:# task |{ANSWER})(\d)\.\d", text, re.M)

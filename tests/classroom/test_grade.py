@@ -56,7 +56,7 @@ def page(out, key="ann.ipynb"):
     return (out / "feedback" / f"{slug(key)}.html").read_text(encoding="utf-8")
 
 
-ODD = ["eve", "Eve", "eve\u200b", "eve\u200c", "eve ", "eve\u3164", "eve⟨U+200B⟩", "e ve", "e  ve", "e\0", "e\ud800",
+ODD = ["eve", "Eve", "eve\u200b", "eve\u200c", "eve ", "eve\u3164", "eve{U+200B}", "e ve", "e  ve", "e\0", "e\ud800",
        *(unicodedata.normalize(form, "Jos\u00e9") for form in ("NFC", "NFD")), "\u1100\u1161", "\uac00", "=cmd", "con"]  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def test_no_two_names_look_the_same_or_share_a_file():
     assert all(
         key.isprintable() and unicodedata.is_normalized("NFC", key) and key == key.strip() for key in keys
     )
-    assert keys[:2] == ODD[:2] and keys[2] == "eve⟨U+200B⟩"
+    assert keys[:2] == ODD[:2] and keys[2] == "eve{U+200B}"
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_no_two_names_look_the_same_or_share_a_file():
         (["Ann", "ANN"], ["ann.ipynb"], {}),
         (["ann", "Ann"], ["Ann.ipynb", "ann.ipynb"], {"Ann.ipynb": "Ann", "ann.ipynb": "ann"}),
         (["Jose\u0301"], [shown("Jos\u00e9.ipynb")], {"Jos\u00e9.ipynb": "Jose\u0301"}),
-        (["eve"], [shown("eve\u200b.ipynb")], {"eve⟨U+200B⟩.ipynb": "eve"}),
-        (["eve", "eve\u200b"], [shown("eve\u200b.zip")], {"eve⟨U+200B⟩.zip": "eve\u200b"}),
+        (["eve"], [shown("eve\u200b.ipynb")], {"eve{U+200B}.ipynb": "eve"}),
+        (["eve", "eve\u200b"], [shown("eve\u200b.zip")], {"eve{U+200B}.zip": "eve\u200b"}),
         (["Li  Na"], ["Li Na_81_assignsubmission_file_"], {"Li Na_81_assignsubmission_file_": "Li  Na"}),
         (["john"], ["john.smith"], {}),
     ],
@@ -199,7 +199,7 @@ def test_a_persons_word_survives_reruns(tmp_path, dialect):
         said, grades, _ = written(tmp_path, *rows(), words="as it is")
         tables.add((tmp_path / "grades.csv").read_bytes())
         assert [each["total"].replace(",", ".") for each in grades] == ["12.5", "2.5"]
-        assert any("changed: ben 1.1 0 → 0.5" in s for s in said) == (again == 0)
+        assert ("changed: ben 1.1 0 → 0.5, 1.5 open → 2, total 0 → 2.5" in said) == (again == 0)
         assert path.read_bytes() == before and len(tables) == 1
     assert "Größe, &quot;fast&quot;; gut\nja" in page(tmp_path) and "-1 points. a day" in page(tmp_path)
     said, grades, _ = written(tmp_path, *rows("Otherwise."), words="as it is")

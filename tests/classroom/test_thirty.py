@@ -180,7 +180,7 @@ def test_all_are_graded(graded):
     assert tables["said"][1].endswith(": .DS_Store") and tables["said"][2].endswith(": list.pdf")
 
 
-ALIKE = ["Right", "right.IPYNB", "john.smith", "eve⟨U+200B⟩", "saved.ipynb.txt", "Jos\u00e9"]
+ALIKE = ["Right", "right.IPYNB", "john.smith", "eve{U+200B}", "saved.ipynb.txt", "Jos\u00e9"]
 JUPYTER = ["jupyter", "two.zip", "twice"]
 
 
@@ -195,7 +195,7 @@ def test_right_answers_get_all_points(graded, student):
 ODD = {
     "twice": "2 notebooks have tasks of it, other.ipynb is what was read", "wrong": "has the tasks of homework 2, not of 1",
     "nest.zip": "a zip in a zip is not opened", "bad.zip": "the zip cannot be opened", "bomb.zip": "at most 20 MB, got more",
-    "python.py": "no notebook, but python.py: hand in the .ipynb", "eve⟨U+200C⟩": "",
+    "python.py": "no notebook, but python.py: hand in the .ipynb", "eve{U+200C}": "",
 }  # fmt: skip
 
 
