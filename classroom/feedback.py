@@ -11,9 +11,9 @@ from classroom.look import LOOK
 
 STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
-table{border-collapse:collapse}td,th{padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top}body,td{
-overflow-wrap:anywhere}pre{white-space:pre-wrap;border-left:3px solid #8888;padding-left:1rem}h2{break-after:avoid}
-</style>"""
+table{border-collapse:collapse;display:block;overflow-x:auto}td{padding:.3rem .8rem .3rem 0;vertical-align:top}
+pre{white-space:pre-wrap;border-left:3px solid #8888;padding-left:1rem}p,pre{overflow-wrap:anywhere}
+h2{break-after:avoid}</style>"""
 
 
 def page(work: Homework, row: Row, references: bool) -> str:
@@ -29,6 +29,7 @@ def page(work: Homework, row: Row, references: bool) -> str:
         points = "still to be read" if result.points is None else f"{result.points:g} of {task.points}"
         points = points if task.points else "not graded"
         parts.append(f"<h2>{key} {escape(task.title)}: {points}</h2>")
+        parts.append(f"<pre>{escape(result.answer)}</pre>" if result.answer else "")
         says = {"right": "Right.", "words": ""}.get(result.kind, f"Not yet: {result.says}")
         begin = task.exercise and result.kind == "waiting"  # a hint to begin with fits no mistake
         chapter, _, section = LOOK.get(task.name or key, "").partition(" ")
@@ -41,7 +42,6 @@ def page(work: Homework, row: Row, references: bool) -> str:
             (f"Read in chapter {chapter}: ", section if not right else ""),
         ):
             parts.append(f"<p>{head}{escape(text)}</p>" if text else "")
-        parts.append(f"<pre>{escape(result.answer)}</pre>" if result.answer else "")
         if references and task.exercise:
             parts.append(
                 f"<p>A right answer:</p><pre>{escape(inspect.getsource(task.exercise.reference))}</pre>"

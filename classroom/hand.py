@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from classroom.grade import Graded
-from classroom.homework import Homework
 from classroom.names import matched, shown
 from classroom.sheet import read_sheet, table
 from vitlib.files import write_atomic
@@ -31,19 +30,19 @@ class Word:
     answer: str
 
 
-def read_hand(path: Path, work: Homework) -> tuple[list[Word], str]:
-    """The rows that say something of a homework, and what stands between cells; none where there is no file."""
+def read_hand(path: Path, most: dict[str, int]) -> tuple[list[Word], str]:
+    """The rows on these tasks that say something, and what stands between cells; none where there is no file."""
     if not path.exists():
         return [], ","
     sheet, found = read_sheet(path, COLUMNS), {}
     for n, row in enumerate(sheet.rows, 2):
         key = re.sub(r"^task\s*", "", row["task"].casefold()).replace(",", ".")
-        if re.match(r"\d\.\d$", key) and key[0] != str(work.number):
+        if re.fullmatch(r"[1-4]\.\d|capstone", key) and not any(key[:2] == other[:2] for other in most):
             continue  # of another homework
-        if key not in work.tasks and key != LATE:
+        if key not in most and key != LATE:
             fix = "a spreadsheet may have taken it for a date; write  task 1.5"
             raise ValueError(f"expected a task in row {n} of {path}, or {LATE}, got {row['task']!r}; {fix}")
-        low, high = (0, work.tasks[key].points) if key != LATE else (-work.points, 0)
+        low, high = (0, most[key]) if key != LATE else (-sum(most.values()), 0)
         text = row["points"].replace("−", "-").replace(",", ".")
         if text and not (re.fullmatch(r"-?\d+(\.\d+)?", text) and low <= float(text) <= high):
             got = f"got {row['points']!r}; mend it"

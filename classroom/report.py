@@ -6,7 +6,6 @@ from collections import Counter
 from datetime import datetime
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from classroom import hand, roster
 from classroom.feedback import STYLE, page
@@ -80,11 +79,7 @@ def _write_tables(out: Path, work: Homework, rows: list[Row], delimiter: str) ->
     told: list[list] = [
         ["student", "task", "points", "of", "kind", "says", "left out", "words", "comment", "answer"]
     ]
-    canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
-    canvas.append(["    Points Possible", "", "", "", "", work.points])
-    moodle: list[list] = [["ID number", "Full name", title, "Feedback"]]
     for row in rows:
-        said = []
         for key, r in row.results.items():
             points, of = "" if r.points is None else float(r.points), work.tasks[key].points
             told.append(
@@ -101,14 +96,28 @@ def _write_tables(out: Path, work: Homework, rows: list[Row], delimiter: str) ->
                     r.digest,
                 ]
             )
-            said.append(f"{key}: {r.says or FARED[r.kind]}{f' ({r.comment})' if r.comment else ''}")
         points = ["" if r.points is None else float(r.points) for r in row.results.values()]
         rest = [row.late, row.penalty or "", row.total, work.points, " ".join(row.open), row.problem]
         grades.append([row.key, row.id, row.name, *points, *rest])
+    write_atomic(out / "diagnosis.csv", table(told, delimiter))
+    write_atomic(out / "grades.csv", table(grades, delimiter))
+    write_gradebook(out, title, work.points, rows)
+
+
+def write_gradebook(out: Path, title: str, most: int, rows: list[Row]) -> None:
+    """Write canvas.csv and moodle.csv, which a school's system imports."""
+    canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
+    canvas.append(["    Points Possible", "", "", "", "", most])
+    moodle: list[list] = [["ID number", "Full name", title, "Feedback"]]
+    for row in rows:
+        said = [
+            f"{key}: {r.says or FARED[r.kind]}{f' ({r.comment})' if r.comment else ''}"
+            for key, r in row.results.items()
+        ]
         canvas.append([row.name, "", row.id, "", "", row.total])
-        moodle.append([row.id, row.name, row.total, "; ".join(said)])
-    for name, lines in (("diagnosis", told), ("canvas", canvas), ("moodle", moodle), ("grades", grades)):
-        write_atomic(out / f"{name}.csv", table(lines, delimiter if name in ("diagnosis", "grades") else ","))
+        moodle.append([row.id, row.name, row.total, "; ".join([*said, row.comment] if row.comment else said)])
+    write_atomic(out / "canvas.csv", table(canvas))
+    write_atomic(out / "moodle.csv", table(moodle))
 
 
 def _class(work: Homework, graded: Graded, odd: list[str]) -> str:
@@ -132,11 +141,14 @@ def _class(work: Homework, graded: Graded, odd: list[str]) -> str:
         )
         read = [(f"{row.key}: {_points(row)[key]}", row.results[key].answer) for row in rows]
         parts += [f"<p>{escape(who)}</p><pre>{escape(answer)}</pre>" for who, answer in read if answer]
-    ended = [(row.key, k, r.says) for row in rows for k, r in row.results.items()
-             if r.kind in ("stopped", "error", "missing")]  # fmt: skip
-    parts += _list("Failed, stopped or not found", ended) + _list(
-        "Odd, or changed", [(said,) for said in odd]
+    ended: dict[tuple[str, str], list[str]] = {}
+    for row, key, r in ((row, key, r) for row in rows for key, r in row.results.items()):
+        if FARED[r.kind] in ("stopped", "failed", "not found"):
+            ended.setdefault((row.key, r.says), []).append(key)
+    parts += _list(
+        "Failed, stopped or not found", [(who, " ".join(keys), why) for (who, why), keys in ended.items()]
     )
+    parts += _list("Odd, or changed", [(said,) for said in odd])
     heads = ("", "", *work.tasks, "total", "")
     parts += _list(
         "All points", [heads, *((row.key, row.name, *_points(row).values(), row.late) for row in rows)]

@@ -39,7 +39,7 @@ def written(out, *rows, words=HAND, roster_text="", **more):
     if roster_text:
         (out / "roster.csv").write_bytes(roster_text.encode("cp1252"))
         people = roster.read_roster(out / "roster.csv")
-    given = hand.read_hand(out / "hand.csv", WORK)
+    given = hand.read_hand(out / "hand.csv", {key: task.points for key, task in WORK.tasks.items()})
     left_out = more.pop("left_out", {})
     said = report.write_reports(
         out, WORK, Graded(list(rows), left_out, ["the network"]), people, given, **more
