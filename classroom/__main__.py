@@ -86,8 +86,7 @@ def _grade(args: argparse.Namespace) -> None:
     if args.references and deadline and datetime.now() < deadline:
         raise ValueError(f"expected --references after the deadline, {deadline}; leave it out until then")
     graded = grade(args.folder, args.homework, out, args.seed, args.jobs)
-    for said in report.write_reports(out, work, graded, people, words, deadline, args.references):
-        print(said)
+    print(*report.write_reports(out, work, graded, people, words, deadline, args.references), sep="\n")
     if graded.open_still:
         print(f"This system cannot forbid students' code: {', '.join(graded.open_still)}.")
     print(f"wrote grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/ in {out}")
@@ -95,7 +94,9 @@ def _grade(args: argparse.Namespace) -> None:
 
 def _hand(args: argparse.Namespace) -> None:
     out = _out(args)
-    last = read_json(out / f"last-{args.homework}.json", "grade again")
+    if not (file := out / f"last-{args.homework}.json").exists():
+        raise ValueError(f"expected grades in {out}, got none: grade first")
+    last = read_json(file, "grade again")
     count = hand.add_rows(out / "hand.csv", last["open"], last["delimiter"])
     print(f"{count} new rows in {out / 'hand.csv'}: fill in points and comment, save as CSV, and grade again")
 
@@ -107,10 +108,8 @@ def _capstone(args: argparse.Namespace) -> None:
     entries = capstone.grade_capstone(args.folder, args.data, seed)
     write_atomic(out / "capstone.csv", table([list(vars(entries[0])), *(vars(e).values() for e in entries)]))
     rows = [Row(e.student, {"capstone": Result(e.points, "told", e.problem)}, e.problem) for e in entries]
-    for said in roster.apply(people, graded := Graded(rows, {}, []), ["capstone"], None) + hand.apply(
-        words, graded, {}
-    ):
-        print(said)
+    graded = Graded(rows, {}, [])
+    print(*roster.apply(people, graded, ["capstone"], None), *hand.apply(words, graded, {}), sep="\n")
     report.write_gradebook(out, "Capstone", capstone.POINTS, rows)
     print(f"wrote capstone.csv, canvas.csv and moodle.csv in {out}; the pictures' seed was {seed}")
 

@@ -195,10 +195,8 @@ def parts(exercise: Exercise, ran: Ran) -> list[str]:
 def left_out(ran: Ran) -> str:
     """The lines of the cells that failed; what came may have any form."""
     with contextlib.suppress(Exception):
-        failed = [
-            f"cell {int(n)}, line {int(m)}: {name:.40}: {says:.160}"
-            for n, m, name, says in ran.values[0]["failed"]
-        ]
+        lines = ran.values[0]["failed"]
+        failed = [f"cell {int(n)}, line {int(m)}: {error:.40}: {says:.160}" for n, m, error, says in lines]
         return printable("; ".join(failed[:3])) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else "")
     return ""
 

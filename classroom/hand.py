@@ -43,17 +43,17 @@ def read_hand(path: Path, most: dict[str, int]) -> tuple[list[Word], str]:
             fix = "a spreadsheet may have taken it for a date; write  task 1.5"
             raise ValueError(f"expected a task in row {n} of {path}, or {LATE}, got {row['task']!r}; {fix}")
         low, high = (0, most[key]) if key != LATE else (-sum(most.values()), 0)
-        text = row["points"].replace("−", "-").replace(",", ".")
+        text, where = row["points"].replace("−", "-").replace(",", "."), f"in row {n} of {path}"
         if text and not (re.fullmatch(r"-?\d+(\.\d+)?", text) and low <= float(text) <= high):
-            got = f"got {row['points']!r}; mend it"
-            raise ValueError(f"expected {low} to {high} points for {key} in row {n} of {path}, {got}")
-        if text or row["comment"]:
-            word = Word(
-                row["student"], key, float(text) if text else None, row["comment"], row["answer"].casefold()
+            raise ValueError(
+                f"expected {low} to {high} points for {key} {where}, got {row['points']!r}; mend it"
             )
-            if found.setdefault((word.student, key, word.answer), word) != word:
+        if text or row["comment"]:
+            points, answer = float(text) if text else None, row["answer"].casefold()
+            word = Word(row["student"], key, points, row["comment"], answer)
+            if found.setdefault((word.student, key, answer), word) != word:
                 raise ValueError(
-                    f"expected one row for {key} of {word.student} in {path}, got two; delete one"
+                    f"expected one row for {key} of {word.student}, got another {where}; delete one"
                 )
     return list(found.values()), sheet.delimiter
 
@@ -86,18 +86,12 @@ def add_rows(path: Path, rows: list[list[str]], delimiter: str) -> int:
         write_atomic(path, table([COLUMNS], delimiter))
     sheet, before = read_sheet(path, COLUMNS), path.read_bytes()
     there = {(row["student"], row["task"], row["answer"]) for row in sheet.rows}
-    new = [
-        each
-        for each in ((student, f"task {task}", answer) for student, task, answer in rows)
-        if each not in there
-    ]
-    named = [dict(zip(("student", "task", "answer"), each, strict=True)) for each in new]
+    new = [row for row in ((who, f"task {task}", answer) for who, task, answer in rows) if row not in there]
+    named = [dict(zip(("student", "task", "answer"), row, strict=True)) for row in new]
     text = table([[each.get(column, "") for column in sheet.columns] for each in named], sheet.delimiter)
     end = "" if before.decode(sheet.encoding, "replace").endswith("\n") else "\r\n"
     try:
         write_atomic(path, before + (end + text.decode("utf-8-sig")).encode(sheet.encoding))
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"expected {path} in UTF-8, got {sheet.encoding} ({error}); save it as CSV UTF-8"
-        ) from None
+        raise ValueError(f"expected {path} in UTF-8, got {sheet.encoding} ({error}); save it so") from None
     return len(new)

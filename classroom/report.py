@@ -34,9 +34,8 @@ def write_reports(
     """
     file, entries = out / f"last-{work.number}.json", len(graded.rows)
     last = read_json(file, "delete it") if file.exists() else {"points": {}, "seen": {}}
-    odd = [
-        f"{len(graded.left_out) + entries} in the folder: {entries} graded, {len(graded.left_out)} left out"
-    ]
+    out_of = len(graded.left_out)
+    odd = [f"{out_of + entries} in the folder: {entries} graded, {out_of} left out"]
     odd += [f"left out, {why}: {name}" for name, why in graded.left_out.items()]
     odd += roster.apply(people[0], graded, work.tasks, deadline) + hand.apply(words[0], graded, last["seen"])
     for row in graded.rows:
@@ -60,9 +59,8 @@ def _points(row: Row) -> dict[str, str]:
 
 def _changes(before: dict, now: dict) -> list[str]:
     """What other points somebody has than the last time, and who is new or there no more."""
-    found = [
-        f"gone since the last time: {key}, {before[key]['total']} points" for key in before if key not in now
-    ]
+    gone = [key for key in before if key not in now]
+    found = [f"gone since the last time: {key}, {before[key]['total']} points" for key in gone]
     for key, new in now.items():
         old = before.get(key, new)
         found += [f"new: {key}"] if before and key not in before else []
@@ -72,36 +70,19 @@ def _changes(before: dict, now: dict) -> list[str]:
 
 
 def _write_tables(out: Path, work: Homework, rows: list[Row], delimiter: str) -> None:
-    title, heads = f"Homework {work.number}", [f"task {key}" for key in work.tasks]
-    grades: list[list] = [
-        ["student", "id", "name", *heads, "late", "penalty", "total", "of", "open", "problem"]
-    ]
-    told: list[list] = [
-        ["student", "task", "points", "of", "kind", "says", "left out", "words", "comment", "answer"]
-    ]
+    heads = [f"task {key}" for key in work.tasks]
+    grades: list[list] = [["student", "id", "name", *heads, *"late penalty total of open problem".split()]]
+    told: list[list] = ["student task points of kind says left-out words comment answer".split()]
     for row in rows:
+        points = {key: "" if r.points is None else float(r.points) for key, r in row.results.items()}
         for key, r in row.results.items():
-            points, of = "" if r.points is None else float(r.points), work.tasks[key].points
-            told.append(
-                [
-                    row.key,
-                    f"task {key}",
-                    points,
-                    of,
-                    r.kind,
-                    r.says,
-                    r.left_out,
-                    r.answer,
-                    r.comment,
-                    r.digest,
-                ]
-            )
-        points = ["" if r.points is None else float(r.points) for r in row.results.values()]
+            of = [row.key, f"task {key}", points[key], work.tasks[key].points]
+            told.append([*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest])
         rest = [row.late, row.penalty or "", row.total, work.points, " ".join(row.open), row.problem]
-        grades.append([row.key, row.id, row.name, *points, *rest])
+        grades.append([row.key, row.id, row.name, *points.values(), *rest])
     write_atomic(out / "diagnosis.csv", table(told, delimiter))
     write_atomic(out / "grades.csv", table(grades, delimiter))
-    write_gradebook(out, title, work.points, rows)
+    write_gradebook(out, f"Homework {work.number}", work.points, rows)
 
 
 def write_gradebook(out: Path, title: str, most: int, rows: list[Row]) -> None:
@@ -110,12 +91,9 @@ def write_gradebook(out: Path, title: str, most: int, rows: list[Row]) -> None:
     canvas.append(["    Points Possible", "", "", "", "", most])
     moodle: list[list] = [["ID number", "Full name", title, "Feedback"]]
     for row in rows:
-        said = [
-            f"{key}: {r.says or FARED[r.kind]}{f' ({r.comment})' if r.comment else ''}"
-            for key, r in row.results.items()
-        ]
+        said = [f"{key}: {r.says or FARED[r.kind]}. {r.comment}".strip() for key, r in row.results.items()]
         canvas.append([row.name, "", row.id, "", "", row.total])
-        moodle.append([row.id, row.name, row.total, "; ".join([*said, row.comment] if row.comment else said)])
+        moodle.append([row.id, row.name, row.total, " ".join([*said, row.comment]).strip()])
     write_atomic(out / "canvas.csv", table(canvas))
     write_atomic(out / "moodle.csv", table(moodle))
 
@@ -128,31 +106,27 @@ def _class(work: Homework, graded: Graded, odd: list[str]) -> str:
     parts.append(f"<p>{mean:.1f} of {work.points} points on average, without what is still to be read.</p>")
     if still := ", ".join(graded.open_still):
         fix = "Grade on Linux, or where nothing of value is within reach."
-        parts.append(
-            f"<p><strong>This system could not forbid students' code: {escape(still)}. {fix}</strong></p>"
-        )
+        parts.append(f"<p><b>This system could not forbid students' code: {escape(still)}. {fix}</b></p>")
     wrong = Counter((k, r.says) for row in rows for k, r in row.results.items() if FARED[r.kind] == "wrong")
     parts += _list("Mistakes, the commonest first", [(n, *what) for what, n in wrong.most_common()])
     for key, task in work.tasks.items():
         fared = Counter(FARED[row.results[key].kind] for row in rows).most_common()
         sums = " + ".join(f"{count} {how}" for how, count in fared)
-        parts.append(
-            f"<h2>{key} {escape(task.title)}</h2><p>{sums} = {len(rows)}</p><p>{escape(task.rubric)}</p>"
-        )
+        parts.append(f"<h2>{key} {escape(task.title)}</h2><p>{sums} = {len(rows)}</p>")
+        parts.append(f"<p>{escape(task.rubric)}</p>")
         read = [(f"{row.key}: {_points(row)[key]}", row.results[key].answer) for row in rows]
         parts += [f"<p>{escape(who)}</p><pre>{escape(answer)}</pre>" for who, answer in read if answer]
     ended: dict[tuple[str, str], list[str]] = {}
-    for row, key, r in ((row, key, r) for row in rows for key, r in row.results.items()):
-        if FARED[r.kind] in ("stopped", "failed", "not found"):
-            ended.setdefault((row.key, r.says), []).append(key)
-    parts += _list(
-        "Failed, stopped or not found", [(who, " ".join(keys), why) for (who, why), keys in ended.items()]
+    for row in rows:
+        for key, r in row.results.items():
+            if FARED[r.kind] in ("stopped", "failed", "not found"):
+                ended.setdefault((row.key, r.says), []).append(key)
+    lines = [(who, " ".join(keys), why) for (who, why), keys in ended.items()]
+    parts += _list("Failed, stopped or not found", lines) + _list(
+        "Odd, or changed", [(said,) for said in odd]
     )
-    parts += _list("Odd, or changed", [(said,) for said in odd])
-    heads = ("", "", *work.tasks, "total", "")
-    parts += _list(
-        "All points", [heads, *((row.key, row.name, *_points(row).values(), row.late) for row in rows)]
-    )
+    lines = [(row.key, row.name, *_points(row).values(), row.late) for row in rows]
+    parts += _list("All points", [("", "", *work.tasks, "total", ""), *lines])
     return "\n".join(parts)
 
 

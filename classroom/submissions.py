@@ -17,13 +17,14 @@ from classroom.homework.notebook import ANSWER
 from classroom.names import ENDING, shown
 from vitlib.files import printable
 
-MOST, CELLS, PARTS, FILES = (
+MOST, CELLS, BRACKETS, FILES = (
     20_000_000,
     2_000,
     500_000,
     50,
-)  # bytes, cells and brackets of a notebook; notebooks
+)  # bytes and so on of a notebook; files a student
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)
+HIDDEN = re.compile(r"(^|[/\\])(\.|__MACOSX)")  # made by a computer
 Cell = tuple[str, str]  # its kind, its text
 
 
@@ -48,9 +49,8 @@ class Submission:
                 cells = _cells(raw)
             except (ValueError, RecursionError) as error:
                 why = str(error) if isinstance(error, ValueError) else "cannot be read"
-                (problems if why else odd).append(
-                    f"{name}: {why}" if why and name != self.key else why or name
-                )
+                said = f"{name}: {why}" if why and name != self.key else why or name
+                (problems if why else odd).append(said)
                 continue
             text = "\n".join(text for _, text in cells)
             tasks = re.findall(rf"^[ \t]*(?:# task |{ANSWER})(\d)\.\d", text, re.M)
@@ -90,12 +90,10 @@ class Submission:
 def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
     """The folders, notebooks, zips and files of Python in a folder; why what else lies there is no submission."""
     if not folder.is_dir():
-        raise ValueError(
-            f"expected a folder of submissions, got {folder}; give the folder they were unpacked in"
-        )
+        raise ValueError(f"expected a folder of submissions, got {folder}; give the one they are in")
     found, left_out = [], {}
     for path in sorted(folder.iterdir()):
-        if path.name.startswith((".", "__MACOSX")):
+        if HIDDEN.search(path.name):
             left_out[shown(path.name)] = "hidden, made by a computer"
         elif ENDING.search(path.name) or path.is_dir() or path.is_symlink():
             found.append(_found(path))
@@ -126,8 +124,10 @@ def _files(path: Path) -> list[Path]:
     if path.is_symlink() or not path.is_dir():
         return [path]
     files = [Path(top, name) for top, _, names in os.walk(path) for name in names]
-    files = [file for file in files if not {".ipynb_checkpoints", "__MACOSX"} & {*file.parts}]
-    return sorted(files, key=lambda file: (_date(file), file))
+    return sorted(
+        (file for file in files if not HIDDEN.search(str(file.relative_to(path)))),
+        key=lambda file: (_date(file), file),
+    )
 
 
 def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
@@ -138,10 +138,8 @@ def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
             if file.suffix.lower() == ".zip":
                 yield from _unzipped(read_plain(file, MOST))
             else:
-                yield (
-                    shown(file.name),
-                    read_plain(file, MOST) if NOTEBOOK.search(file.name) or file.is_symlink() else "",
-                )
+                looked_at = NOTEBOOK.search(file.name) or file.is_symlink()
+                yield shown(file.name), read_plain(file, MOST) if looked_at else ""
         except (OSError, ValueError) as error:
             yield shown(file.name), str(error) if isinstance(error, ValueError) else "cannot be read"
     if len(files) > FILES:
@@ -155,20 +153,17 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
         raise ValueError("expected a zip of some files, got more: hand in the .ipynb alone")
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            inside = [
-                i for i in archive.infolist() if not i.is_dir() and not i.filename.startswith("__MACOSX")
-            ]
-            for info in sorted(inside, key=lambda i: (i.date_time, i.filename))[-FILES:]:
-                if ".ipynb_checkpoints" in info.filename or not NOTEBOOK.search(info.filename):
-                    yield (
-                        shown(info.filename),
-                        "" if ".zip" not in info.filename else "a zip in a zip is not opened",
-                    )
+            for info in sorted(archive.infolist(), key=lambda info: (info.date_time, info.filename))[-FILES:]:
+                name = shown(info.filename)
+                if info.is_dir() or HIDDEN.search(name):
+                    continue
+                if not NOTEBOOK.search(name):
+                    yield name, "a zip in a zip is not opened" if name.casefold().endswith(".zip") else ""
                 elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    yield shown(info.filename), "packed in an unusual way: hand in the .ipynb alone"
+                    yield name, "packed in an unusual way: hand in the .ipynb alone"
                 else:
                     with archive.open(info) as file:
-                        yield shown(info.filename), _limited(file.read(MOST + 1), MOST)
+                        yield name, _limited(file.read(MOST + 1), MOST)
     except ValueError:
         raise
     except Exception as error:  # whatever a damaged or encrypted archive leads to
@@ -194,7 +189,7 @@ def _limited(raw: bytes, most: int) -> bytes:
 
 def _cells(raw: bytes) -> list[Cell]:
     """A notebook's cells."""
-    if raw.count(b"[") + raw.count(b"{") > PARTS or raw.count(b'"cell_type"') > CELLS:
+    if raw.count(b"[") + raw.count(b"{") > BRACKETS or raw.count(b'"cell_type"') > CELLS:
         raise ValueError(f"expected at most {CELLS} cells, and outputs to match, got more: clear its outputs")
     try:
         whole = json.loads(raw)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import unicodedata
 
 import pytest
@@ -41,15 +42,13 @@ def written(out, *rows, words=HAND, roster_text="", **more):
         people = roster.read_roster(out / "roster.csv")
     given = hand.read_hand(out / "hand.csv", {key: task.points for key, task in WORK.tasks.items()})
     left_out = more.pop("left_out", {})
-    said = report.write_reports(
-        out, WORK, Graded(list(rows), left_out, ["the network"]), people, given, **more
-    )
+    graded = Graded(list(rows), left_out, ["the network"])
+    said = report.write_reports(out, WORK, graded, people, given, **more)
     return said, read(out / "grades.csv"), (out / "class.html").read_text(encoding="utf-8")
 
 
 def read(path):
-    sheet = read_sheet(path, ())
-    return sheet.rows
+    return read_sheet(path, ()).rows
 
 
 def page(out, key="ann.ipynb"):
@@ -63,9 +62,7 @@ ODD = ["eve", "Eve", "eve\u200b", "eve\u200c", "eve ", "eve\u3164", "eve{U+200B}
 def test_no_two_names_look_the_same_or_share_a_file():
     keys = [shown(name) for name in ODD]
     assert len({*keys}) == len({slug(key).casefold() for key in keys}) == len(ODD)
-    assert all(
-        key.isprintable() and unicodedata.is_normalized("NFC", key) and key == key.strip() for key in keys
-    )
+    assert all(key.isprintable() and unicodedata.is_normalized("NFC", key.strip()) for key in keys)
     assert keys[:2] == ODD[:2] and keys[2] == "eve{U+200B}"
 
 
@@ -109,9 +106,7 @@ def test_a_cell_is_read_as_jupyter_reads_it(text, names, failed):
     space: dict = {}
     said = run(text, "cell", space, False)
     assert sorted(space.keys() - {"__builtins__", "get_ipython", "display"}) == names.split()
-    assert len(said) == len(failed) and all(
-        f"line {s[0]}: {s[1]}".startswith(f) for s, f in zip(said, failed, strict=True)
-    )
+    assert all(f"line {s[0]}: {s[1]}".startswith(f) for s, f in zip(said, failed, strict=True))
 
 
 def test_definitions_alone_live_on_within_blocks():
@@ -139,39 +134,27 @@ def test_parts_count_and_every_task_has_a_section():
     assert LOOK.keys() == {task.name or key for key, task in tasks.items()}
     for chapter, _, section in (text.partition(" ") for text in LOOK.values()):
         (path,) = (ROOT / "book").glob(f"{chapter}-*.ipynb")
-        assert f"# {section}\\n" in path.read_text(encoding="utf-8") or f'# {section}"' in path.read_text(
-            "utf-8"
-        )
+        assert re.search(rf'# {re.escape(section)}(\\n|")', path.read_text(encoding="utf-8"))
     for task in (task for task in tasks.values() if task.name in PARTS):
         exercise, names = task.hidden(1), PARTS[task.name]
         assert all(len(want.value) == len(names) for want in exercise.wanted)
         ok = {"error": "", "says": "", "where": "", "changed": 0, "printed": False}
 
         def ran(change, **more):
-            values = [
-                ok | {"value": tuple(change(i, p) for i, p in enumerate(w.value))} | more
-                for w in exercise.wanted
-            ]
-            return Ran([{"failed": [], "there": True}, *values])
+            values = [tuple(change(i, p) for i, p in enumerate(want.value)) for want in exercise.wanted]
+            return Ran([{"failed": [], "there": True}, *(ok | more | {"value": value} for value in values)])
 
         assert parts(exercise, ran(lambda i, p: p + (i == 0))) == [*names[1:]]
-        assert (
-            parts(exercise, ran(lambda i, p: p + 1)) == parts(exercise, ran(lambda i, p: p, changed=1)) == []
-        )
+        assert parts(exercise, ran(lambda i, p: p + 1)) == []
+        assert parts(exercise, ran(lambda i, p: p, changed=1)) == []
         assert judged(task, exercise, ran(lambda i, p: p)).kind == "right"
 
 
-DIALECTS = {
-    "comma": (",", "utf-8-sig"),
-    "semicolon": (";", "cp1252"),
-    "tab": ("\t", "utf-16"),
-    "sep": (";", "utf-8"),
-}
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_persons_word_survives_reruns(tmp_path, dialect):
-    delimiter, encoding = DIALECTS[dialect]
+@pytest.mark.parametrize(
+    ("delimiter", "encoding", "start"),
+    [(",", "utf-8-sig", ""), (";", "cp1252", ""), ("\t", "utf-16", ""), (";", "utf-8", "sep=;\r\n")],
+)
+def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
     path = tmp_path / "hand.csv"
     rows = lambda words="Because.": [row(words=words), row("ben", "named", 0, words)]  # noqa: E731
     written(tmp_path, *rows())
@@ -179,20 +162,17 @@ def test_a_persons_word_survives_reruns(tmp_path, dialect):
     last = json.loads((tmp_path / "last-1.json").read_text())
     assert hand.add_rows(path, last["open"], delimiter) == 2
     mark = digest("Because.")
-    filled = [["student", "task", "points", "comment", "answer", "more"]]
-    half = "1,5" if delimiter == ";" else "1.5"
-    filled += [
+    half, minus = "1,5" if delimiter == ";" else "1.5", "-" if encoding == "cp1252" else "−"
+    filled = [
+        ["student", "task", "points", "comment", "answer", "more"],
         ["ann.ipynb", "task 1.5", half, 'Größe, "fast"; gut\nja', mark, ""],
         ["ben", "task 1.5", "2", "", mark, ""],
-    ]
-    filled += [
         ["BEN.zip", "1,1", "0.5", "- half", "", "x"],
-        ["ann.ipynb", "Late", "-1" if encoding == "cp1252" else "−1", "a day", "", ""],
+        ["ann.ipynb", "Late", f"{minus}1", "a day", "", ""],
         [""] * 6,
     ]
     file = io.StringIO()
     csv.writer(file, delimiter=delimiter).writerows(filled)
-    start = "sep=;\r\n" if dialect == "sep" else ""
     path.write_bytes((start + file.getvalue().rstrip("\r\n")).encode(encoding))
     before, tables = path.read_bytes(), set()
     for again in range(3):
@@ -203,13 +183,8 @@ def test_a_persons_word_survives_reruns(tmp_path, dialect):
         assert path.read_bytes() == before and len(tables) == 1
     assert "Größe, &quot;fast&quot;; gut\nja" in page(tmp_path) and "-1 points. a day" in page(tmp_path)
     said, grades, _ = written(tmp_path, *rows("Otherwise."), words="as it is")
-    assert [(each["total"].replace(",", "."), each["open"]) for each in grades] == [
-        ("11", "1.5"),
-        ("0", "1.1 1.5"),
-    ]
-    assert any(
-        "ann.ipynb 1.5: look again: the answer is another than the one that got 1.5" in s for s in said
-    )
+    assert [(each["total"], each["open"]) for each in grades] == [("11", "1.5"), ("0", "1.1 1.5")]
+    assert "ann.ipynb 1.5: look again: the answer is another than the one that got 1.5" in said
     assert "Größe" not in page(tmp_path)
     last = json.loads((tmp_path / "last-1.json").read_text())
     assert hand.add_rows(path, last["open"], ",") == 3 and hand.add_rows(path, last["open"], ",") == 0
@@ -220,64 +195,43 @@ def test_a_persons_word_survives_reruns(tmp_path, dialect):
 def test_nobody_is_lost(tmp_path):
     people = "name;id;submission;deadline\nÄnne;=1+1;ann;\nBen;2;;01.12.2026 08:00\nCleo;3;;\n"
     rows = [row("ann.ipynb", date=1e9), row("Ben", date=2e9), row("eve")]
-    said, grades, whole = written(
-        tmp_path,
-        *rows,
-        roster_text=people,
-        left_out={"x.pdf": "no notebook"},
-        deadline=roster.moment("2026-11-30 18:00"),
-    )
+    due, left = roster.moment("2026-11-30 18:00"), {"x.pdf": "no notebook"}
+    said, grades, whole = written(tmp_path, *rows, roster_text=people, left_out=left, deadline=due)
     assert said[0] == "4 in the folder: 3 graded, 1 left out" and "left out, no notebook: x.pdf" in said
     assert {"in no row of the roster: eve", "in the roster, and nothing handed in: Cleo"} <= {*said}
-    assert [(r["student"], r["id"], r["name"], r["total"]) for r in grades] == [
-        ("ann.ipynb", "=1+1", "Änne", "12"), ("Ben", "2", "Ben", "12"), ("eve", "", "eve", "12"), ("Cleo", "3", "Cleo", "0"),
-    ]  # fmt: skip
-    assert [bool(r["late"]) for r in grades] == [
-        False,
-        True,
-        False,
-        False,
-    ] and "by the date of the file" in grades[1]["late"]
+    assert [f"{r['student']} {r['id']} {r['name']} {r['total']}" for r in grades] == [
+        *("ann.ipynb =1+1 Änne 12", "Ben 2 Ben 12", "eve  eve 12", "Cleo 3 Cleo 0")
+    ]
+    assert [r["late"][-24:] for r in grades] == ["", " late by the date of the file"[-24:], "", ""]
     assert "'=1+1" in (tmp_path / "moodle.csv").read_text("utf-8-sig") and "=1+1;" not in whole
     canvas = (tmp_path / "canvas.csv").read_text("utf-8-sig").splitlines()
     assert canvas[1:3] == ["    Points Possible,,,,,16", "Änne,,'=1+1,,,12"]
-    assert "12 of 16 points, without 1.5, still to be read" in page(tmp_path) and "still to be read" in page(
-        tmp_path
-    )
+    assert "12 of 16 points, without 1.5, still to be read" in page(tmp_path)
     said, *_ = written(tmp_path, *rows[:1])
     assert "gone since the last time: Cleo, 0 points" in said and "in hand.csv, and nobody's: zoe" not in said
     assert "in hand.csv, and nobody's: zoe" in written(tmp_path, row(), words=HAND + "zoe,1.1,1,,\n")[0]
     assert "new: zoe" in written(tmp_path, row(), row("zoe"))[0]
     came = "name,id,submitted\nann,1,2026-12-01 18:00\n"
-    _, grades, _ = written(tmp_path, row(), roster_text=came, deadline=roster.moment("2026-11-30 18:00"))
+    _, grades, _ = written(tmp_path, row(), roster_text=came, deadline=due)
     assert grades[0]["late"] == "24.0 h late by the roster"
 
 
 def test_pages_say_what_a_student_needs(tmp_path):
     words = HAND + "ann.ipynb,1.5,2,Well <argued>,\n"
-    rows = [
-        row(),
-        *(row(f"b{i}", "named", 0, "", says=f"mistake {i > 0}") for i in range(3)),
-        row("c", "waiting", 0),
-    ]
+    rows = [row(), *(row(f"b{i}", "named", 0, "", says=f"mistake {i > 0}") for i in range(3))]
+    rows.append(row("c", "waiting", 0))
     for each in rows[1:]:
         each.results["1.5"].points, each.results["1.5"].kind = 0, "waiting"
     rows[0].results["1.1"].left_out = "cell 2, line 1: SyntaxError"
     _, _, whole = written(tmp_path, *rows, words=words)
     assert whole.index("mistake True") < whole.index("mistake False")
-    assert (
-        "3 wrong + 1 right + 1 not answered = 5" in whole
-        and "could not forbid students' code: the network" in whole
-    )
+    assert "3 wrong + 1 right + 1 not answered = 5" in whole and "forbid students' code: the network" in whole
     ann, task = page(tmp_path), WORK.tasks["1.1"]
     assert "14 of 16 points" in ann and "Well &lt;argued&gt;" in ann and WORK.tasks["1.5"].rubric[:20] in ann
     assert "cell 2, line 1: SyntaxError" in ann and LOOK["1.5"][3:] in ann and LOOK["snake"][3:] not in ann
     wrong, waiting = page(tmp_path, "b0"), page(tmp_path, "c")
-    assert (
-        LOOK["snake"][3:] in wrong
-        and task.exercise.hints[0] not in wrong
-        and task.exercise.hints[0] in waiting
-    )
+    assert LOOK["snake"][3:] in wrong
+    assert task.exercise.hints[0] not in wrong and task.exercise.hints[0] in waiting
     assert WORK.tasks["1.5"].rubric[:20] not in wrong and "def snake" not in wrong
     written(tmp_path, *rows, references=True)
     assert "def snake" in page(tmp_path, "b0")
@@ -299,7 +253,7 @@ def test_tables_hold_no_formula():
         ("ann,01. Mai,1,,", "taken it for a date; write  task 1.5"),
         ("ann,1.7,1,,", "expected a task in row 2 of"),
         ("ann,1.5,2,5,well,x", "expected 5 cells in row 2 of"),
-        ("ann,1.5,2,,\nann,1.5,1,,", "expected one row for 1.5 of ann in"),
+        ("ann,1.5,2,,\nann,1.5,1,,", "expected one row for 1.5 of ann, got"),
     ],
 )
 def test_a_persons_slip_is_refused(tmp_path, line, said):
@@ -313,7 +267,7 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("grade HERE/none --homework 1", "expected a folder of submissions, got HERE/none; give the folder"),
+        ("grade HERE/none --homework 1", "expected a folder of submissions, got HERE/none; give the one"),
         ("grade HERE/empty --homework 1", "expected notebooks (.ipynb) or a folder for each student in HERE/empty"),
         ("grade HERE/class --homework 1 --jobs 0", "expected jobs from 1 to 64, got 0"),
         ("grade HERE/class --homework 1 --seed -1", "expected seed from 0 to"),
@@ -323,7 +277,7 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
         ("grade HERE/class --homework 1 --roster HERE/twice.csv", "expected one row for Anna in"),
         ("grade HERE/class --homework 1 --roster HERE/when.csv", "expected a time as in"),
         ("grade HERE/class --homework 1 --deadline 2999-01-01T00:00 --references", "expected --references after"),
-        ("hand HERE/class --homework 1", "last-1.json"),
+        ("hand HERE/class --homework 1", "expected grades in HERE/class-grades, got none"),
         ("capstone HERE/empty", "expected a folder for each student in HERE/empty"),
         ("homework HERE/class/a.ipynb", "--out must be a folder, got the file"),
     ],

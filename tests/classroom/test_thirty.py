@@ -208,7 +208,7 @@ def test_what_is_odd_is_said(graded, student):
         for each in graded[1]["diagnosis"]
         if each["student"] == "jupyter.ipynb" and each["task"] == "task 1.1"
     )
-    assert line["left out"] == "cell 4, line 24: SyntaxError: def left(" and line["kind"] == "right"
+    assert line["left-out"] == "cell 4, line 24: SyntaxError: def left(" and line["kind"] == "right"
 
 
 @pytest.mark.parametrize("student", DEEDS)
