@@ -47,7 +47,6 @@ CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
 START = re.compile(r"^````\{solution-start\}.*", re.M | re.S)
 END = re.compile(r"^```\{solution-end\}\n```\n*", re.M)
 FOLDED = re.compile(r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.")
-STATIC = re.compile(r"\]\((_static/[^)]+)\)")
 WHOLE = re.compile(r"^````\{solution\}.*?^````\n*", re.M | re.S)
 
 
@@ -138,14 +137,12 @@ def notes() -> dict[str, str]:
 
 
 def write(folder: Path, edition: str) -> None:
-    """One edition, "student" or "instructor": the notebooks, their pictures, homework, the package to install."""
+    """One edition, "student" or "instructor": the notebooks, homework, the package to install."""
     said = notes() if edition == "instructor" else {}
     for path in CHAPTERS:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         notebook = plain_notebook(teacher(notebook, said[path.name[:2]]) if said else student(notebook))
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-        for picture in STATIC.findall(text):
-            copied(path.parent / picture, folder / picture)
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
     write_homework(folder / "homework")
@@ -155,12 +152,6 @@ def write(folder: Path, edition: str) -> None:
             ROOT / "classroom", folder / "classroom", ignore=shutil.ignore_patterns("__pycache__")
         )
     (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")
-
-
-def copied(path: Path, target: Path) -> None:
-    """A file, in a folder that may have to be made."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, target)
 
 
 def publish(name: str, fill: Callable[[Path], object]) -> None:

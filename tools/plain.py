@@ -1,11 +1,13 @@
 """Chapters in plain Markdown, for Colab, Kaggle and classes, which show MyST as it is typed.
 
 Labels and explorers go; a link of the book becomes its words, or what it leads to is called: a title, "Exercise 5.1",
-"(5.2)", "Vaswani et al. (2017)". Boxes become quotations, and the list of works holds those that the chapter names.
+"(5.2)", "Vaswani et al. (2017)". Boxes become quotations, the list of works holds those that the chapter names, and
+pictures are inside the notebook, so that it can travel alone.
 """
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import re
@@ -23,6 +25,7 @@ OPTIONS = re.compile(r"\A(?::[\w-]+:.*\n)+\n*")
 EXERCISE = re.compile(r"^`{3,}\{exercise(?:-start)?\} *(.*)\n:label: *(\S+)\n", re.M)
 SOLUTION = re.compile(r"^`{3,}\{solution(?:-start)?\} *(\S+)\n(?::.*\n)*(?:`{3,}\n)?", re.M)
 EQUATION = re.compile(r"^\$\$ *\(([\w-]+)\)|^`{3,}\{math\}\n:label: *(\S+)", re.M)
+PICTURE = re.compile(r"\]\((_static/[^)]+/([^/)]+)\.(\w+))\)")
 CITED = re.compile(r"\{cite(?::\w)?\}`([^`]+)`")
 MATH = re.compile(r"^(`{3,})\{math\}\n(?::label: *(\S+)\n\n?)?(.*?)^\1$", re.M | re.S)
 MARKS = re.compile(
@@ -117,6 +120,14 @@ def plain(text: str, cited: list[str]) -> str:
     return re.sub(r"^(>? ?): ", r"\1- ", text, flags=re.M)
 
 
+def attach(cell: dict) -> None:
+    """Puts the pictures that a cell of Markdown shows into the cell."""
+    for path, name, kind in PICTURE.findall(cell["source"]):
+        data = base64.b64encode((BOOK / path).read_bytes()).decode()
+        cell.setdefault("attachments", {})[f"{name}.{kind}"] = {f"image/{kind}": data}
+    cell["source"] = PICTURE.sub(r"](attachment:\2.\3)", cell["source"])
+
+
 def plain_notebook(notebook: dict) -> dict:
     """A chapter whose text any notebook shows as it is meant."""
     notebook = copy.deepcopy(notebook)
@@ -125,4 +136,5 @@ def plain_notebook(notebook: dict) -> dict:
     cited = [key.strip() for keys in CITED.findall(whole) for key in keys.split(",")]
     for cell in cells:
         cell["source"] = plain("".join(cell["source"]), cited)
+        attach(cell)
     return notebook

@@ -180,7 +180,7 @@ def test_every_work_in_the_bibliography_can_be_found():
         assert re.search(r"\b(doi|eprint|url|isbn)\s*=", entry), f"{key} has no doi, arXiv number or address"
 
 
-def test_cited_works_are_in_the_bibliography():
+def test_cited_works_and_no_others_are_in_the_bibliography():
     bibliography = (ROOT / "book" / "references.bib").read_text("utf-8")
     keys = set(re.findall(r"^@\w+\{([\w-]+),", bibliography, re.M))
     cited = {
@@ -189,7 +189,7 @@ def test_cited_works_are_in_the_bibliography():
         for words in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", prose(path))
         for key in re.split(", *", words)
     }
-    assert cited <= keys
+    assert cited == keys
 
 
 def test_the_guide_has_a_section_for_each_chapter_and_quotes_what_its_checks_say():

@@ -31,14 +31,14 @@ def test_a_result_is_told_in_sentences(monkeypatch):
 
 
 def test_a_field_that_a_result_lacks_was_at_its_default(monkeypatch):
-    result = load_results("recipes")
+    result = load_results("masked")
     now = reports.base_changes(result)
     assert "erasing" not in now and "cutmix" not in now and "mask_token" not in now
     for place in (result["base"], result["base"]["model"]):
         place.pop("cutmix", None), place.pop("mask_token", None)
     assert reports.base_changes(result) == now
     result["base"]["crop"] += 1
-    assert "crop was 1, now 0" in reports.base_changes(result)
+    assert "crop was 5, now 4" in reports.base_changes(result)
 
 
 def test_where_runs_go():

@@ -15,7 +15,7 @@ from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.evidence import RESULTS, load_results
 from vitlib.files import read_json
 from vitlib.train.objective import OBJECTIVES
-from vitworkshop.studies import clinic, families, mirroring, norm_order, position_start, residuals, stems
+from vitworkshop.studies import clinic, families, norm_order, residuals, stems
 from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
@@ -23,7 +23,7 @@ from vitworkshop.studies.rows import read_study
 from vitworkshop.studies.runner import run_study
 from vitworkshop.studies.study import Job, changes_of, draw_images, initial_model
 
-TRAINED = [name for name, study in STUDIES.items() if study.base and name != "position-start"]
+TRAINED = [name for name, study in STUDIES.items() if study.base]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
 TINY = {"epochs": 1, "batch_size": 8, "model.embed_dim": 12, "model.depth": 1, "model.patch_size": 8}
 
@@ -117,9 +117,8 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatc
     recipes = [one for one, *_ in asked]
     with torch.device("meta"):
         kinds = {type(OBJECTIVES[one.objective](one).build()) for one in recipes}
-    if name in ("data-size", "compute", "inductive-bias"):
+    if name == "data-size":
         assert kinds == {vl.VisionTransformer, vl.ResNet}
-    if name in ("data-size", "inductive-bias"):
         sides = {getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0)) for one in recipes}
         assert sides == ({4, 1} if scale == "full" else {8, 2})
 
@@ -237,22 +236,6 @@ def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_las
     assert result["runs"][0]["final"]["train_loss"] == round(sum(losses) / 20, 4)  # of twenty, if there were
 
 
-def test_mirror_images_are_compared_and_learning_them_is_a_study(run):
-    grid = (4, 8)
-    table = torch.randn(4, 4, 16)
-    mirrored = torch.cat([table, table.flip(1)], dim=1)  # (rows, columns, D): alike left to right
-    assert mirroring.likeness(mirrored.flatten(0, 1), grid)["left_right"] == 1
-    assert abs(mirroring.likeness(mirrored.flatten(0, 1), grid)["upside_down"]) < 0.5
-    upside = mirrored.permute(1, 0, 2)  # columns for rows
-    assert mirroring.likeness(upside.flatten(0, 1), grid[::-1])["upside_down"] == 1
-    # columns 0 and 3 are three apart, 1 and 2 are neighbours
-    slow = [torch.cosine_similarity(table[r, c], table[r, 3 - c], dim=0) for r in range(4) for c in (0, 3)]
-    found = mirroring.likeness(table.flatten(0, 1), (4, 4))
-    assert found["left_right"] == pytest.approx(sum(slow).item() / 8, abs=1e-4)
-    result = run("mirroring", **TINY)
-    assert result["finished"] and {"left_right", "upside_down"} <= result["runs"][0]["final"].keys()
-
-
 def test_framed_patches_start_as_separate_ones(run, tmp_path, monkeypatch):
     cfg, images = vl.ViTConfig(patch_embed="overlap", depth=1, embed_dim=12), torch.randn(2, 3, 32, 32)
     plain = initial_model(replace(cfg, patch_embed="conv"), 1)
@@ -264,17 +247,3 @@ def test_framed_patches_start_as_separate_ones(run, tmp_path, monkeypatch):
     kernel = torch.load(tmp_path / "framed-s0" / "checkpoint.pt")["model"]["patch_embed.proj.weight"]
     assert kernel.shape[-1] == 16 and kernel[..., 4:12, 4:12].std() > 0.05  # it starts there
     assert kernel.abs().sum() - kernel[..., 4:12, 4:12].abs().sum() < 1e-3  # and nothing beside it
-
-
-def test_positions_start_as_long_as_they_should(run, tmp_path, monkeypatch):
-    waves = position_start.sincos_2d((4, 4), 48)
-    loud = (waves - waves.mean(0)).square().sum(1).mean().sqrt().item()
-    for kind in ("waves", "noise"):
-        for size, length in (("quiet", 0.02 * 48**0.5), ("loud", loud)):
-            table = position_start.start(kind, size, (4, 4), 48)
-            assert table.mean(0).abs().max() < 1e-6
-            assert table.square().sum(1).mean().sqrt().item() == pytest.approx(length)
-    few(monkeypatch, "position-start", "waves, loud, fixed", "noise, quiet, trained")
-    assert run("position-start", epochs=1, batch_size=8, **{"model.depth": 1})["finished"]
-    fixed = torch.load(tmp_path / "waves-loud-fixed-s0" / "checkpoint.pt")["model"]["pos_embed"][0, 1:]
-    torch.testing.assert_close(fixed, position_start.start("waves", "loud", (4, 4), 48))

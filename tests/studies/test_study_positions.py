@@ -72,12 +72,3 @@ def test_a_tiny_study_of_patterns(run):
         assert row["final"]["shuffled_row_column_share"] != row["final"]["row_column_share"]
         assert {"shuffled_distance_correlation", "distance_correlation"} <= row["final"].keys()
     assert result["summary"][BEFORE]["mean"] == start["distance_correlation"]
-
-
-def test_a_tiny_study_of_where_positions_enter(run):
-    result = run("position-entry", epochs=1, **TINY)
-    assert result["finished"] and len(result["runs"]) == 7
-    parameters = {row["variant"]: row["parameters"] for row in result["runs"]}
-    assert parameters["1-D, shared"] == parameters["1-D, stem"] == parameters["none"] + 17 * 12
-    assert parameters["1-D, every"] == parameters["none"] + 2 * 17 * 12
-    assert parameters["2-D, every"] == parameters["none"] + 2 * (1 + 4) * 12

@@ -136,8 +136,8 @@ RECIPES = {
         warmup=0.1,
     ),
     # What came after the paper for training on few images (DeiT and its heirs), with light augmentation: runs of four
-    # epochs were worse with the strong one (results/recipe-choice.json; this setting was not among them, the study
-    # `recipes` has it). `STRONG` is for 300 epochs.
+    # epochs were worse with the strong one (results/recipe-choice.json; this setting was not among them). `STRONG`
+    # is for 300 epochs.
     "modern": Recipe(
         "modern",
         replace(_MEDIUM, global_pool="avg"),

@@ -16,7 +16,7 @@ from vitlib.evidence import RESULTS, load_results
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.studies import budget
 from vitworkshop.studies.board import board
-from vitworkshop.studies.registry import LEAVING, STUDIES, find, folders
+from vitworkshop.studies.registry import STUDIES, find, folders
 from vitworkshop.studies.repeat import nudged, repeat
 from vitworkshop.studies.report import report
 from vitworkshop.studies.runner import run_studies
@@ -77,8 +77,7 @@ def _list(_args: argparse.Namespace) -> None:
         if (RESULTS / f"{name}.json").is_file():
             book = load_results(name)
             took = f"the book's {len(book['runs'])} runs took {book['seconds'] / 60:.0f} minutes"
-        leaving = "; no row of the board will rest on it again" * (name in LEAVING)
-        print(f"{name:18s} {study.question} ({study.source}; {took}{leaving})")
+        print(f"{name:18s} {study.question} ({study.source}; {took})")
 
 
 def _report(args: argparse.Namespace) -> None:

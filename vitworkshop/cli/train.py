@@ -55,7 +55,7 @@ def configure(commands) -> None:
         description="Train a model by one of the book's recipes, on CIFAR-10, Drawn-10 or your own pictures. Stopped\n"
         "or killed, the same command goes on where it was. At the end the run's folder holds log.json,\n"
         "checkpoint.pt, and the model in float16 with its card (<name>.safetensors, <name>.json).",
-        epilog="presets: plain, paper and modern are compared in chapter 9; laptop takes ten minutes on\n"
+        epilog="presets: chapter 10 tells what their ingredients are worth; laptop takes some ten minutes on\n"
         "two cores; drawn10 takes two minutes and needs no download.\n"
         "your own pictures: python -m vitlib train --data pets --img-size 96 --set model.patch_size=8",
     )

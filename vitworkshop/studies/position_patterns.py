@@ -22,7 +22,6 @@ from vitlib.device import derive_seed
 from vitlib.model.costs import count_parameters
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.position_start import length
 from vitworkshop.studies.study import QUICK, Job, Study, initial_model, train_variant
 
 BEFORE = "before training"
@@ -44,7 +43,7 @@ def pattern(table: Tensor, grid: tuple[int, int]) -> dict[str, float]:
     return {
         "distance_correlation": round(torch.corrcoef(pairs)[0, 1].item(), 4),
         "row_column_share": round((explained.square().sum() / centred.square().sum()).item(), 4),
-        "norm": round(length(table).item(), 4),
+        "norm": round(centred.square().sum(dim=1).mean().sqrt().item(), 4),
     }
 
 

@@ -1,0 +1,63 @@
+"""Asks how many core-minutes the preset `laptop` takes here, in float32 and bfloat16, with and without AVX-512.
+
+    python -m tools.measure.laptop            # some minutes on one core
+
+Writes vitlib/results/laptop-times.json, and keeps what other machines have there. A run with 1,280 pictures is timed on
+one thread by the processor's clock, and multiplied up to CIFAR-10's 50,000; all else is the preset's, its twelve epochs
+and its halved pictures. "AVX2" holds PyTorch's kernels to what a processor without AVX-512 has.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from multiprocessing import get_context
+
+import torch
+
+from vitlib.data.drawn10 import load_drawn10
+from vitlib.evidence import RESULTS, load_results, provenance
+from vitlib.files import write_json
+from vitlib.train.loop import train_model
+from vitlib.train.recipe import recipe
+
+N, ALL = 1280, 50_000
+AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+
+
+def core_minutes(precision: str) -> float:
+    """Of the whole run, on one thread."""
+    torch.set_num_threads(1)
+    data, one = load_drawn10("train", n=N), recipe("laptop", precision=precision)
+    train_model(recipe(one, epochs=1), data, device="cpu", progress=False)  # to warm up
+    began = time.process_time()
+    train_model(one, data, device="cpu", progress=False)
+    return (time.process_time() - began) * ALL / N / 60
+
+
+def main() -> None:
+    """Times this machine and writes its rows."""
+    path, header = (
+        RESULTS / "laptop-times.json",
+        provenance("CIFAR-10", torch.device("cpu"), "as in each row"),
+    )
+    here = header["hardware"].rpartition(",")[0]
+    others = load_results("laptop-times")["rows"] if path.is_file() else []
+    rows = [row for row in others if row["machine"] != here]
+    for kernels, precision in product(("its own", "AVX2"), ("fp32", "bf16")):
+        for name, value in AVX2.items():
+            os.environ.update({name: value}) if kernels == "AVX2" else os.environ.pop(name, None)
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            took = pool.submit(core_minutes, precision).result()
+        rows.append(
+            {"machine": here, "kernels": kernels, "precision": precision, "core_minutes": round(took, 1)}
+        )
+        print(rows[-1], flush=True)
+    about = {"name": "laptop-times", **header, "command": "python -m tools.measure.laptop"}
+    write_json(path, {**about, "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
