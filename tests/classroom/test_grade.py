@@ -206,6 +206,8 @@ def test_nobody_is_lost(tmp_path):
     assert [f"{r['student']} {r['id']} {r['name']} {r['total']}" for r in grades] == [
         *("ann.ipynb =1+1 Änne 12", "Ben 2 Ben 12", "eve  eve 12", "Cleo 3 Cleo 0")
     ]
+    told = read(tmp_path / "diagnosis.csv")[0]
+    assert grades[0]["of"] == "16" and (told["points"], told["of"], told["task"]) == ("3", "3", "task 1.1")
     assert [r["late"][-24:] for r in grades] == ["", " late by the date of the file"[-24:], "", ""]
     assert "'=1+1" in (tmp_path / "moodle.csv").read_text("utf-8-sig") and "=1+1;" not in whole
     canvas = (tmp_path / "canvas.csv").read_text("utf-8-sig").splitlines()
