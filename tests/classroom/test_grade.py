@@ -5,6 +5,7 @@ import io
 import json
 import re
 import unicodedata
+from types import SimpleNamespace
 
 import pytest
 from classes import notebook
@@ -12,12 +13,13 @@ from classes import notebook
 from classroom import hand, report, roster
 from classroom.__main__ import main
 from classroom.cells import run
-from classroom.grade import Graded, Ran, Result, Row, digest, judged, parts
+from classroom.grade import Graded, Ran, Result, Row, _graded, digest, judged, parts
 from classroom.homework import NUMBERS, homework
 from classroom.look import LOOK, PARTS
 from classroom.names import matched, shown, slug
 from classroom.sandbox import ROOT
 from classroom.sheet import read_sheet, table
+from classroom.submissions import Submission
 
 WORK = homework(1)
 HAND = "student,task,points,comment,answer\n"
@@ -96,7 +98,7 @@ def test_names_are_matched_by_one_rule(names, keys, found):
         ("%%bash\nls |\ncd", "", []),
         ("import asyncio\nawait asyncio.sleep(0)\na = 1", "a asyncio", []),
         ("    a = 1\n    b = 2", "a b", []),
-        ("a = 1\nb = (\ndef f(x):\n    return x\n1 / 0\ne = 5", "a e f", ["line 2: SyntaxError", "line 5: Zero"]),
+        ("1 / 0\na = 1\nb = (\ndef f(x):\n    return x\ne = 5", "a e f", ["line 1: Zero", "line 3: SyntaxError"]),
         ("def f(x:\n    y = 1\n@str\ndef g():\n    pass", "g", ["line 1: SyntaxError"]),
         ("(" * 9999 + "\na = 1", "a", ["line 1: "]),
         ("f" + "(1)" * 10**5 + "\na = 1", "a", ["line 1: Rec"]),
@@ -135,6 +137,7 @@ def answered(exercise, off, **more):
         {"error": "", "says": "", "where": "", "changed": 0, "printed": False} | more for _ in exercise.wanted
     ]
     for frame, want in zip(frames, exercise.wanted, strict=True):
+        off = off if frame is frames[0] else [0] * 9  # in one call
         frame["value"] = tuple(part + by for part, by in zip(want.value, off, strict=False))
     return Ran([{"failed": [], "there": True}, *frames])
 
@@ -152,6 +155,13 @@ def test_parts_count_and_every_task_has_a_section():
         assert parts(exercise, answered(exercise, [1] * 9)) == []
         assert parts(exercise, answered(exercise, [0] * 9, changed=1)) == []
         assert judged(task, exercise, answered(exercise, [0] * 9)).kind == "right"
+        room = SimpleNamespace(run=lambda *_, ran=answered(exercise, [1] + [0] * 9): ran)
+        handed_in = Submission("x", ROOT, cells=[("code", f"{task.name} = 1")])
+        found = _graded(handed_in, homework(3), "3.2" if len(names) == 3 else "3.4", exercise, room)
+        assert (
+            found.points == {3: 2.5, 2: 1.5}[len(names)]
+            and f"(right: {' and '.join(names[1:])})" in found.says
+        )
 
 
 @pytest.mark.parametrize(
@@ -169,8 +179,9 @@ def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
     half, minus = "1,5" if delimiter == ";" else "1.5", "-" if encoding == "cp1252" else "−"
     filled = [
         ["student", "task", "points", "comment", "answer", "more"],
-        ["ann.ipynb", "task 1.5", half, 'Größe, "fast"; gut\nja', mark, ""],
+        ["ann.ipynb", "task 1.5", half, 'Größe, "fast"; gut\nja', mark.upper(), ""],
         ["ben", "task 1.5", "2", "", mark, ""],
+        ["ben", "task 1.5", "0", "of the answer before", "", ""],
         ["BEN.zip", "1,1", "0.5", "- half", "", "x"],
         ["ann.ipynb", "Late", f"{minus}1", "a day", "", ""],
         [""] * 6,
@@ -202,6 +213,9 @@ def test_nobody_is_lost(tmp_path):
     due, left = roster.moment("2026-11-30 18:00"), {"x.pdf": "no notebook"}
     said, grades, whole = written(tmp_path, *rows, roster_text=people, left_out=left, deadline=due)
     assert said[0] == "4 in the folder: 3 graded, 1 left out" and "left out, no notebook: x.pdf" in said
+    assert not [s for s in said if s.startswith("new")] and WORK.tasks["1.5"].rubric[:20] not in page(
+        tmp_path
+    )
     assert {"in no row of the roster: eve", "in the roster, and nothing handed in: Cleo"} <= {*said}
     assert [f"{r['student']} {r['id']} {r['name']} {r['total']}" for r in grades] == [
         *("ann.ipynb =1+1 Änne 12", "Ben 2 Ben 12", "eve  eve 12", "Cleo 3 Cleo 0")
@@ -217,9 +231,10 @@ def test_nobody_is_lost(tmp_path):
     assert "gone since the last time: Cleo, 0 points" in said and "in hand.csv, and nobody's: zoe" not in said
     assert "in hand.csv, and nobody's: zoe" in written(tmp_path, row(), words=HAND + "zoe,1.1,1,,\n")[0]
     assert "new: zoe" in written(tmp_path, row(), row("zoe"))[0]
-    came = "name,id,submitted\nann,1,2026-12-01 18:00\n"
+    assert written(tmp_path, row(points=0), words=HAND + "ann,late,-3,,\n")[1][0]["total"] == "0"
+    came = "name,id,submitted,deadline\nann,1,2026-12-01 18:00,2026-11-29 18:00\n"
     _, grades, _ = written(tmp_path, row(), roster_text=came, deadline=due)
-    assert grades[0]["late"] == "24.0 h late by the roster"
+    assert grades[0]["late"] == "48.0 h late by the roster"
 
 
 def test_pages_say_what_a_student_needs(tmp_path):
