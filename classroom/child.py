@@ -6,7 +6,6 @@ loaded, and forks a confined one for each task; what that sends back is data, wh
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import copy
 import json
@@ -26,6 +25,7 @@ from typing import Any
 import torch
 
 import vitlib as vl
+from classroom.cells import run
 from classroom.confine import confine
 from classroom.wire import pack, unpack
 
@@ -99,23 +99,11 @@ def work(requested: int, answers: int) -> None:
     for number, code in cells:
         where = f"<cell {number}>"
         linecache.cache[where] = (len(code), None, code.splitlines(keepends=True), where)
-        try:
-            exec(compile(_without(ast.parse(code, where), bare), where, "exec"), vars(room))
-        except BaseException as error:  # the student's, whatever it is; later cells may still be right
-            failed.append((number, type(error).__name__, " ".join(str(error).split())[:160]))
+        failed += [(number, *failure) for failure in run(code, where, vars(room), bare)]
     os.write(answers, pack({"failed": failed, "there": callable(vars(room).get(name))}))
     for case in cases:
         os.write(answers, pack(_called(vars(room).get(name), tuple(case))))
     os._exit(0)  # without what was registered for the end
-
-
-def _without(cell: ast.Module, bare: bool) -> ast.Module:
-    """A cell without the examples that it tries; bare, without all that defines nothing."""
-    kinds = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
-    tries = [ast.unparse(node).startswith("example(") for node in cell.body]
-    pairs = zip(cell.body, tries, strict=True)
-    cell.body = [node for node, tried in pairs if not tried and (isinstance(node, kinds) or not bare)]
-    return cell
 
 
 def _called(function: Any, case: tuple) -> dict[str, Any]:

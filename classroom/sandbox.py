@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,6 +30,7 @@ class Ran:
 
     values: list[Any] = field(default_factory=list)  # first about the cells, then one of each call
     why: str = ""  # why it ended before its end, in words
+    first: str = ""  # why its cells did, when they were run whole
 
 
 class Sandbox:
@@ -65,7 +66,9 @@ class Sandbox:
         full disk, say: nothing is known of the answer then, and the next one is run as usual.
         """
         ran = self._run([cells, name, cases, False], seconds)
-        return ran if ran.values or not ran.why else self._run([cells, name, cases, True], seconds)
+        if ran.values or not ran.why:
+            return ran
+        return replace(self._run([cells, name, cases, True], seconds), first=ran.why)
 
     def _run(self, request: list[Any], seconds: int) -> Ran:
         with contextlib.ExitStack() as stack:

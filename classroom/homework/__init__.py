@@ -72,6 +72,11 @@ class Homework:
     chapters: str
     tasks: dict[str, Task]
 
+    @property
+    def points(self) -> int:
+        """Of all tasks."""
+        return sum(task.points for task in self.tasks.values())
+
 
 @cache
 def homework(number: int) -> Homework:

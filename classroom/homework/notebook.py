@@ -41,8 +41,7 @@ def write_homework(folder: Path) -> list[Path]:
 
 
 def _write(path: Path, work: Homework) -> Path:
-    points = sum(task.points for task in work.tasks.values())
-    cells = [("markdown", INTRO.format(**vars(work), points=points)), ("code", SET_UP)]
+    cells = [("markdown", INTRO.format(**vars(work), points=work.points)), ("code", SET_UP)]
     for number, task in work.tasks.items():
         worth = f"{task.points} points" if task.points else "not graded"
         head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)\n\n{task.text}"

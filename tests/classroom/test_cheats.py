@@ -236,8 +236,8 @@ def test_the_cheats_would_work_without_the_walls():
 
 def test_of_two_cells_for_a_task_the_last_counts():
     cells = code(right("1.1"), mistaken("1.1", 0))["cells"]
-    student = Submission("x", [[(cell["cell_type"], cell["source"]) for cell in cells]])
-    assert len(student.code(1, "1.1", "snake")) == 2
+    student = Submission("x", ROOT, cells=[(cell["cell_type"], cell["source"]) for cell in cells])
+    assert len(student.code("1.1", "snake")) == 2
 
 
 def test_a_students_memory_is_nobody_elses(sandbox):
@@ -249,7 +249,7 @@ def test_a_students_memory_is_nobody_elses(sandbox):
 def test_no_reference_is_in_a_students_process(sandbox):
     there = "sorted(m for m in sys.modules if m.startswith(('classroom', 'vitworkshop')))"
     ran = sandbox.run([(1, f"import sys\nf = lambda: {there}")], "f", [()])
-    assert ran.values[1]["value"] == ["classroom", "classroom.confine", "classroom.wire"]
+    assert ran.values[1]["value"] == ["classroom", "classroom.cells", "classroom.confine", "classroom.wire"]
 
 
 def test_the_waiting_process_lost_is_started_again(sandbox):
@@ -319,4 +319,6 @@ def test_links_out_of_the_folder_are_not_read(tmp_path):
     (folder / "direct.ipynb").symlink_to(secret)
     (folder / "whole").symlink_to(tmp_path)
     (folder / "inner" / "mine.ipynb").symlink_to(secret)
-    assert [(s.notebooks, "symbolic link" in s.problem) for s in find(folder)] == [([], True)] * 3
+    found, _ = find(folder)
+    [each.read(1) for each in found]
+    assert [(each.cells, "symbolic link" in each.problem) for each in found] == [([], True)] * 3
