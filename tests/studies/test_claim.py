@@ -286,15 +286,18 @@ def test_a_seed_stays_on_one_machine(file):
 
 
 def test_a_headline_needs_a_second_setting_that_says_the_same(monkeypatch):
-    def study(says: str, twin: str, better: float):
+    def study(says: str, twin: str, better: float, pixels: float = 0.3):
         claim = Claim(says, "ours", RATES, "pixels", twin=twin)
         scores = dict(zip(RATES, (better - 0.1, better, better - 0.1), strict=True))
-        runs = runs_of(pixels=[0.3] * 3, **{name: [score] * 3 for name, score in scores.items()})
+        runs = runs_of(pixels=[pixels] * 3, **{name: [score] * 3 for name, score in scores.items()})
         result = {"runs": runs, "metric": "val_accuracy", "dataset": "toys", "finished": True}
         return toy(claims=(claim,), variants=dict.fromkeys((*RATES, "pixels"), {})), result
 
-    def lacks(second: float, *, there: bool = True) -> list[str]:
-        one, other = study("it is so", "it is so there", 0.9), study("it is so there", "it is so", second)
+    def lacks(second: float, pixels: float = 0.3, *, there: bool = True) -> list[str]:
+        one, other = (
+            study("it is so", "it is so there", 0.9),
+            study("it is so there", "it is so", second, pixels),
+        )
         results = {"one": one[1], "other": other[1] if there else None}
         ridge = {name: {"*": 0.4} for name in results}
         monkeypatch.setattr(boards, "whole", lambda name, out: results[name])
@@ -305,6 +308,8 @@ def test_a_headline_needs_a_second_setting_that_says_the_same(monkeypatch):
     assert lacks(0.8) == ["", ""]
     assert "a headline needs a second setting, and that was not run yet" in lacks(0.8, there=False)[0]
     assert "and that is not admitted" in lacks(0.5)[0]
+    assert all("and that says otherwise, or is open" in row for row in lacks(0.3, pixels=0.9))
+    assert all("and that says otherwise, or is open" in row for row in lacks(0.605, pixels=0.6))
 
 
 def test_every_number_of_a_row_can_be_checked_on_the_board():

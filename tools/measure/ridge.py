@@ -3,7 +3,8 @@
     python -m tools.measure.ridge
 
 Writes vitlib/results/ridge.json: study -> {pattern of variants: accuracy}, the more special pattern first. By it a row
-is admitted to the board, or not (`vitworkshop.studies.admission`). A study whose seeds choose runs its own.
+is admitted to the board, or not (`vitworkshop.studies.admission`). Where the models see pictures mirrored, so does the
+regression. A study whose seeds choose runs its own.
 """
 
 from __future__ import annotations
@@ -75,6 +76,11 @@ def resolution(_name: str, _job: Job) -> Parts:
         yield f"{kind}*", [(load_dataset(kind), load_dataset(kind, "test", n=2000))]
 
 
+def mirrored(data: Dataset) -> Dataset:
+    """The pictures, and each of them mirrored left to right."""
+    return Dataset(torch.cat([data.images, data.images.flip(-1)]), data.labels.repeat(2))
+
+
 OWN = {"transfer": transfer, "masked": masked, "clinic": clinic, "resolution": resolution}
 
 
@@ -88,11 +94,13 @@ def main() -> None:
                 continue
             (plan,) = make_plans({name: Path(folder)}, partial(load_dataset, split="train"))
             for pattern, pairs in OWN.get(name, plain)(name, plan.job):
+                flips = study.base is not None and study.base.flip
+                seen = [(mirrored(data) if flips else data, val) for data, val in pairs]
                 scores = [
                     evaluate(
                         Pixels(data.images, data.labels, 1 + int(data.labels.max())), val.images, val.labels
                     )
-                    for data, val in pairs
+                    for data, val in seen
                 ]
                 mean = fmean(score["accuracy"] for score in scores)
                 found.setdefault(name, {})[pattern] = round(mean, 4)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.studies.admission import accuracy, why_not
-from vitworkshop.studies.claim import Claim, rates_of
+from vitworkshop.studies.claim import OPEN, Claim, rates_of
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.rows import read_study
 
@@ -116,11 +116,16 @@ def _second(row: Row, out: str | Path | None) -> list[str]:
         said = "was not run yet"
     elif found[0].lacks:
         said = "is not admitted"
-    elif found[0].found["verdict"] != row.found["verdict"]:
-        said = "says otherwise"
+    elif _says(found[0]) != _says(row) or OPEN in _says(row):
+        said = "says otherwise, or is open"
     else:
         return []
     return [f"a headline needs a second setting, and that {said}"]
+
+
+def _says(row: Row) -> tuple[str, bool]:
+    """A row's verdict, and which side is ahead."""
+    return row.found["verdict"], row.found.get("difference", 0.0) > 0
 
 
 def all_rows(out: str | Path | None = None) -> list[Row]:
