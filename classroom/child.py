@@ -6,7 +6,6 @@ loaded, and forks a confined one for each task; what that sends back is data, wh
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import copy
 import json
@@ -26,10 +25,11 @@ from typing import Any
 import torch
 
 import vitlib as vl
+from classroom.cells import run
 from classroom.confine import confine
 from classroom.wire import pack, unpack
 
-MEMORY, FILE, FOLDER, FILES = 1_500_000_000, 16_000_000, 64_000_000, 500  # bytes; FILES is a number
+MEMORY, DISK, FILES = 1_500_000_000, 16_000_000, 500  # bytes, bytes, a number
 
 
 def serve(judge: socket.socket) -> None:
@@ -53,7 +53,7 @@ def serve(judge: socket.socket) -> None:
                 os._exit(1)
         for stream in streams:
             os.close(stream)
-        judge.send(json.dumps(_watch(pid, Path(job["folder"]), job["seconds"])).encode())
+        judge.send(json.dumps(_watch(pid, job["seconds"])).encode())
 
 
 def _trial() -> list[str]:
@@ -61,7 +61,7 @@ def _trial() -> list[str]:
     out, into = os.pipe()
     if (pid := os.fork()) == 0:
         try:
-            os.write(into, json.dumps(_enter(os.getcwd(), 1)).encode())
+            os.write(into, json.dumps(_enter(os.environ["HOME"], 1)).encode())
         finally:
             os._exit(0)
     os.close(into)
@@ -71,28 +71,22 @@ def _trial() -> list[str]:
 
 
 def _enter(folder: str, seconds: int) -> list[str]:
-    os.chdir(folder)
     os.environ |= {"HOME": folder, "TMPDIR": folder, "MPLCONFIGDIR": folder}
-    return confine(Path(folder), [Path(vl.__file__).parent], seconds + 1, MEMORY, FILE)
+    open_still = confine(Path(folder), [Path(vl.__file__).parent], seconds + 1, MEMORY, DISK, FILES)
+    os.chdir(folder)
+    return open_still
 
 
-def _watch(pid: int, folder: Path, seconds: int) -> dict[str, Any]:
-    """Wait for the process; kill it when its time or its disk is used up."""
-    start, why = time.monotonic(), ""
-    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+def _watch(pid: int, seconds: int) -> dict[str, Any]:
+    """Wait for the process; kill it when its time is used up."""
+    start, late = time.monotonic(), False
+    while not late and not (ended := os.waitpid(pid, os.WNOHANG))[0]:
         time.sleep(0.01)
-        sizes = []
-        with os.scandir(folder) as files:
-            for file in files:
-                with contextlib.suppress(OSError):  # it is gone
-                    sizes.append(file.stat(follow_symlinks=False).st_blocks * 512)
-        why = "time" if time.monotonic() - start > seconds else ""
-        why = "disk" if len(sizes) > FILES or sum(sizes) > FOLDER else why
-        if why:
-            os.killpg(pid, signal.SIGKILL)
-            ended = os.waitpid(pid, 0)
-            break
-    return {"why": why, "code": os.waitstatus_to_exitcode(ended[1])}
+        late = time.monotonic() - start > seconds
+    if late:
+        os.killpg(pid, signal.SIGKILL)
+        ended = os.waitpid(pid, 0)
+    return {"late": late, "code": os.waitstatus_to_exitcode(ended[1])}
 
 
 def work(requested: int, answers: int) -> None:
@@ -105,23 +99,11 @@ def work(requested: int, answers: int) -> None:
     for number, code in cells:
         where = f"<cell {number}>"
         linecache.cache[where] = (len(code), None, code.splitlines(keepends=True), where)
-        try:
-            exec(compile(_without(ast.parse(code, where), bare), where, "exec"), vars(room))
-        except BaseException as error:  # the student's, whatever it is; later cells may still be right
-            failed.append((number, type(error).__name__, " ".join(str(error).split())[:160]))
+        failed += [(number, *failure) for failure in run(code, where, vars(room), bare)]
     os.write(answers, pack({"failed": failed, "there": callable(vars(room).get(name))}))
     for case in cases:
         os.write(answers, pack(_called(vars(room).get(name), tuple(case))))
     os._exit(0)  # without what was registered for the end
-
-
-def _without(cell: ast.Module, bare: bool) -> ast.Module:
-    """A cell without the examples that it tries; bare, without all that defines nothing."""
-    kinds = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
-    tries = [ast.unparse(node).startswith("example(") for node in cell.body]
-    pairs = zip(cell.body, tries, strict=True)
-    cell.body = [node for node, tried in pairs if not tried and (isinstance(node, kinds) or not bare)]
-    return cell
 
 
 def _called(function: Any, case: tuple) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What a process may do no longer: files (Landlock), system calls (seccomp), capabilities, limits; all of it for good.
 
-Nothing here needs root. Where the system has no such means, `confine` says what stays open.
+Nothing here needs root. Where the system has no such means, `confine` says what stays open. Files are written on a file
+system of the process's own, in memory and of a fixed size; where the system gives none to ordinary users, none are.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, othe
     "utime": (132, None), "utimes": (235, None), "utimensat": (280, 88), "futimesat": (261, None),
 }  # fmt: skip
 OWN = {"kill": (62, 129), "tgkill": (234, 131), "prlimit64": (302, 261)}  # allowed on the process itself
-CLONE, CLONE3, FCNTL = (56, 220), (435, 435), (72, 25)
+CLONE, CLONE3, FCNTL, PRCTL = (56, 220), (435, 435), (72, 25), (157, 167)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 
@@ -43,28 +44,32 @@ SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/
 SYSTEM += ("/proc/cpuinfo", "/sys/devices/system/cpu")  # PyTorch asks which instructions there are
 
 
-def confine(folder: Path, readable: list[Path], seconds: int, memory: int, file_size: int) -> list[str]:
+def confine(
+    folder: Path, readable: list[Path], seconds: int, memory: int, disk: int, files: int
+) -> list[str]:
     """Confine this process: it reads Python and `readable`, writes in `folder`, and reaches nothing else.
 
     Args:
-        folder: Its own folder; files in it are made, folders are not.
+        folder: Its own folder, an empty one; files in it are made, folders are not.
         readable: Folders that it may read, beside the system's and Python's.
         seconds: Of the processor.
         memory: Bytes more than it has now.
-        file_size: Bytes that a file may have.
+        disk: Bytes of all its files, those that are deleted and still open among them.
+        files: How many it may make.
 
     Returns:
         What the system could not forbid, in words.
     """
-    open_still = [] if _limit(seconds, memory, file_size) else ["too much memory and too large files"]
+    open_still = [] if _limit(seconds, memory, disk) else ["too much memory and too large files"]
     if sys.platform != "linux":
         return [*open_still, "files outside", "the network", "other processes"]
     libc = ctypes.CDLL(None, use_errno=True)
+    writes = _own_disk(libc, folder, disk, files)
     libc.prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG: it does not outlive who waits for it
     libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, which both of the following ask for
     header, none = struct.pack("<II", 0x20080522, 0), bytes(24)
     libc.syscall({"x86_64": 126, "aarch64": 91}.get(platform.machine(), -1), header, none)  # capset
-    if not _landlock(libc, folder, readable):
+    if not _landlock(libc, folder, readable, writes):
         open_still.append("files outside")
     if not _seccomp(libc):
         open_still += ["the network", "other processes"]
@@ -85,7 +90,23 @@ def _limit(seconds: int, memory: int, file_size: int) -> bool:
     return bool(size)
 
 
-def _landlock(libc: ctypes.CDLL, folder: Path, readable: list[Path]) -> bool:
+def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
+    """Mount a file system in memory on the folder, seen by this process alone, and gone with it."""
+    user, group = os.getuid(), os.getgid()
+    if libc.unshare(0x10020000):  # CLONE_NEWUSER and CLONE_NEWNS
+        return False
+    try:
+        for name, said in (("setgroups", "deny"), ("uid_map", user), ("gid_map", group)):
+            Path("/proc/self", name).write_text(said if said == "deny" else f"{said} {said} 1")
+    except OSError:
+        return False
+    how = f"size={size},nr_inodes={files},mode=700".encode()
+    return (
+        libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0
+    )  # nothing in it is run as another user
+
+
+def _landlock(libc: ctypes.CDLL, folder: Path, readable: list[Path], writes: bool) -> bool:
     """Files: read-only, or the process's own; with the kernel's help also TCP, signals and abstract sockets."""
     abi = libc.syscall(444, None, ctypes.c_size_t(0), 1)
     if abi < 1:
@@ -93,7 +114,7 @@ def _landlock(libc: ctypes.CDLL, folder: Path, readable: list[Path]) -> bool:
     files = (1 << 13) - 1 | (abi >= 2) << 13 | (abi >= 3) << 14 | (abi >= 5) << 15
     attributes = struct.pack("<QQQ", files, 3, 3)[: 8 + 8 * (abi >= 4) + 8 * (abi >= 6)]
     rules = libc.syscall(444, attributes, ctypes.c_size_t(len(attributes)), 0)
-    own = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE
+    own = READ_FILE | READ_DIR | writes * (WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE)
     paths = [*SYSTEM, sys.prefix, sys.base_prefix, *readable]
     allowed = [*((path, READ_FILE | READ_DIR) for path in paths), (folder, own)]
     allowed.append(("/dev/null", READ_FILE | WRITE_FILE))
@@ -126,6 +147,8 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     for numbers in OWN.values():
         code += [(0x15, 0, 5, numbers[column]), load(16), (0x15, 2, 0, 0), (0x15, 1, 0, os.getpid())]
         code += [end(EPERM), end(ALLOW)]
+    # PR_SET_PDEATHSIG, without which it would outlive who waits for it
+    code += [(0x15, 0, 4, PRCTL[column]), load(16), (0x15, 0, 1, 1), end(EPERM), end(ALLOW)]
     # F_SETOWN and F_SETOWN_EX, by which files send signals
     code += [(0x15, 0, 5, FCNTL[column]), load(24), (0x15, 1, 0, 8), (0x15, 0, 1, 15), end(EPERM), end(ALLOW)]
     code.append(end(ALLOW))

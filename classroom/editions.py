@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 
 from classroom import capstone
+from classroom.homework import NUMBERS, make_references
+from classroom.homework import source as reference
 from classroom.homework.notebook import write_homework
 from page.address import chapters
 from tools import colab
@@ -151,6 +153,8 @@ def write(folder: Path, edition: str) -> None:
         shutil.copytree(
             ROOT / "classroom", folder / "classroom", ignore=shutil.ignore_patterns("__pycache__")
         )
+        for number in NUMBERS:
+            shutil.copyfile(reference(number), folder / "classroom" / "homework" / f"h{number}.py")
     (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")
 
 
@@ -167,6 +171,7 @@ def publish(name: str, fill: Callable[[Path], object]) -> None:
 
 def main() -> int:
     """Writes both editions."""
+    make_references()
     for edition in ("student", "instructor"):
         publish(edition, partial(write, edition=edition))
     return 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 import queue
 import secrets
 import threading
@@ -15,43 +17,73 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from classroom.homework import Homework, Task, homework
+from classroom.homework import Homework, Task, homework, source
+from classroom.look import PARTS
+from classroom.names import slug
 from classroom.sandbox import Ran, Sandbox
 from classroom.submissions import Submission, find
 from vitlib.checks import check_between, check_value
-from vitlib.files import printable, write_json
-from vitworkshop.exercises.answers import Outcome, plain
+from vitlib.files import printable, read_json, write_json
+from vitworkshop.exercises.answers import Outcome, plain, same
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 
 _ONE = threading.Lock()  # references share PyTorch's random numbers, so one verdict is made at a time
+_LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
 
 
 @dataclass
 class Result:
     """How one task of one student fared; `points` is None where a person gives them."""
 
-    points: int | None
-    kind: str  # right, named, told, waiting, error; stopped, missing; words
+    points: float | None
+    kind: str  # right, named, told, waiting, error; stopped, missing, nothing; words
     says: str = ""
     answer: str = ""  # in words
+    digest: str = ""  # of the answer
+    left_out: str = ""  # lines that failed
+    comment: str = ""  # a person's
+    again: str = ""  # why a person should look again
 
 
-def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: int = 2) -> dict[str, Any]:
+@dataclass
+class Row:
+    """One student in the tables."""
+
+    key: str
+    results: dict[str, Result]
+    problem: str = ""
+    date: float = 0.0
+    name: str = ""
+    id: str = ""
+    late: str = ""
+    penalty: float = 0.0  # a person's, with its comment
+    comment: str = ""
+
+    @property
+    def total(self) -> float:
+        """The points there are so far."""
+        return max(0.0, sum(result.points or 0 for result in self.results.values()) + self.penalty)
+
+    @property
+    def open(self) -> list[str]:
+        """The tasks that wait for a person."""
+        return [key for key, result in self.results.items() if result.points is None or result.again]
+
+
+@dataclass
+class Graded:
+    """What became of everything in a folder; `open_still` is what the system could not forbid."""
+
+    rows: list[Row]
+    left_out: dict[str, str]
+    open_still: list[str]
+
+
+def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: int = 2) -> Graded:
     """Grade a homework of all students; what was graded before and is unchanged is not graded again.
 
-    Args:
-        folder: Of submissions: one notebook or one folder a student.
-        number: Of the homework.
-        out: Where what is known of each student is kept.
-        seed: Draws the hidden arguments; None takes that of the last time, or else a secret one.
-        jobs: How many students at a time.
-
-    Returns:
-        "results" (of each student, of each task), "problems" (of each student), "slugs", "open_still": what the
-        system could not forbid.
-
-    Raises:
-        ValueError: If an argument is wrong.
+    `out` is where what is known of each student is kept. `seed` draws the hidden arguments; None takes that of the last
+    time, or else a secret one. `jobs` says how many students are graded at a time.
     """
     work = homework(number)
     check_between("jobs", jobs, 1, 64)
@@ -59,63 +91,71 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
         raise ValueError(
             f"expected a folder beside the submissions for --out, got {out}; it would count as one"
         )
-    submissions = find(folder)
+    submissions, left_out = find(folder)
     state = out / "state.json"
-    known = json.loads(state.read_text(encoding="utf-8")) if state.exists() else {"open_still": []}
+    known = read_json(state, "delete it, and give the old --seed if you know it") if state.exists() else {}
     seed = known.get("seed", secrets.randbelow(2**63)) if seed is None else seed
     check_value("seed", seed, int)
     check_between("seed", seed, 0, 2**63 - 1)
     exercises = {key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise}
-    references = Path(__file__).parent / "homework" / f"h{number}.py"
-    about = hashlib.sha256(f"{seed} {references.read_text(encoding='utf-8')}".encode()).hexdigest()
+    about = hashlib.sha256(f"{seed} {source(number).read_text(encoding='utf-8')}".encode()).hexdigest()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     rooms: queue.Queue[Sandbox] = queue.Queue()
-    results: dict[str, dict[str, Result]] = {}
-
-    def one(submission: Submission) -> dict[str, Result]:
-        kept = out / "students" / f"{submission.slug}-{number}.json"
-        mark = hashlib.sha256(f"{about}{submission.digest}{submission.problem}".encode()).hexdigest()
-        if (before := _kept(kept, mark)) is not None:
-            return before
-        room = rooms.get()
-        try:
-            found = {key: _graded(submission, work, key, exercises.get(key), room) for key in work.tasks}
-        finally:
-            rooms.put(room)
-        write_json(kept, {"mark": mark, "results": {key: asdict(result) for key, result in found.items()}})
-        return found
-
     made = [Sandbox() for _ in range(min(jobs, len(submissions)))]
     for room in made:
         rooms.put(room)
+
+    def one(submission: Submission) -> Row:
+        kept = out / "students" / f"{slug(submission.key)}-{number}.json"
+        mark = hashlib.sha256(f"{about}{submission.digest}".encode()).hexdigest()
+        if (before := _kept(kept, mark)) is not None:
+            return Row(submission.key, *before, date=submission.date)
+        room = rooms.get()
+        try:
+            with _ONE:
+                submission.read(number)
+            found = {key: _graded(submission, work, key, exercises.get(key), room) for key in work.tasks}
+            kept_as = {"results": {key: asdict(result) for key, result in found.items()}}
+            write_json(kept, kept_as | {"mark": mark, "problem": submission.problem})
+        except (OSError, MemoryError) as error:  # costs this student alone, until the next run
+            submission.problem = printable(f"not graded, run again: {error}")
+            found = {key: Result(0, "stopped", submission.problem) for key in work.tasks}
+        finally:
+            submission.cells = []
+            rooms.put(room)
+        return Row(submission.key, found, submission.problem, submission.date)
+
     write_json(state, known | {"seed": seed})
     pool = ThreadPoolExecutor(len(made))
     try:
-        tasks = {pool.submit(one, submission): submission for submission in submissions}
-        for done in tqdm(as_completed(tasks), total=len(tasks), desc=f"homework {number}"):
-            results[tasks[done].student] = done.result()
+        tasks = [pool.submit(one, submission) for submission in submissions]
+        for _ in tqdm(as_completed(tasks), total=len(tasks), desc=f"homework {number}"):
+            pass
+        rows = [task.result() for task in tasks]
     finally:
         pool.shutdown(cancel_futures=True)
         for room in made:
             room.close()
         torch.set_num_threads(threads)
-    open_still = next((room.open_still for room in made if room.open_still is not None), known["open_still"])
-    write_json(state, {"seed": seed, "open_still": open_still})
-    return {
-        "results": {each.student: results[each.student] for each in submissions},
-        "problems": {each.student: each.problem for each in submissions},
-        "slugs": {each.student: each.slug for each in submissions},
-        "open_still": open_still,
-    }
+    seen = (room.open_still for room in made if room.open_still is not None)
+    open_still = next(seen, known.get("open_still", []))
+    write_json(state, known | {"seed": seed, "open_still": open_still})
+    return Graded(rows, left_out, open_still)
 
 
-def _kept(file: Path, mark: str) -> dict[str, Result] | None:
+def _kept(file: Path, mark: str) -> tuple[dict[str, Result], str] | None:
     try:
-        known = json.loads(file.read_text())
-        return {k: Result(**v) for k, v in known["results"].items()} if known["mark"] == mark else None
+        known = json.loads(file.read_text(encoding="utf-8"))
+        results = {k: Result(**v) for k, v in known["results"].items()}
+        return (results, known["problem"]) if known["mark"] == mark else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def digest(text: str) -> str:
+    """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8].translate(_LETTERS)
 
 
 def _graded(
@@ -123,17 +163,41 @@ def _graded(
 ) -> Result:
     task = work.tasks[key]
     if exercise is None:
-        answer = submission.words(work.number, key)
-        return Result(None, "words", answer=answer) if answer else Result(0, "waiting", "not answered")
-    code = submission.code(work.number, key, task.name)
-    if not code:
+        answer = submission.words(key)
+        points, kind, says = (None, "words", "") if answer else (0, "waiting", "not answered")
+        return Result(points, kind, says, answer, digest(answer))
+    if not (code := submission.code(key, task.name)):
         says = submission.problem or f"no cell begins with  # task {key}, and none defines {task.name}"
-        return Result(0, "missing", says)
+        return Result(0, "missing", says, digest=digest(""))
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
         verdict = judged(task, exercise, ran)
+        right = parts(exercise, ran) if verdict.kind in ("named", "told") else []
+    share = len(right) / len(PARTS[task.name]) if right else verdict.kind == "right"
     says = "not answered" if verdict.kind == "waiting" else verdict.says
-    return Result(task.points if verdict.kind == "right" else 0, verdict.kind, says)
+    says += f" (right: {' and '.join(right)})" if right else ""
+    answer = digest("\n".join(text for _, text in code))
+    return Result(math.floor(2 * share * task.points) / 2, verdict.kind, says, "", answer, left_out(ran))
+
+
+def parts(exercise: Exercise, ran: Ran) -> list[str]:
+    """Which parts of a wrong answer are right in every call, where a task has parts."""
+    right = []
+    for part, name in enumerate(PARTS.get(exercise.reference.__name__, ())):
+        with contextlib.suppress(Exception):  # it has no such part
+            pairs = list(zip(map(_outcome, ran.values[1:]), exercise.wanted, strict=True))
+            fits = [same(plain(g.value)[part], plain(w.value)[part], exercise.tol) for g, w in pairs]
+            right += [name] if all(fits) and not any(g.error or g.changed for g, _ in pairs) else []
+    return right
+
+
+def left_out(ran: Ran) -> str:
+    """The lines of the cells that failed; what came may have any form."""
+    with contextlib.suppress(Exception):
+        lines = ran.values[0]["failed"]
+        failed = [f"cell {int(n)}, line {int(m)}: {error:.40}: {says:.160}" for n, m, error, says in lines]
+        return printable("; ".join(failed[:3])) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else "")
+    return ""
 
 
 def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
@@ -142,11 +206,12 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
     if ran.why:
         return Verdict("stopped", ran.why)
     try:
-        failed = [
-            printable(f"cell {int(n)}: {error:.40}: {says:.160}") for n, error, says in head["failed"][:3]
-        ]
+        if head["there"] is not True and ran.first:
+            return Verdict("stopped", f"{ran.first}, before {task.name} was there")
         if head["there"] is not True:
-            return Verdict("error", "; ".join([f"there is no function {task.name}", *failed]))
+            return Verdict(
+                "error", "; ".join(filter(None, [f"there is no function {task.name}", left_out(ran)]))
+            )
         got = [_outcome(frame) for frame in frames]
         verdict = judge_outcomes(exercise, got) if len(got) == len(exercise.cases) else None
     except Exception:  # what came is no answer: not a reason to stop
@@ -155,6 +220,6 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
 
 
 def _outcome(frame: dict[str, Any]) -> Outcome:
-    words = {name: printable(f"{frame[name]!s:.160}") for name in ("error", "says", "where")}
+    words = {name: printable(f"{frame[name]:.160}") for name in ("error", "says", "where")}
     changed, printed = int(frame["changed"]), frame["printed"] is True
     return Outcome(plain(frame["value"]), words["error"], words["says"], words["where"], changed, printed)

@@ -1,160 +1,135 @@
-"""What a teacher and students read: tables, a page for each student, a page on the class."""
+"""What a teacher reads: tables, a page on the class, and what is odd or has changed since the last time."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
-from collections.abc import Iterable
+from datetime import datetime
 from html import escape
 from pathlib import Path
-from typing import Any
 
-from classroom.grade import Result
+from classroom import hand, roster
+from classroom.feedback import STYLE, page
+from classroom.grade import Graded, Row
 from classroom.homework import Homework
-from vitlib.files import write_atomic
+from classroom.names import slug
+from classroom.sheet import table
+from vitlib.files import read_json, write_atomic, write_json
 
-STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
-table{border-collapse:collapse}td,th{padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top}
-pre{white-space:pre-wrap;border-left:3px solid #8888;padding-left:1rem}</style>"""
+FARED = {"right": "right", "named": "wrong", "told": "wrong", "error": "failed", "stopped": "stopped",
+         "missing": "not found", "waiting": "not answered", "words": "in words", "nothing": "absent"}  # fmt: skip
 
 
-def write_reports(out: Path, work: Homework, graded: dict[str, Any], roster: Path | None = None) -> None:
-    """Write grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/.
+def write_reports(
+    out: Path,
+    work: Homework,
+    graded: Graded,
+    people: tuple[dict, str] = ({}, ""),
+    words: tuple[list[hand.Word], str] = ([], ","),
+    deadline: datetime | None = None,
+    references: bool = False,
+) -> list[str]:
+    """Write grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/; what a teacher should know.
 
-    Points that a person has put into grades.csv are kept, and counted.
-
-    Raises:
-        ValueError: If the roster has other columns than submission, id and name.
+    Names of people and what stands in hand.csv are put into the rows; `references` shows right answers on the pages.
     """
-    results: dict[str, dict[str, Result]] = graded["results"]
-    people, hand = _people(roster, list(results)), _hand(out / "grades.csv", work)
-    for student, tasks in results.items():
-        for key, result in tasks.items():
-            if result.points is None:
-                result.points = hand.get((student, key))
-    totals = {s: sum(r.points or 0 for r in tasks.values()) for s, tasks in results.items()}
-    most = sum(task.points for task in work.tasks.values())
-    title = f"Homework {work.number}"
-    rows: list[list[Any]] = [["student", "id", *work.tasks, "total", "of", "open", "problem"]]
-    told: list[list[Any]] = [["student", "task", "points", "of", "kind", "says", "answer"]]
-    canvas: list[list[Any]] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
-    canvas.append(["    Points Possible", "", "", "", "", most])
-    moodle: list[list[Any]] = [["ID number", "Full name", title, "Feedback"]]
-    for student, tasks in results.items():
-        still = [key for key, result in tasks.items() if result.points is None]
-        points = [_shown(result.points) for result in tasks.values()]
-        name, number = people[student]
-        rows.append(
-            [student, number, *points, totals[student], most, " ".join(still), graded["problems"][student]]
-        )
-        said = [f"{key}: {result.says or result.kind}" for key, result in tasks.items()]
-        canvas.append([name, "", number, "", "", totals[student]])
-        moodle.append([number, name, totals[student], "; ".join(said)])
-        for key, r in tasks.items():
-            told.append([student, key, _shown(r.points), work.tasks[key].points, r.kind, r.says, r.answer])
-        page = _page(work, name, tasks, graded["problems"][student])
-        write_atomic(out / "feedback" / f"{graded['slugs'][student]}.html", page.encode())
-    for name, lines in (("diagnosis", told), ("canvas", canvas), ("moodle", moodle), ("grades", rows)):
-        write_atomic(out / f"{name}.csv", table(lines))
-    write_atomic(out / "class.html", _class(work, graded, totals, most).encode())
+    file, entries = out / f"last-{work.number}.json", len(graded.rows)
+    last = read_json(file, "delete it") if file.exists() else {"points": {}, "seen": {}}
+    out_of = len(graded.left_out)
+    odd = [f"{out_of + entries} in the folder: {entries} graded, {out_of} left out"]
+    odd += [f"left out, {why}: {name}" for name, why in graded.left_out.items()]
+    odd += roster.apply(people[0], graded, work.tasks, deadline) + hand.apply(words[0], graded, last["seen"])
+    for row in graded.rows:
+        odd += [f"{row.key}: {said}" for said in (row.problem, row.late) if said]
+        odd += [f"{row.key} {key}: {result.again}" for key, result in row.results.items() if result.again]
+        write_atomic(out / "feedback" / f"{slug(row.key)}.html", page(work, row, references).encode())
+    points = {row.key: _points(row) for row in graded.rows}
+    odd += _changes(last["points"], points)
+    delimiter = people[1] or words[1]
+    _write_tables(out, work, graded.rows, delimiter)
+    write_atomic(out / "class.html", _class(work, graded, odd).encode())
+    open_ = [[row.key, key, row.results[key].digest] for row in graded.rows for key in row.open]
+    write_json(file, {"points": points, "seen": last["seen"], "open": open_, "delimiter": delimiter})
+    return odd
 
 
-def _people(roster: Path | None, students: list[str]) -> dict[str, tuple[str, str]]:
-    """Name and id of each student; by default both are the submission's name."""
-    people = {student: (student, student) for student in students}
-    if roster is not None:
-        with open(roster, encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file)
-            if not {"submission", "id", "name"} <= {*(table.fieldnames or ())}:
-                raise ValueError(
-                    f"expected the columns submission, id and name in {roster}, got {table.fieldnames}; add them"
-                )
-            known = {row["submission"]: (row["name"] or "", row["id"] or "") for row in table}
-        people |= {student: known[student] for student in students if student in known}
-    return people
+def _points(row: Row) -> dict[str, str]:
+    shown = {key: "open" if r.points is None else f"{r.points:g}" for key, r in row.results.items()}
+    return shown | {"total": f"{row.total:g}"}
 
 
-def _hand(file: Path, work: Homework) -> dict[tuple[str, str], int]:
-    """The points that a person has put into the last table."""
-    if not file.exists():
-        return {}
-    found = {}
-    with open(file, encoding="utf-8-sig", newline="") as table:
-        for row in csv.DictReader(table):
-            for key, task in work.tasks.items():
-                text = (row.get(key) or "").strip() if task.rubric else ""
-                if text and not (text.isdecimal() and int(text) <= task.points):
-                    raise ValueError(
-                        f"expected 0 to {task.points} points for {key} in {file}, got {text!r}; mend it"
-                    )
-                if text:
-                    found[(row.get("student") or "").removeprefix("'"), key] = int(text)
+def _changes(before: dict, now: dict) -> list[str]:
+    """What other points somebody has than the last time, and who is new or there no more."""
+    gone = [key for key in before if key not in now]
+    found = [f"gone since the last time: {key}, {before[key]['total']} points" for key in gone]
+    for key, new in now.items():
+        old = before.get(key, new)
+        found += [f"new: {key}"] if before and key not in before else []
+        parts = [f"{part} {old.get(part)} → {new[part]}" for part in new if new[part] != old.get(part)]
+        found += [f"changed: {key} {', '.join(parts)}"] if parts else []
     return found
 
 
-def _shown(points: int | None) -> int | str:
-    return "" if points is None else points
-
-
-def table(rows: Iterable[Iterable[Any]]) -> bytes:
-    """A table that no spreadsheet takes for a formula."""
-    file = io.StringIO()
+def _write_tables(out: Path, work: Homework, rows: list[Row], delimiter: str) -> None:
+    heads = [f"task {key}" for key in work.tasks]
+    grades: list[list] = [["student", "id", "name", *heads, *"late penalty total of open problem".split()]]
+    told: list[list] = ["student task points of kind says left-out words comment answer".split()]
     for row in rows:
-        cells = [str(cell).replace("\0", "") for cell in row]
-        csv.writer(file).writerow(
-            ["'" + c if c.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else c for c in cells]
-        )
-    return file.getvalue().encode("utf-8-sig", errors="replace")
+        points = {key: "" if r.points is None else float(r.points) for key, r in row.results.items()}
+        for key, r in row.results.items():
+            of = [row.key, f"task {key}", points[key], work.tasks[key].points]
+            told.append([*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest])
+        rest = [row.late, row.penalty or "", row.total, work.points, " ".join(row.open), row.problem]
+        grades.append([row.key, row.id, row.name, *points.values(), *rest])
+    write_atomic(out / "diagnosis.csv", table(told, delimiter))
+    write_atomic(out / "grades.csv", table(grades, delimiter))
+    write_gradebook(out, f"Homework {work.number}", work.points, rows)
 
 
-def _page(work: Homework, name: str, tasks: dict[str, Result], problem: str) -> str:
-    """One student's page; all that a student wrote is escaped."""
-    parts = [
-        f"{STYLE}<title>Homework {work.number}</title><h1>Homework {work.number}: {escape(work.title)}</h1>"
-    ]
-    parts.append(f"<p>{escape(name)}</p>" + (f"<p><strong>{escape(problem)}</strong></p>" if problem else ""))
-    for key, result in tasks.items():
-        task = work.tasks[key]
-        points = "read by a person" if result.points is None else f"{result.points} of {task.points}"
-        parts.append(f"<h2>{key} {escape(task.title)}: {points}</h2>")
-        says = {"right": "Right.", "waiting": "Not answered.", "words": ""}.get(result.kind)
-        parts.append(f"<p>{escape(f'Not yet: {result.says}' if says is None else says)}</p>")
-        if task.exercise and result.kind not in ("right", "words"):
-            parts.append(f"<p>A hint: {escape(task.exercise.hints[0])}</p>")
-        if result.answer:
-            parts.append(f"<pre>{escape(result.answer)}</pre>")
+def write_gradebook(out: Path, title: str, most: int, rows: list[Row]) -> None:
+    """Write canvas.csv and moodle.csv, which a school's system imports."""
+    canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
+    canvas.append(["    Points Possible", "", "", "", "", most])
+    moodle: list[list] = [["ID number", "Full name", title, "Feedback"]]
+    for row in rows:
+        said = [f"{key}: {r.says or FARED[r.kind]}. {r.comment}".strip() for key, r in row.results.items()]
+        canvas.append([row.name, "", row.id, "", "", row.total])
+        moodle.append([row.id, row.name, row.total, " ".join([*said, row.comment]).strip()])
+    write_atomic(out / "canvas.csv", table(canvas))
+    write_atomic(out / "moodle.csv", table(moodle))
+
+
+def _class(work: Homework, graded: Graded, odd: list[str]) -> str:
+    """The class's page: the commonest mistakes, how each task fared, the answers in words, what is odd, all points."""
+    rows, title = graded.rows, f"Homework {work.number}"
+    mean = sum(row.total for row in rows) / len(rows)
+    parts = [f"{STYLE}<title>{title}</title><h1>{title}: {len(rows)} students</h1>"]
+    parts.append(f"<p>{mean:.1f} of {work.points} points on average, without what is still to be read.</p>")
+    if still := ", ".join(graded.open_still):
+        fix = "Grade on Linux, or where nothing of value is within reach."
+        parts.append(f"<p><b>This system could not forbid students' code: {escape(still)}. {fix}</b></p>")
+    wrong = Counter((k, r.says) for row in rows for k, r in row.results.items() if FARED[r.kind] == "wrong")
+    parts += _list("Mistakes, the commonest first", [(n, *what) for what, n in wrong.most_common()])
+    for key, task in work.tasks.items():
+        fared = Counter(FARED[row.results[key].kind] for row in rows).most_common()
+        sums = " + ".join(f"{count} {how}" for how, count in fared)
+        parts.append(f"<h2>{key} {escape(task.title)}</h2><p>{sums} = {len(rows)}</p>")
+        parts.append(f"<p>{escape(task.rubric)}</p>")
+        read = [(f"{row.key}: {_points(row)[key]}", row.results[key].answer) for row in rows]
+        parts += [f"<p>{escape(who)}</p><pre>{escape(answer)}</pre>" for who, answer in read if answer]
+    ended: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for key, r in row.results.items():
+            if FARED[r.kind] in ("stopped", "failed", "not found"):
+                ended.setdefault((row.key, r.says), []).append(key)
+    lines = [(who, " ".join(keys), why) for (who, why), keys in ended.items()]
+    parts += _list("Failed, stopped or not found", lines) + _list(
+        "Odd, or changed", [(said,) for said in odd]
+    )
+    lines = [(row.key, row.name, *_points(row).values(), row.late) for row in rows]
+    parts += _list("All points", [("", "", *work.tasks, "total", ""), *lines])
     return "\n".join(parts)
 
 
-def _class(work: Homework, graded: dict[str, Any], totals: dict[str, int], most: int) -> str:
-    """The class's page: how each task fared, the commonest mistakes, what was stopped or not read."""
-    results: dict[str, dict[str, Result]] = graded["results"]
-    mean = sum(totals.values()) / len(totals)
-    parts = [
-        f"{STYLE}<title>Homework {work.number}</title><h1>Homework {work.number}: {len(results)} students</h1>"
-    ]
-    parts.append(f"<p>{mean:.1f} of {most} points on average, without what is still to be read.</p>")
-    if still := graded["open_still"]:
-        parts.append(
-            f"<p><strong>This system could not forbid students' code: {escape(', '.join(still))}. Grade on Linux, "
-            "or where nothing of value is within reach.</strong></p>"
-        )
-    for key, task in work.tasks.items():
-        fared = [tasks[key] for tasks in results.values()]
-        if task.rubric:
-            parts.append(f"<h2>{key} {escape(task.title)}</h2><p>Rubric. {escape(task.rubric)}</p>")
-            continue
-        right = sum(result.kind == "right" for result in fared)
-        parts.append(f"<h2>{key} {escape(task.title)}: {right} right</h2><table>")
-        wrong = Counter(r.says or r.kind for r in fared if r.kind in ("named", "told", "waiting"))
-        parts += [f"<tr><td>{count}</td><td>{escape(says)}</td></tr>" for says, count in wrong.most_common(5)]
-        parts.append("</table>")
-    ended = [
-        f"<tr><td>{escape(student)}</td><td>{key}</td><td>{escape(result.says)}</td></tr>"
-        for student, tasks in results.items()
-        for key, result in tasks.items()
-        if result.kind in ("stopped", "error", "missing")
-    ]
-    return "\n".join([*parts, "<h2>Crashed, hung or not found</h2><table>", *ended, "</table>"])
+def _list(head: str, lines: list[tuple]) -> list[str]:
+    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
+    return [f"<h2>{head}</h2><table>", *(f"<tr>{line}</tr>" for line in cells), "</table>"]

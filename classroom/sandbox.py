@@ -12,10 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
-from io import FileIO
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from classroom.wire import pack, unpack
 
@@ -31,6 +30,7 @@ class Ran:
 
     values: list[Any] = field(default_factory=list)  # first about the cells, then one of each call
     why: str = ""  # why it ended before its end, in words
+    first: str = ""  # why its cells did, when they were run whole
 
 
 class Sandbox:
@@ -62,22 +62,23 @@ class Sandbox:
     def run(self, cells: list[tuple[int, str]], name: str, cases: list[tuple], seconds: int = SECONDS) -> Ran:
         """Run cells and then the function of this name on each case, for some seconds at most.
 
-        Where the cells themselves do not end well, only their definitions are run.
+        Where the cells themselves do not end well, only their definitions are run. An OSError is this machine's, a
+        full disk, say: nothing is known of the answer then, and the next one is run as usual.
         """
         ran = self._run([cells, name, cases, False], seconds)
-        return ran if ran.values or not ran.why else self._run([cells, name, cases, True], seconds)
+        if ran.values or not ran.why:
+            return ran
+        return replace(self._run([cells, name, cases, True], seconds), first=ran.why)
 
     def _run(self, request: list[Any], seconds: int) -> Ran:
         with contextlib.ExitStack() as stack:
-            streams = [stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(3)]
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
-            )
+            streams = [stack.enter_context(_stream()) for _ in range(3)]
+            folder = tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
             asked, _, results = streams
             asked.write(pack(request))
-            asked.seek(0)
+            asked.seek(0)  # and written, down to its last byte
             run = self._forked if CAN_FORK else _started
-            why = run(streams, folder, seconds)
+            why = run(streams, stack.enter_context(folder), seconds)
             results.seek(0)
             values = list(itertools.islice(unpack(results.read(64_000_000)), 1 + len(request[2])))
             if not why and len(values) < 1 + len(request[2]):
@@ -104,7 +105,7 @@ class Sandbox:
             raise OSError("expected a process for students' code, got none; try  python -m classroom.child")
         self.open_still = json.loads(told)
 
-    def _forked(self, streams: list[FileIO], folder: str, seconds: int) -> str:
+    def _forked(self, streams: list[BinaryIO], folder: str, seconds: int) -> str:
         """Let the waiting process fork; why the fork ended too early, in words."""
         if self._process is None:
             self._start()
@@ -116,11 +117,16 @@ class Sandbox:
             end = json.loads(self._line.recv(65536))
         except (OSError, ValueError):  # nobody's code should be able to do that
             self.close()
-            return "the process that started it was lost"
-        return _in_words(end["why"], end["code"], seconds)
+            raise OSError("the process that runs students' code was lost") from None
+        return _in_words(end["late"], end["code"], seconds)
 
 
-def _started(streams: list[FileIO], folder: str, seconds: int) -> str:
+def _stream() -> BinaryIO:
+    """A file without a name; where there can be one in memory, nothing of a task touches the disk."""
+    return open(os.memfd_create("task"), "w+b") if CAN_FORK else tempfile.TemporaryFile()
+
+
+def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
     """One new process for one task, where there is no fork."""
     request, printed, results = streams
     words = [sys.executable, "-s", "-m", "classroom.child"]
@@ -130,11 +136,11 @@ def _started(streams: list[FileIO], folder: str, seconds: int) -> str:
     while not Path(folder, "ready").exists() and process.poll() is None and time.monotonic() - start < 120:
         time.sleep(0.05)
     try:
-        return _in_words("", process.wait(seconds), seconds)
+        return _in_words(False, process.wait(seconds), seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        return _in_words("time", 0, seconds)
+        return _in_words(True, 0, seconds)
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -150,11 +156,9 @@ def _environment(home: str) -> dict[str, str]:
     }
 
 
-def _in_words(why: str, code: int, seconds: int) -> str:
-    if why == "time":
+def _in_words(late: bool, code: int, seconds: int) -> str:
+    if late:
         return f"still running after {seconds} seconds, stopped"
-    if why == "disk":
-        return "it writes too much to the disk, stopped"
     if code < 0:
         with contextlib.suppress(ValueError):
             return f"its process crashed ({signal.Signals(-code).name})"

@@ -1,21 +1,30 @@
-"""What students handed in: notebooks are found, read as data and cut into what belongs to a task."""
+"""What students handed in: whatever lies in the folder is found, read as data and cut into what belongs to a task."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
 import stat
-from collections import Counter
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from classroom.homework.notebook import ANSWER
+from classroom.names import ENDING, shown
 from vitlib.files import printable
 
-MOST = 20_000_000  # bytes of a notebook
+MOST, CELLS, BRACKETS, FILES = (
+    20_000_000,
+    2_000,
+    500_000,
+    50,
+)  # bytes and so on of a notebook; files a student
+NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)
+HIDDEN = re.compile(r"(^|[/\\])(\.|__MACOSX)")  # made by a computer
 Cell = tuple[str, str]  # its kind, its text
 
 
@@ -23,88 +32,142 @@ Cell = tuple[str, str]  # its kind, its text
 class Submission:
     """What one student handed in."""
 
-    student: str
-    notebooks: list[list[Cell]] = field(default_factory=list)
+    key: str  # its name in the folder, as it is shown
+    path: Path
     digest: str = ""
-    problem: str = ""  # why something of it is not read
+    date: float = 0.0  # when the newest of its files was written
+    problem: str = ""
+    cells: list[Cell] = field(default_factory=list)
 
-    @property
-    def slug(self) -> str:
-        """A name for files, whatever the student's is made of."""
-        plain = re.sub(r"[^\w.-]", "_", self.student)[:60].strip(".")
-        clash = "" if plain == self.student else f"-{hashlib.sha256(self.student.encode()).hexdigest()[:8]}"
-        return plain + clash
+    def read(self, homework: int) -> None:
+        """Read the notebook that has most of a homework's tasks, the newest of them; say what else is there."""
+        best, last, several, others, problems, odd = -1, "", [], set(), [], []
+        for name, raw in _pieces(self.path):
+            try:
+                if isinstance(raw, str):
+                    raise ValueError(raw)
+                cells = _cells(raw)
+            except (ValueError, RecursionError) as error:
+                why = str(error) if isinstance(error, ValueError) else "cannot be read"
+                said = f"{name}: {why}" if why and name != self.key else why or name
+                (problems if why else odd).append(said)
+                continue
+            text = "\n".join(text for _, text in cells)
+            tasks = re.findall(rf"^[ \t]*(?:# task |{ANSWER})(\d)\.\d", text, re.M)
+            others |= {*tasks} - {str(homework)}
+            if (count := tasks.count(str(homework))) >= best:
+                best, self.cells, last = count, cells, name
+            several += [name] if count else []
+        if len(several) > 1:
+            problems.append(f"{len(several)} notebooks have tasks of it, {last} is what was read")
+        if best == 0 and others:
+            problems.append(f"it has the tasks of homework {', '.join(sorted(others))}, not of {homework}")
+        if best < 0 and not problems:
+            problems.append(f"no notebook{', but ' if odd else ''}{', '.join(odd[:3])}: hand in the .ipynb")
+        self.problem = printable("; ".join(problems))[:1000]
 
-    def cells(self, homework: int) -> list[Cell]:
-        """The notebook that has most of a homework's tasks."""
-        found = re.compile(rf"^[ \t]*(?:# task |{ANSWER}){homework}\.\d", re.M)
-        return max(self.notebooks, key=lambda cells: sum(bool(found.search(c)) for _, c in cells), default=[])
-
-    def code(self, homework: int, number: str, name: str) -> list[tuple[int, str]]:
+    def code(self, number: str, name: str) -> list[tuple[int, str]]:
         """The code cells, with their numbers, up to the last that has a task's line or else defines its function."""
-        code = [(i, text) for i, (kind, text) in enumerate(self.cells(homework), 1) if kind == "code"]
+        code = [(i, text) for i, (kind, text) in enumerate(self.cells, 1) if kind == "code"]
         for found in (
             rf"^[ \t]*#[ \t]*task[ \t]+{re.escape(number)}\b",
-            rf"^(?:def[ \t]+)?{name}\b[ \t]*[(=]",
+            rf"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+)?{name}\b[ \t]*[(=:]",
         ):
             ends = [n for n, (_, text) in enumerate(code, 1) if re.search(found, text, re.M | re.I)]
             if ends:
-                return [
-                    (i, re.sub(r"^([ \t]*)[%!].*$", r"\1pass", text, flags=re.M))
-                    for i, text in code[: ends[-1]]
-                ]
+                return code[: ends[-1]]
         return []
 
-    def words(self, homework: int, number: str) -> str:
+    def words(self, number: str) -> str:
         """The answer in words to a question."""
-        for kind, text in reversed(self.cells(homework)):
+        for kind, text in reversed(self.cells):
             head, _, answer = text.partition("\n")
             if kind == "markdown" and head.strip().strip("#").strip() == f"Answer {number}":
                 return "\n".join(map(printable, answer.strip().strip("…").strip()[:5000].split("\n")))
         return ""
 
 
-def find(folder: Path) -> list[Submission]:
-    """The submissions in a folder: one notebook or one folder a student.
-
-    Raises:
-        ValueError: If there is no such folder, or none in it.
-    """
+def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
+    """The folders, notebooks, zips and files of Python in a folder; why what else lies there is no submission."""
     if not folder.is_dir():
-        raise ValueError(
-            f"expected a folder of submissions, got {folder}; give the folder they were unpacked in"
-        )
-    entries = [path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "__MACOSX"))]
-    entries = [path for path in entries if path.is_symlink() or path.is_dir() or path.suffix == ".ipynb"]
-    if not entries:
+        raise ValueError(f"expected a folder of submissions, got {folder}; give the one they are in")
+    found, left_out = [], {}
+    for path in sorted(folder.iterdir()):
+        if HIDDEN.search(path.name):
+            left_out[shown(path.name)] = "hidden, made by a computer"
+        elif ENDING.search(path.name) or path.is_dir() or path.is_symlink():
+            found.append(_found(path))
+        else:
+            left_out[shown(path.name)] = "no notebook, folder or zip"
+    if not found:
         raise ValueError(f"expected notebooks (.ipynb) or a folder for each student in {folder}, got none")
-    stems = Counter(path.stem for path in entries)
-    return [_read(path, path.stem if stems[path.stem] == 1 else path.name) for path in entries]
+    return found, left_out
 
 
-def _read(path: Path, student: str) -> Submission:
-    found = Submission(printable(student))
-    digest, problems = hashlib.sha256(), []
-    for file in _files(path):
-        try:
-            raw = read_plain(file, MOST)
-            digest.update(raw)
-            found.notebooks.append(_cells(raw))
-        except (OSError, ValueError, RecursionError) as error:
-            problems.append(f"{file.name}: {error if isinstance(error, ValueError) else 'cannot be read'}")
-    found.digest = digest.hexdigest()
-    found.problem = printable("; ".join(problems)) or ("" if found.notebooks else "no notebook")
-    return found
+def _found(path: Path) -> Submission:
+    digest = hashlib.sha256()
+    for name, raw in _pieces(path):
+        digest.update(name.encode(errors="surrogatepass") + b"\0")
+        digest.update(raw if isinstance(raw, bytes) else raw.encode())
+    return Submission(shown(path.name), path, digest.hexdigest(), max(map(_date, [path, *_files(path)])))
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _date(path: Path) -> float:
+    try:
+        return 0.0 if path.is_dir() and not path.is_symlink() else path.lstat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _files(path: Path) -> list[Path]:
+    """The files in what was handed in, the newest last."""
     if path.is_symlink() or not path.is_dir():
-        yield path
-        return
-    files = (Path(top, name) for top, _, names in os.walk(path) for name in sorted(names))
-    for _, file in zip(range(50), (f for f in files if f.suffix == ".ipynb"), strict=False):
-        if ".ipynb_checkpoints" not in file.parts:
-            yield file
+        return [path]
+    files = [Path(top, name) for top, _, names in os.walk(path) for name in names]
+    return sorted(
+        (file for file in files if not HIDDEN.search(str(file.relative_to(path)))),
+        key=lambda file: (_date(file), file),
+    )
+
+
+def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
+    """Names and bytes of the notebooks in what was handed in, the newest last; of what is not read why, or nothing."""
+    files = _files(path)
+    for file in files[-FILES:]:
+        try:
+            if file.suffix.lower() == ".zip":
+                yield from _unzipped(read_plain(file, MOST))
+            else:
+                looked_at = NOTEBOOK.search(file.name) or file.is_symlink()
+                yield shown(file.name), read_plain(file, MOST) if looked_at else ""
+        except (OSError, ValueError) as error:
+            yield shown(file.name), str(error) if isinstance(error, ValueError) else "cannot be read"
+    if len(files) > FILES:
+        yield "a folder", f"{len(files)} files, only the newest {FILES} are looked at"
+
+
+def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
+    """What `_pieces` gives, of a zip: nothing is written to the disk, and only so much is taken out of it."""
+    end = raw.rfind(b"PK\5\6") % (len(raw) + 1)
+    if int.from_bytes(raw[end + 12 : end + 16], "little") > 200_000 or b"PK\6\7" in raw[-66_000:]:
+        raise ValueError("expected a zip of some files, got more: hand in the .ipynb alone")
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            for info in sorted(archive.infolist(), key=lambda info: (info.date_time, info.filename))[-FILES:]:
+                name = shown(info.filename)
+                if info.is_dir() or HIDDEN.search(name):
+                    continue
+                if not NOTEBOOK.search(name):
+                    yield name, "a zip in a zip is not opened" if name.casefold().endswith(".zip") else ""
+                elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    yield name, "packed in an unusual way: hand in the .ipynb alone"
+                else:
+                    with archive.open(info) as file:
+                        yield name, _limited(file.read(MOST + 1), MOST)
+    except ValueError:
+        raise
+    except Exception as error:  # whatever a damaged or encrypted archive leads to
+        raise ValueError(f"the zip cannot be opened ({error}): hand in the .ipynb alone") from None
 
 
 def read_plain(path: Path, most: int) -> bytes:
@@ -115,7 +178,10 @@ def read_plain(path: Path, most: int) -> bytes:
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):
             raise ValueError("expected a file, got something else: hand in the file itself")
-        raw = file.read(most + 1)
+        return _limited(file.read(most + 1), most)
+
+
+def _limited(raw: bytes, most: int) -> bytes:
     if len(raw) > most:
         raise ValueError(f"expected at most {most / 1e6:g} MB, got more: clear its outputs")
     return raw
@@ -123,6 +189,8 @@ def read_plain(path: Path, most: int) -> bytes:
 
 def _cells(raw: bytes) -> list[Cell]:
     """A notebook's cells."""
+    if raw.count(b"[") + raw.count(b"{") > BRACKETS or raw.count(b'"cell_type"') > CELLS:
+        raise ValueError(f"expected at most {CELLS} cells, and outputs to match, got more: clear its outputs")
     try:
         whole = json.loads(raw)
     except ValueError:
@@ -132,13 +200,8 @@ def _cells(raw: bytes) -> list[Cell]:
         raise ValueError("not a notebook of version 4: open it in Jupyter, save it and hand it in again")
     found = []
     for cell in cells:
-        source = cell.get("source") if isinstance(cell, dict) else None
-        text = (
-            source
-            if isinstance(source, str)
-            else "".join(map(str, source))
-            if isinstance(source, list)
-            else ""
-        )
-        found.append((str(cell.get("cell_type")) if isinstance(cell, dict) else "", text))
+        cell = cell if isinstance(cell, dict) else {}
+        source = cell.get("source")
+        text = "".join(map(str, source)) if isinstance(source, list) else source
+        found.append((str(cell.get("cell_type")), text if isinstance(text, str) else ""))
     return found

@@ -14,7 +14,11 @@ import torch
 
 from vitlib import VisionTransformer, ViTConfig
 
-TEXT = 1_000_000  # bytes of JSON in a value from a student's process, at most
+TEXT, PARTS, MEMBERS = (
+    1_000_000,
+    20_000,
+    1_000,
+)  # of a student's value at most: bytes of JSON; parts; in a set or dict
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128")
 _SIZES = struct.Struct("<QQ")  # of the text, of the tensors
 
@@ -42,7 +46,7 @@ def unpack(raw: bytes, models: bool = False) -> Iterator[Any]:
             return
         try:
             blob = memoryview(raw)[start + text : at]
-            yield _decode(json.loads(raw[start : start + text]), _Reader(blob), models)
+            yield _decode(json.loads(raw[start : start + text]), _Reader(blob, models), models)
         except Exception:  # whatever it is: bytes from outside, and nothing is lost but their writer's answer
             return
 
@@ -71,10 +75,10 @@ def _encode(x: Any, blobs: list[bytes]) -> Any:
 
 
 class _Reader:
-    """The tensors' bytes, one after the other."""
+    """The tensors' bytes, one after the other; and how many parts there may still be."""
 
-    def __init__(self, blob: memoryview) -> None:
-        self.blob, self.at = blob, 0
+    def __init__(self, blob: memoryview, models: bool) -> None:
+        self.blob, self.at, self.left = blob, 0, math.inf if models else PARTS
 
     def tensor(self, dtype: str, shape: list[int]) -> torch.Tensor:
         if dtype not in DTYPES or len(shape) > 8 or not all(type(n) is int and n >= 0 for n in shape):
@@ -87,11 +91,16 @@ class _Reader:
 
 
 def _decode(x: Any, reader: _Reader, models: bool) -> Any:
+    reader.left -= 1
+    if reader.left < 0 or isinstance(x, int) and x.bit_length() > 64:
+        raise ValueError("too many parts, or a whole number that is too long")
     if not isinstance(x, dict):
         if isinstance(x, list):
             raise ValueError("a list must say its kind")
         return x
     kind = x["kind"]
+    if kind in ("set", "dict") and len(x["items"]) > MEMBERS:  # whose hashes may all be the same
+        raise ValueError(f"expected at most {MEMBERS:,} members")
     if kind == "tensor":
         return reader.tensor(x["dtype"], x["shape"])
     if kind == "vit" and models:

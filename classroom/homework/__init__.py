@@ -1,15 +1,29 @@
-"""Graded homework: what a task is, and the four homeworks, a file each."""
+"""Graded homework: what a task is, and the four homeworks, a file each.
+
+Who has the repository can read them. What a class is graded by lies in references/, which `make class` fills once and
+git ignores: there each task asks for something else, with numbers of the class's own, and tasks have another order.
+"""
 
 from __future__ import annotations
 
+import inspect
+import itertools
+import random
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
+from classroom.wire import pack
 from vitlib.checks import check_between
-from vitworkshop.exercises.engine import Exercise
+from vitlib.files import write_atomic
+from vitworkshop.exercises.engine import Exercise, find
 
 NUMBERS = (1, 2, 3, 4)
+MADE = Path(__file__).parents[2] / "references"
+ADD = "from classroom.homework import book  # TASKS += [book('05.b')] sets an exercise of the book; points=2 grades it"
 
 
 @dataclass(frozen=True)
@@ -19,7 +33,7 @@ class Task:
     Args:
         title: In a few words.
         text: The statement, Markdown.
-        points: For a right answer.
+        points: For a right answer; 0 where it is not graded.
         minutes: That it should take.
         exercise: Reference, known mistakes and what draws the arguments; None for a question that is answered in words.
         examples: The arguments of each public example, as a student would write them.
@@ -33,6 +47,7 @@ class Task:
     exercise: Exercise | None = None
     examples: list[str] = field(default_factory=list)
     rubric: str = ""
+    book: str = ""  # the number of the book's exercise that it is
 
     @property
     def name(self) -> str:
@@ -57,6 +72,11 @@ class Homework:
     chapters: str
     tasks: dict[str, Task]
 
+    @property
+    def points(self) -> int:
+        """Of all tasks."""
+        return sum(task.points for task in self.tasks.values())
+
 
 @cache
 def homework(number: int) -> Homework:
@@ -66,6 +86,48 @@ def homework(number: int) -> Homework:
         ValueError: If there is no such homework.
     """
     check_between("homework", number, NUMBERS[0], NUMBERS[-1])
-    file = import_module(f"classroom.homework.h{number}")
+    spec = spec_from_file_location(f"homework_{number}", source(number))
+    assert spec and spec.loader
+    file = sys.modules[spec.name] = module_from_spec(spec)  # where its functions' source is looked for
+    spec.loader.exec_module(file)
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
     return Homework(number, file.TITLE, file.CHAPTERS, tasks)
+
+
+def source(number: int) -> Path:
+    """The file of a homework: the class's own, where there is one."""
+    name = f"h{number}.py"
+    return MADE / name if (MADE / name).exists() else Path(__file__).with_name(name)
+
+
+def make_references() -> None:
+    """Make what the class has not yet; what is there stays, with what a teacher added."""
+    for number in NUMBERS:
+        if not (MADE / f"h{number}.py").exists():
+            write_atomic(MADE / f"h{number}.py", varied(number, random.SystemRandom()).encode())
+    homework.cache_clear()
+
+
+def varied(number: int, dice: random.Random) -> str:
+    """A homework's file, changed as it says under OTHER, with a number of its own and the tasks in another order."""
+    public = import_module(f"classroom.homework.h{number}")
+    text = inspect.getsource(public).partition("\nOTHER = ")[0]
+    for old, new in itertools.chain(*public.OTHER):
+        assert old in text, old
+        text = text.replace(old, new)
+    some, order = dice.choice((2, 3, 4)), dice.sample(range(4), 4)
+    text = text.replace("SOME", f"0.{some}").replace("REST", f"0.{10 - some}")
+    return f"{text}TASKS = [TASKS[i] for i in {order}] + TASKS[4:]\n\n{ADD}\n"
+
+
+def book(number: str, points: int = 0) -> Task:
+    """A task that is an exercise of the book, one that asks for a function; its reference lies where students read.
+
+    Raises:
+        ValueError: If there is no such exercise, or it asks for something else.
+    """
+    entry = find(number)
+    if not entry.inputs or entry.run or b'{"kind": "other"' in pack(entry.cases):
+        raise ValueError(f"expected an exercise that asks for a function of numbers, got {number}: try 05.b")
+    text = f"This is exercise {number} of the book. Write your answer to it once more, under this name."
+    return Task(f"Exercise {number}", text, points, 10, entry, book=number)

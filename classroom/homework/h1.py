@@ -123,3 +123,10 @@ the same tokens `(B, N, D)`, patches row by row, with one matrix product and wit
 Give the step of the proof for one layer of attention. At most 150 words.""", 3, 15, rubric="1: pictures whose patches are the same in another order. "
          "1: keys and values are permuted together, so each query's weighted sum stays. 1: CLS's query is the same, and MLP and norm act on each token alone, so it holds for every block."),
 ]
+
+OTHER = [  # what a class's own references have in place of these: of each task, in turn
+    [("i % 2", "(i + 1) % 2"), ("from left to right, the second from right to left", "from right to left, the second from left to right"), ("the first row is to go from left to right", "the first row is to go from right to left"), ("each second one is to be turned round", "the first, the third and so on are to be turned round")],
+    [("-> b (i j) (p q c)", "-> b (i j) (c p q)"), ("within a token row, column, channel", "within a token channel, row, column"), ('("(p q c)", "(c p q)", "the channels come first, as F.unfold has them; they are innermost")', '("(c p q)", "(p q c)", "the channels are innermost; they come first, as F.unfold has them")'), ('("(p q c)", "(q p c)", "each', '("(c p q)", "(c q p)", "each')],
+    [("return tokens @ kernel.flatten(1).T + bias", "return (tokens @ kernel.flatten(1).T + bias).mT"), ("the same tokens `(B, N, D)`", "the same tokens, each a column, `(B, D, N)`"), ('("return tokens", "return (tokens - tokens.mean(-1, keepdim=True))"', '("(tokens @", "((tokens - tokens.mean(-1, keepdim=True)) @"')],
+    [("tokens + positions[1:]", "tokens + positions[:-1]"), ("positions[0]", "positions[-1]"), ('("positions[1:]", "positions[:-1]", "the rows are off by one: row 0', '("positions[:-1]", "positions[1:]", "the rows are off by one: row N'), ("positions[1 : len(keep) + 1]", "positions[: len(keep)]"), ("the rows 1 to N of `positions`", "the rows 0 to N − 1 of `positions`"), ("with row 0 of `positions`", "with row N of `positions`")],
+]

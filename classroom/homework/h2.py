@@ -123,3 +123,10 @@ neighbouring parts of a token by itself (the variance divided by the part's leng
 does it get worse with d? At most 150 words.""", 3, 15, rubric="1: scores of independent parts with variance 1 have variance d. 1: the softmax comes near to one-hot. "
          "1: its derivative w(1 − w) then is near 0, so hardly any gradient reaches queries and keys."),
 ]
+
+OTHER = [  # what a class's own references have in place of these: of each task, in turn
+    [("masked(q, k, v, real)", "masked(q, k, v, filling)"), ("* real[:, None, :])", "* ~filling[:, None, :])"), ("~real[:, None, :]", "filling[:, None, :]"), ('("real[:, None, :]", "real[:, :, None]"', '("filling[:, None, :]", "filling[:, :, None]"'), ("`real` `(B, N)` is True for real tokens.", "`filling` `(B, N)` is True for those."), ("(q, k, v, real))", "(q, k, v, ~real))"), ("[[True, False]]", "[[False, True]]")],
+    [("-1).permute(2, 0, 3, 1, 4)\n", "-1).permute(2, 0, 3, 1, 4)[[1, 0, 2]]\n"), ("all of the queries come first, then the keys, then", "all of the keys come first, then the queries, then"), ("`(3, B, h, N, d)`.", "`(3, B, h, N, d)`: queries, keys, values."), ("all queries come first", "all keys come first")],
+    [("keepdim=True) + 1e-6", "keepdim=True) + SOME"), ("10⁻⁶ added to it", "SOME added to it")],
+    [("F.gelu", "F.silu"), ("an exact GELU between", "SiLU, x · sigmoid(x), between"), ("GELU", "SiLU")],
+]

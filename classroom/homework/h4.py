@@ -143,3 +143,10 @@ its channels: `(H/P, W/P)`. The argument `image` stays without a gradient.""", 4
 could refute this, and what each would have to show. At most 150 words.""", 3, 15, rubric="1: a trivial baseline (the centre of the picture, the variance of patches) that lies as well. "
          "1: erase by these scores and see whether the probability falls faster than by the baseline or by chance. 1: say what would refute; more than one picture."),
 ]
+
+OTHER = [  # what a class's own references have in place of these: of each task, in turn
+    [("entropy[:, :, 0].exp()", "entropy[:, :, 0].exp() / maps.shape[-1]"), ("how many tokens that would be for CLS, token 0,", "which share of the T tokens that would be for CLS, token 0,"), ("exp of the entropy in nats.", "exp of the entropy in nats, divided by T.")],
+    [("0.5 * layer + 0.5 * torch", "SOME * layer + REST * torch"), ("half of it and half of the identity", "SOME of it and REST of the identity")],
+    [("argmax", "argmin"), ("chances.amax(1)", "chances.amin(1)"), ("finds likeliest", "finds least likely"), ("the likeliest class", "the least likely class")],
+    [("x.grad * x.detach()", "x.grad * (x.detach() - SOME)"), ("times the picture, summed", "times the picture less SOME, summed")],
+]

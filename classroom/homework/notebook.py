@@ -41,10 +41,10 @@ def write_homework(folder: Path) -> list[Path]:
 
 
 def _write(path: Path, work: Homework) -> Path:
-    points = sum(task.points for task in work.tasks.values())
-    cells = [("markdown", INTRO.format(**vars(work), points=points)), ("code", SET_UP)]
+    cells = [("markdown", INTRO.format(**vars(work), points=work.points)), ("code", SET_UP)]
     for number, task in work.tasks.items():
-        head = f"## {number} {task.title} ({task.points} points, about {task.minutes} minutes)\n\n{task.text}"
+        worth = f"{task.points} points" if task.points else "not graded"
+        head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)\n\n{task.text}"
         cells.append(("markdown", head))
         cells += _coded(number, task) if task.exercise else [("markdown", f"{ANSWER}{number}\n\n…")]
     whole = {
@@ -61,7 +61,7 @@ def _coded(number: str, task: Task) -> list[tuple[str, str]]:
     assert task.exercise
     reference = task.exercise.reference
     stub = f"{TAG}{number}\ndef {task.name}{inspect.signature(reference)}:\n    ...  # yours"
-    tries = []
+    tries = [f'vl.check("{task.book}", {task.name})'] if task.book else []
     for example in task.examples:
         want = reference(*eval(f"({example},)", {"torch": torch}))
         want = want if isinstance(want, list | tuple) else [want]

@@ -2,9 +2,8 @@
 
 import json
 import os
-import pickle
-import shutil
 import subprocess
+import sys
 import textwrap
 import time
 
@@ -13,17 +12,26 @@ import torch
 from classes import code, mistaken, right
 
 import vitlib as vl
-from classroom import capstone, grade
+from classroom import grade
 from classroom.homework import homework
 from classroom.sandbox import ROOT, Sandbox
 from classroom.submissions import Submission, find
 from classroom.wire import pack, unpack
-from vitlib.evidence import RESULTS
 
 TASK = homework(1).tasks["1.1"]
 HIDDEN = TASK.hidden(2**45 + 1)
 REFERENCE = ROOT / "classroom/homework/h1.py"
 SHAPED = "\ndef snake(images, P):\n    return vl.patchify(images, P)\n"  # right shape, wrong order
+C = "import ctypes\nC = ctypes.CDLL(None)\n"
+SEND = """
+def send(value, says='""', blob=b""):
+    head = '{"kind":"dict","items":[["failed",{"kind":"list","items":[]}],["there",true]]}'
+    frame = '["value",%s],["error",%s],["says",""],["where",""],["changed",0],["printed",false]'
+    frame = '{"kind":"dict","items":[' + frame + ']}'
+    for text, data in ((head, b""), *[(frame % (value, says), blob)] * 3):
+        os.write(3, len(text).to_bytes(8, "little") + len(data).to_bytes(8, "little") + text.encode() + data)
+    os._exit(0)
+"""
 CHEATS = {
     "allclose says yes": "torch.allclose = torch.equal = lambda *a, **k: True" + SHAPED,
     "tensors equal all": "torch.Tensor.__eq__ = lambda *a: True; torch.Tensor.equal = lambda *a: True" + SHAPED,
@@ -149,6 +157,26 @@ CHEATS = {
         threading.Thread(target=loop).start()"""
     + SHAPED,
     "a process that outlives": "os.fork() or time.sleep(60)\nsnake = list",
+    "a process that outlives who started it": C + "assert C.prctl(1, 0, 0, 0, 0) == 0, 'forbidden'\nsnake = list",
+    "a process that stops itself": "snake = lambda *a: os.kill(os.getpid(), 19)",
+    "its own disk unmounted": C + "assert C.umount2(os.fsencode(os.getcwd()), 2) == 0, 'forbidden'\nsnake = list",
+    "another user's rights": C + "assert 0 in (C.unshare(1 << 28), C.chroot(b'.')), 'forbidden'\nsnake = list",
+    "capabilities taken back": C + """
+assert C.capset((0x20080522).to_bytes(8, "little"), bytes([255] * 24)) == 0, "forbidden"
+snake = list""",
+    "files deleted and still open": """
+        def snake(images, P, kept=[]):  # No space left
+            while True: kept.append(open("x", "wb", 0)); os.unlink("x"); kept[-1].write(bytes(4 * 10**6))""",
+    "files that never had a name": """
+        def snake(images, P, kept=[]):  # No space left
+            while True: kept.append(os.open(".", os.O_TMPFILE | os.O_RDWR)); os.posix_fallocate(kept[-1], 0, 10**7)""",
+    "others' folders": "snake = lambda *a: os.listdir('..') or os.listdir('/proc/self/fd')",
+    "numbers that collide": SEND + """
+send('{"kind":"set","items":[' + ",".join(str(n * (2**61 - 1)) for n in range(40000)) + "]}")""",
+    "lists within lists": SEND + """send('{"kind":"list","items":[' * 5000 + "]}" * 5000)""",
+    "many things for one": SEND + """send('{"kind":"list","items":[0' + ",1" * 400000 + ',"a"]}')""",
+    "a tensor for an error's words": SEND + """
+send(0, '{"kind":"tensor","dtype":"uint8","shape":[6,6,6,6,6,6,6,6]}', bytes(6**8))""",
 }  # fmt: skip
 
 
@@ -180,7 +208,12 @@ def verdict(sandbox: Sandbox, *cells: str, seconds=300):
 @pytest.mark.parametrize("name", CHEATS)
 def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
     (tmp_path / "grades.csv").write_text("student,points\nme,0\n")
-    said = verdict(sandbox, submitted(CHEATS[name], tmp_path), seconds=3)
+    start = time.monotonic()
+    ran = sandbox.run([(1, submitted(CHEATS[name], tmp_path))], TASK.name, HIDDEN.cases, 3)
+    said, failed = grade.judged(TASK, HIDDEN, ran), str(ran.values[:1])
+    assert time.monotonic() - start < 15, "it holds up the judge"
+    for held in ("forbidden", "No space left"):
+        assert held not in CHEATS[name] or held in said.says + failed
     assert "SyntaxError" not in said.says and "IndentationError" not in said.says, (
         "the cheat itself is broken"
     )
@@ -203,8 +236,8 @@ def test_the_cheats_would_work_without_the_walls():
 
 def test_of_two_cells_for_a_task_the_last_counts():
     cells = code(right("1.1"), mistaken("1.1", 0))["cells"]
-    student = Submission("x", [[(cell["cell_type"], cell["source"]) for cell in cells]])
-    assert len(student.code(1, "1.1", "snake")) == 2
+    student = Submission("x", ROOT, cells=[(cell["cell_type"], cell["source"]) for cell in cells])
+    assert len(student.code("1.1", "snake")) == 2
 
 
 def test_a_students_memory_is_nobody_elses(sandbox):
@@ -216,12 +249,13 @@ def test_a_students_memory_is_nobody_elses(sandbox):
 def test_no_reference_is_in_a_students_process(sandbox):
     there = "sorted(m for m in sys.modules if m.startswith(('classroom', 'vitworkshop')))"
     ran = sandbox.run([(1, f"import sys\nf = lambda: {there}")], "f", [()])
-    assert ran.values[1]["value"] == ["classroom", "classroom.confine", "classroom.wire"]
+    assert ran.values[1]["value"] == ["classroom", "classroom.cells", "classroom.confine", "classroom.wire"]
 
 
 def test_the_waiting_process_lost_is_started_again(sandbox):
     sandbox._process.kill()
-    assert verdict(sandbox, right("1.1")).kind in ("stopped", "right")
+    with pytest.raises(OSError, match="was lost"):
+        verdict(sandbox, right("1.1"))
     assert verdict(sandbox, right("1.1")).kind == "right"
 
 
@@ -240,6 +274,17 @@ def test_where_there_is_no_fork_a_new_process_runs_each_task(monkeypatch):
         assert "still running after 2 seconds" in hanging.says
 
 
+def test_where_it_can_have_no_disk_of_its_own_it_writes_nothing(tmp_path):
+    tries = """import os, sys; from pathlib import Path; from classroom import confine
+confine._own_disk = lambda *a: False
+confine.confine(Path(sys.argv[1]), [], 9, 10**9, 10**6, 9), os.chdir(sys.argv[1])
+for how in (os.O_CREAT, os.O_TMPFILE):
+    try: os.open(os.path.join(".", "x" * (how == os.O_CREAT)), how | os.O_RDWR)
+    except PermissionError: print("refused")"""
+    ran = subprocess.run([sys.executable, "-c", tries, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert (ran.stdout, os.listdir(tmp_path)) == ("refused\n" * 2, []), ran.stderr
+
+
 def test_what_crosses_comes_back_and_damage_is_the_end():
     values = [
         torch.rand(2, 3),
@@ -256,6 +301,17 @@ def test_what_crosses_comes_back_and_damage_is_the_end():
     assert list(unpack(pack(model))) == [] and len(list(unpack(pack(model), models=True))) == 1
 
 
+def test_what_could_hold_the_judge_up_does_not_cross():
+    for most, more in (
+        ({*range(1000)}, {*range(1001)}),
+        (dict.fromkeys(range(1000)), dict.fromkeys(range(1001))),
+        ([0] * 19_999, [0] * 20_000),
+        (1 - 2**64, 2**64),
+    ):
+        assert list(unpack(pack(most))) == [most] and list(unpack(pack(more))) == []
+    assert list(unpack(pack([0] * 20_000), models=True)) == [[0] * 20_000]
+
+
 def test_links_out_of_the_folder_are_not_read(tmp_path):
     secret, folder = tmp_path / "secret.ipynb", tmp_path / "all"
     secret.write_text(json.dumps(code(right("1.1"))))
@@ -263,88 +319,6 @@ def test_links_out_of_the_folder_are_not_read(tmp_path):
     (folder / "direct.ipynb").symlink_to(secret)
     (folder / "whole").symlink_to(tmp_path)
     (folder / "inner" / "mine.ipynb").symlink_to(secret)
-    assert [(s.notebooks, "symbolic link" in s.problem) for s in find(folder)] == [([], True)] * 3
-
-
-# --- the capstone -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def entries(tmp_path_factory):
-    """Checkpoints, honest and not, evaluated on 200 pictures."""
-    top = tmp_path_factory.mktemp("capstone")
-    model, card = vl.load_pretrained("drawn10-token-s1")
-    torch.manual_seed(0)
-    weak = vl.VisionTransformer(vl.ViTConfig(embed_dim=48, depth=1, num_heads=3))
-    forged = {"name": "mine", "final": {"test_accuracy": 0.999}, "classes": list(vl.DRAWN10_CLASSES)}
-
-    def save(name: str, net, **more):
-        vl.save_pretrained(net, forged | more, top / name)
-        return top / name
-
-    def own(net):
-        """As if trained by somebody else: every hidden number has another place and sign, the answers are the same."""
-        net = vl.VisionTransformer(net.cfg)
-        net.load_state_dict(model.state_dict())
-        with torch.no_grad():
-            for block in net.blocks:
-                order = torch.randperm(net.cfg.hidden_dim)
-                first, second = (m for m in block.mlp.modules() if isinstance(m, torch.nn.Linear))
-                first.weight.copy_(first.weight[order]), first.bias.copy_(first.bias[order])
-                second.weight.copy_(second.weight[:, order])
-        return net.eval()
-
-    honest = own(model)
-    save("honest", honest)
-    save("forged accuracy", weak)
-    head = own(model)
-    with torch.no_grad():
-        head.head.weight.copy_(head.head.weight.roll(1, 0)), head.head.bias.copy_(head.head.bias.roll(1, 0))
-    save("wrong order", head, classes=[*vl.DRAWN10_CLASSES[-1:], *vl.DRAWN10_CLASSES[:-1]])
-    save("too large", vl.VisionTransformer(vl.ViTConfig(depth=1)))
-    save("too slow", vl.VisionTransformer(vl.ViTConfig(patch_size=1, embed_dim=32, depth=2, num_heads=2)))
-    save("diverged", weak)
-    bad = save("other weights", weak) / "mine.safetensors"
-    shutil.copy(top / "honest" / "mine.safetensors", bad)
-    pickled = save("pickled", weak) / "mine.safetensors"
-    pickled.write_bytes(pickle.dumps(weak.state_dict()))
-    noise = bytearray((top / "diverged/mine.safetensors").read_bytes())
-    noise[-4:] = b"\x00\x7e\x00\x7c"  # nan, inf
-    (top / "diverged/mine.safetensors").write_bytes(noise)
-    monster = save("a card like a monster", weak) / "mine.json"
-    whole = json.loads(monster.read_text())
-    monster.write_text(json.dumps(whole | {"config": whole["config"] | {"depth": 10**9, "img_size": 10**6}}))
-    (top / "link").mkdir()
-    for end in ("safetensors", "json"):
-        (top / "link" / f"mine.{end}").symlink_to(top / "honest" / f"mine.{end}")
-    (top / "the book's").mkdir()
-    for end in ("safetensors", "json"):
-        shutil.copy(RESULTS / f"drawn10-token-s1.{end}", top / "the book's")
-    (top / "nothing").mkdir()
-    images, labels = vl.load_drawn10("test", 200, seed=99)
-    found = {}
-    for path in top.iterdir():
-        found[path.name] = capstone._graded(path, images, labels, *capstone.LEVELS["drawn10"])
-    return found
-
-
-REFUSED = {
-    "too large": "out of the budget", "too slow": "out of the budget", "diverged": "damaged", "pickled": "safetensors",
-    "other weights": "sha256", "a card like a monster": "1024", "link": "symbolic link", "the book's": "your own",
-    "nothing": "expected one",
-}  # fmt: skip
-
-
-def test_an_honest_checkpoint_gets_what_it_is_worth(entries):
-    entry = entries["honest"]
-    assert entry.problem == "" and 0.85 < entry.accuracy < 0.97 and 7 < entry.points <= 10
-
-
-@pytest.mark.parametrize("name", ["forged accuracy", "wrong order"])
-def test_what_a_card_says_is_worth_nothing(entries, name):
-    assert entries[name].problem == "" and entries[name].accuracy < 0.3 and entries[name].points == 0
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_entry_gets_nothing(entries, name):
-    assert entries[name].points == 0 and REFUSED[name] in entries[name].problem, entries[name]
+    found, _ = find(folder)
+    [each.read(1) for each in found]
+    assert [(each.cells, "symbolic link" in each.problem) for each in found] == [([], True)] * 3

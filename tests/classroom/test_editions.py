@@ -112,8 +112,10 @@ def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys
         assert "waiting" in capsys.readouterr().out
 
 
-def test_what_class_holds(tmp_path, monkeypatch):
-    """Both zips open; the students' has no teacher's remark, and every picture that a chapter shows."""
+def test_what_class_holds(tmp_path, monkeypatch, request):
+    """Both zips open; the students' has no teacher's remark, every picture of a chapter, the class's homework."""
+    request.addfinalizer(homework.cache_clear)
+    monkeypatch.setattr("classroom.homework.MADE", tmp_path / "references")
     monkeypatch.setattr(editions, "OUT", tmp_path)
     monkeypatch.setattr(editions, "CHAPTERS", CHAPTERS[:1])
     assert editions.main() == 0
@@ -132,6 +134,9 @@ def test_what_class_holds(tmp_path, monkeypatch):
     (picture,) = [cell["attachments"] for cell in json.loads(theirs)["cells"] if "attachments" in cell]
     assert base64.b64decode(picture["patches.webp"]["image/webp"])[8:12] == b"WEBP"
     assert b"](attachment:patches.webp)" in theirs and b"](_static/" not in theirs
+    made = (tmp_path / "references/h1.py").read_bytes()
+    assert made == told["instructor"]["instructor/classroom/homework/h1.py"]
+    assert b"the second from left to right" in told["student"]["student/homework/homework-1.ipynb"]
     assert "student/patch-by-patch.zip" in told["student"] and json.loads(theirs)["nbformat"] == 4
 
 

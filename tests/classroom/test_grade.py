@@ -1,77 +1,314 @@
-"""Commands, refusals, and what the tables say of people."""
+"""Commands, refusals, names and cells; what the tables and pages say, and that a person's word stands."""
 
 import csv
+import io
 import json
+import re
+import unicodedata
+from unittest.mock import Mock
 
 import pytest
 from classes import notebook
 
-from classroom import report
+from classroom import hand, report, roster
 from classroom.__main__ import main
-from classroom.grade import Result
-from classroom.homework import homework
+from classroom.cells import run
+from classroom.grade import Graded, Ran, Result, Row, _graded, digest, judged, parts
+from classroom.homework import NUMBERS, homework
+from classroom.look import LOOK, PARTS
+from classroom.names import matched, shown, slug
+from classroom.sandbox import ROOT
+from classroom.sheet import read_sheet, table
+from classroom.submissions import Submission
+
+WORK = homework(1)
+HAND = "student,task,points,comment,answer\n"
 
 
-def graded(**students):
-    return {
-        "results": students,
-        "problems": dict.fromkeys(students, ""),
-        "slugs": {name: name for name in students},
-        "open_still": ["the network"],
-    }
+def row(key="ann.ipynb", kind="right", points=3, words="Because.", says="", **more):
+    found = {}
+    for number, task in WORK.tasks.items():
+        given, how = (points, kind) if task.exercise else (None, "words")
+        answer = "" if task.exercise else words
+        found[number] = Result(given, how, says, answer, digest=digest(words))
+    return Row(key, found, **more)
 
 
-def results(kind="right", points=3):
-    tasks = homework(1).tasks
-    return {key: Result(points if task.exercise else None, kind, "") for key, task in tasks.items()}
+def written(out, *rows, words=HAND, roster_text="", **more):
+    """What is said, the table of grades, and the class's page."""
+    if words != "as it is":
+        (out / "hand.csv").write_text(words, encoding="utf-8")
+    people = ({}, "")
+    if roster_text:
+        (out / "roster.csv").write_bytes(roster_text.encode("cp1252"))
+        people = roster.read_roster(out / "roster.csv")
+    given = hand.read_hand(out / "hand.csv", {key: task.points for key, task in WORK.tasks.items()})
+    left_out = more.pop("left_out", {})
+    graded = Graded(list(rows), left_out, ["the network"])
+    said = report.write_reports(out, WORK, graded, people, given, **more)
+    return said, read(out / "grades.csv"), (out / "class.html").read_text(encoding="utf-8")
 
 
-def test_roster_and_open_points(tmp_path):
-    roster = tmp_path / "roster.csv"
-    roster.write_text("submission,id,name\nanna,=1+1,Anna Ähn\n", encoding="utf-8-sig")
-    report.write_reports(tmp_path, homework(1), graded(anna=results(), ben=results("named", 0)), roster)
-    with open(tmp_path / "moodle.csv", encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["ID number"], row["Full name"], row["Homework 1"]) for row in rows] == [
-        ("'=1+1", "Anna Ähn", "12"),
-        ("ben", "ben", "0"),
+def read(path):
+    return read_sheet(path, ()).rows
+
+
+def page(out, key="ann.ipynb"):
+    return (out / "feedback" / f"{slug(key)}.html").read_text(encoding="utf-8")
+
+
+ODD = ["eve", "Eve", "eve\u200b", "eve\u200c", "eve ", "eve\u3164", "eve{U+200B}", "e ve", "e  ve", "e\0", "e\ud800",
+       "Jos\u00e9", "Jose\u0301", "\u1100\u1161", "\uac00", "=cmd", "con"]  # fmt: skip
+
+
+def test_no_two_names_look_the_same_or_share_a_file():
+    keys = [shown(name) for name in ODD]
+    assert len({*keys}) == len({slug(key).casefold() for key in keys}) == len(ODD)
+    assert all(key.isprintable() and unicodedata.is_normalized("NFC", key.strip()) for key in keys)
+    assert keys[:2] == ODD[:2] and keys[2] == "eve{U+200B}"
+
+
+@pytest.mark.parametrize(
+    ("names", "keys", "found"),
+    [
+        (["ann"], ["ann.ipynb", "ann"], {"ann": "ann"}),
+        (["ANN", "bob.IPYNB"], ["ann.ipynb", "Bob.zip"], {"ann.ipynb": "ANN", "Bob.zip": "bob.IPYNB"}),
+        (["Ann"], ["ann.ipynb", "ann.zip"], {}),
+        (["Ann", "ANN"], ["ann.ipynb"], {}),
+        (["ann", "Ann"], ["Ann.ipynb", "ann.ipynb"], {"Ann.ipynb": "Ann", "ann.ipynb": "ann"}),
+        (["Jose\u0301"], [shown("Jos\u00e9.ipynb")], {"Jos\u00e9.ipynb": "Jose\u0301"}),
+        (["eve"], [shown("eve\u200b.ipynb")], {"eve{U+200B}.ipynb": "eve"}),
+        (["eve", "eve\u200b"], [shown("eve\u200b.zip")], {"eve{U+200B}.zip": "eve\u200b"}),
+        (["Li  Na"], ["Li Na_81_assignsubmission_file_"], {"Li Na_81_assignsubmission_file_": "Li  Na"}),
+        (["john"], ["john.smith"], {}),
+    ],
+)
+def test_names_are_matched_by_one_rule(names, keys, found):
+    assert matched(names, keys) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "failed"),
+    [
+        ("S = '''\n%s\n!x\n'''\na = S % 1", "S a", []),
+        ("b = [7\n% 4]", "b", []),
+        ("a = !ls \\\n -l\nb = a", "a b", []),
+        ("t = %timeit -o 1\n?t\n%time b = 2\ndisplay(b)", "b t", []),
+        ("%%time\na = 1", "a", []),
+        ("%%bash\nls |\ncd", "", []),
+        ("import asyncio\nawait asyncio.sleep(0)\na = 1", "a asyncio", []),
+        ("    a = 1\n    b = 2", "a b", []),
+        ("1 / 0\na = 1\nb = (\ndef f(x):\n    return x\ne = 5", "a e f", ["line 1: Zero", "line 3: SyntaxError"]),
+        ("def f(x:\n    y = 1\n@str\ndef g():\n    pass", "g", ["line 1: SyntaxError"]),
+        ("(" * 9999 + "\na = 1", "a", ["line 1: "]),
+        ("f" + "(1)" * 10**5 + "\na = 1", "a", ["line 1: Rec"]),
+    ],
+)  # fmt: skip
+def test_a_cell_is_read_as_jupyter_reads_it(text, names, failed):
+    space: dict = {}
+    said = run(text, "cell", space, False)
+    assert sorted(space.keys() - {"__builtins__", "get_ipython", "display"}) == names.split()
+    assert all(f"line {s[0]}: {s[1]}".startswith(f) for s, f in zip(said, failed, strict=True))
+
+
+def test_definitions_alone_live_on_within_blocks():
+    cell = """
+if True:
+    def a(): pass
+    while True: pass
+else:
+    b = 1
+for c in range(2): print(d)
+with open("none") if 0 else __import__("contextlib").suppress(): e = 1
+try:
+    f: int = 1 / 0
+except ZeroDivisionError:
+    g = 1
+while True: h = 1
+example(1)"""
+    space: dict = {}
+    assert run(cell, "cell", space, True) == []
+    assert [name for name in "abcdefgh" if name in space] == ["a", "c", "e", "g"]
+
+
+def answered(exercise, off, **more):
+    """What a process sends whose answer's parts are off by so much."""
+    frames = [
+        {"error": "", "says": "", "where": "", "changed": 0, "printed": False} | more for _ in exercise.wanted
     ]
-    assert "could not forbid students' code: the network" in (tmp_path / "class.html").read_text(
-        encoding="utf-8"
+    for frame, want in zip(frames, exercise.wanted, strict=True):
+        off = off if frame is frames[0] else [0] * 9  # in one call
+        frame["value"] = tuple(part + by for part, by in zip(want.value, off, strict=False))
+    return Ran([{"failed": [], "there": True}, *frames])
+
+
+def test_parts_count_and_every_task_has_a_section():
+    tasks = {key: task for number in NUMBERS for key, task in homework(number).tasks.items()}
+    assert LOOK.keys() == {task.name or key for key, task in tasks.items()}
+    for chapter, _, section in (text.partition(" ") for text in LOOK.values()):
+        (path,) = (ROOT / "book").glob(f"{chapter}-*.ipynb")
+        assert re.search(rf'# {re.escape(section)}(\\n|")', path.read_text(encoding="utf-8"))
+    for task in (task for task in tasks.values() if task.name in PARTS):
+        exercise, names = task.hidden(1), PARTS[task.name]
+        assert all(len(want.value) == len(names) for want in exercise.wanted)
+        assert parts(exercise, answered(exercise, [1] + [0] * 9)) == [*names[1:]]
+        assert parts(exercise, answered(exercise, [1] * 9)) == []
+        assert parts(exercise, answered(exercise, [0] * 9, changed=1)) == []
+        assert judged(task, exercise, answered(exercise, [0] * 9)).kind == "right"
+        room = Mock(run=Mock(return_value=answered(exercise, [1] + [0] * 9)))
+        handed_in = Submission("x", ROOT, cells=[("code", f"{task.name} = 1")])
+        found = _graded(handed_in, homework(3), "3.2" if len(names) == 3 else "3.4", exercise, room)
+        assert (
+            found.points == {3: 2.5, 2: 1.5}[len(names)]
+            and f"(right: {' and '.join(names[1:])})" in found.says
+        )
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "encoding", "start"),
+    [(",", "utf-8-sig", ""), (";", "cp1252", ""), ("\t", "utf-16", ""), (";", "utf-8", "sep=;\r\n")],
+)
+def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
+    path = tmp_path / "hand.csv"
+    rows = lambda words="Because.": [row(words=words), row("ben", "named", 0, words)]  # noqa: E731
+    written(tmp_path, *rows())
+    path.unlink()
+    last = json.loads((tmp_path / "last-1.json").read_text())
+    assert hand.add_rows(path, last["open"], delimiter) == 2
+    mark = digest("Because.")
+    half, minus = "1,5" if delimiter == ";" else "1.5", "-" if encoding == "cp1252" else "−"
+    filled = [
+        ["student", "task", "points", "comment", "answer", "more"],
+        ["ann.ipynb", "task 1.5", half, 'Größe, "fast"; gut\nja', mark.upper(), ""],
+        ["ben", "task 1.5", "2", "", mark, ""],
+        ["ben", "task 1.5", "0", "of the answer before", "", ""],
+        ["BEN.zip", "1,1", "0.5", "- half", "", "x"],
+        ["ann.ipynb", "Late", f"{minus}1", "a day", "", ""],
+        [""] * 6,
+    ]
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter).writerows(filled)
+    path.write_bytes((start + file.getvalue().rstrip("\r\n")).encode(encoding))
+    before, tables = path.read_bytes(), set()
+    for again in range(3):
+        said, grades, _ = written(tmp_path, *rows(), words="as it is")
+        tables.add((tmp_path / "grades.csv").read_bytes())
+        assert [each["total"].replace(",", ".") for each in grades] == ["12.5", "2.5"]
+        assert ("changed: ben 1.1 0 → 0.5, 1.5 open → 2, total 0 → 2.5" in said) == (again == 0)
+        assert path.read_bytes() == before and len(tables) == 1
+    assert "Größe, &quot;fast&quot;; gut\nja" in page(tmp_path) and "-1 points. a day" in page(tmp_path)
+    said, grades, _ = written(tmp_path, *rows("Otherwise."), words="as it is")
+    assert [(each["total"], each["open"]) for each in grades] == [("11", "1.5"), ("0", "1.1 1.5")]
+    assert "ann.ipynb 1.5: look again: the answer is another than the one that got 1.5" in said
+    assert "Größe" not in page(tmp_path)
+    last = json.loads((tmp_path / "last-1.json").read_text())
+    assert hand.add_rows(path, last["open"], ",") == 3 and hand.add_rows(path, last["open"], ",") == 0
+    assert path.read_bytes().startswith(before)
+    assert [r["answer"] for r in read(path)[-3:]] == [digest("Otherwise.")] * 3
+
+
+def test_nobody_is_lost(tmp_path):
+    people = "name;id;submission;deadline\nÄnne;=1+1;ann;\nBen;2;;01.12.2026 08:00\nCleo;3;;\n"
+    rows = [row("ann.ipynb", date=1e9), row("Ben", date=2e9), row("eve")]
+    due, left = roster.moment("2026-11-30 18:00"), {"x.pdf": "no notebook"}
+    said, grades, whole = written(tmp_path, *rows, roster_text=people, left_out=left, deadline=due)
+    assert said[0] == "4 in the folder: 3 graded, 1 left out" and "left out, no notebook: x.pdf" in said
+    assert not [s for s in said if s.startswith("new")] and WORK.tasks["1.5"].rubric[:20] not in page(
+        tmp_path
     )
+    assert {"in no row of the roster: eve", "in the roster, and nothing handed in: Cleo"} <= {*said}
+    assert [f"{r['student']} {r['id']} {r['name']} {r['total']}" for r in grades] == [
+        *("ann.ipynb =1+1 Änne 12", "Ben 2 Ben 12", "eve  eve 12", "Cleo 3 Cleo 0")
+    ]
+    told = read(tmp_path / "diagnosis.csv")[0]
+    assert grades[0]["of"] == "16" and (told["points"], told["of"], told["task"]) == ("3", "3", "task 1.1")
+    assert [r["late"][-24:] for r in grades] == ["", " late by the date of the file"[-24:], "", ""]
+    assert "'=1+1" in (tmp_path / "moodle.csv").read_text("utf-8-sig") and "=1+1;" not in whole
+    canvas = (tmp_path / "canvas.csv").read_text("utf-8-sig").splitlines()
+    assert canvas[1:3] == ["    Points Possible,,,,,16", "Änne,,'=1+1,,,12"]
+    assert "12 of 16 points, without 1.5, still to be read" in page(tmp_path)
+    said, *_ = written(tmp_path, *rows[:1])
+    assert "gone since the last time: Cleo, 0 points" in said and "in hand.csv, and nobody's: zoe" not in said
+    assert "in hand.csv, and nobody's: zoe" in written(tmp_path, row(), words=HAND + "zoe,1.1,1,,\n")[0]
+    assert "new: zoe" in written(tmp_path, row(), row("zoe"))[0]
+    assert written(tmp_path, row(points=0), words=HAND + "ann,late,-3,,\n")[1][0]["total"] == "0"
+    came = "name,id,submitted,deadline\nann,1,2026-12-01 18:00,2026-11-29 18:00\n"
+    _, grades, _ = written(tmp_path, row(), roster_text=came, deadline=due)
+    assert grades[0]["late"] == "48.0 h late by the roster"
+
+
+def test_pages_say_what_a_student_needs(tmp_path):
+    words = HAND + "ann.ipynb,1.5,2,Well <argued>,\n"
+    rows = [row(), *(row(f"b{i}", "named", 0, "", says=f"mistake {i > 0}") for i in range(3))]
+    rows.append(row("c", "waiting", 0))
+    for each in rows[1:]:
+        each.results["1.5"].points, each.results["1.5"].kind = 0, "waiting"
+    rows[0].results["1.1"].left_out = "cell 2, line 1: SyntaxError"
+    _, _, whole = written(tmp_path, *rows, words=words)
+    assert whole.index("mistake True") < whole.index("mistake False")
+    assert "3 wrong + 1 right + 1 not answered = 5" in whole and "forbid students' code: the network" in whole
+    ann, task = page(tmp_path), WORK.tasks["1.1"]
+    assert "14 of 16 points" in ann and "Well &lt;argued&gt;" in ann and WORK.tasks["1.5"].rubric[:20] in ann
+    assert "cell 2, line 1: SyntaxError" in ann and LOOK["1.5"][3:] in ann and LOOK["snake"][3:] not in ann
+    wrong, waiting = page(tmp_path, "b0"), page(tmp_path, "c")
+    assert LOOK["snake"][3:] in wrong
+    assert task.exercise.hints[0] not in wrong and task.exercise.hints[0] in waiting
+    assert WORK.tasks["1.5"].rubric[:20] not in wrong and "def snake" not in wrong
+    written(tmp_path, *rows, references=True)
+    assert "def snake" in page(tmp_path, "b0")
+
+
+def test_tables_hold_no_formula():
+    text = table([["=a", "+", "-", "@", "\t", -1.5, "b\0", 2.0]], ";").decode("utf-8-sig")
+    assert text == "'=a;'+;'-;'@;'\t;-1,5;b;2\r\n"
 
 
 @pytest.mark.errors
-def test_points_by_hand_are_checked(tmp_path):
-    report.write_reports(tmp_path, homework(1), graded(anna=results()))
-    text = (tmp_path / "grades.csv").read_text(encoding="utf-8")
-    (tmp_path / "grades.csv").write_text(text.replace("3,3,3,3,,", "3,3,3,3,9,"), encoding="utf-8")
-    with pytest.raises(ValueError, match="expected 0 to 3 points for 1.5 in .*, got '9'; mend it"):
-        report.write_reports(tmp_path, homework(1), graded(anna=results()))
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("ann,1.5,9,,", "expected 0 to 3 points for 1.5 in row 2 of"),
+        ("ann,1.5,-1,,", "got '-1'; mend it"),
+        ("ann,1.5,good,,", "got 'good'; mend it"),
+        ("ann,late,1,,", "expected -16 to 0 points for late"),
+        ("ann,01. Mai,1,,", "taken it for a date; write  task 1.5"),
+        ("ann,1.7,1,,", "expected a task in row 2 of"),
+        ("ann,1.5,2,5,well,x", "expected 5 cells in row 2 of"),
+        ("ann,1.5,2,,\nann,1.5,1,,", "expected one row for 1.5 of ann, got"),
+    ],
+)
+def test_a_persons_slip_is_refused(tmp_path, line, said):
+    with pytest.raises(ValueError) as error:
+        written(tmp_path, row(), words=HAND + line + "\n")
+    assert said in str(error.value)
+    assert written(tmp_path, row(), words=HAND + "ann,2.5,2,of another homework,\n")[1][0]["total"] == "12"
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("grade HERE/none --homework 1", "expected a folder of submissions, got HERE/none; give the folder"),
-        (
-            "grade HERE/empty --homework 1",
-            "expected notebooks (.ipynb) or a folder for each student in HERE/empty",
-        ),
+        ("grade HERE/none --homework 1", "expected a folder of submissions, got HERE/none; give the one"),
+        ("grade HERE/empty --homework 1", "expected notebooks (.ipynb) or a folder for each student in HERE/empty"),
         ("grade HERE/class --homework 1 --jobs 0", "expected jobs from 1 to 64, got 0"),
         ("grade HERE/class --homework 1 --seed -1", "expected seed from 0 to"),
         ("grade HERE/class --homework 1 --out HERE/class/out", "beside the submissions for --out"),
         ("grade HERE/class --homework 1 --out HERE/class/a.ipynb", "--out must be a folder, got the file"),
-        ("grade HERE/class --homework 1 --roster HERE/roster.csv", "columns submission, id and name in"),
+        ("grade HERE/class --homework 1 --roster HERE/roster.csv", "expected the columns id, name in"),
+        ("grade HERE/class --homework 1 --roster HERE/twice.csv", "expected one row for Anna in"),
+        ("grade HERE/class --homework 1 --roster HERE/when.csv", "expected a time as in"),
+        ("grade HERE/class --homework 1 --deadline 2999-01-01T00:00 --references", "expected --references after"),
+        ("hand HERE/class --homework 1", "expected grades in HERE/class-grades, got none"),
         ("capstone HERE/empty", "expected a folder for each student in HERE/empty"),
         ("homework HERE/class/a.ipynb", "--out must be a folder, got the file"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused_in_words(tmp_path, capsys, words, said):
     for name in ("empty", "class"):
         (tmp_path / name).mkdir()
     (tmp_path / "roster.csv").write_text("name\nAnna\n")
+    (tmp_path / "twice.csv").write_text("name,id\nAnna,1\nAnna,2\n")
+    (tmp_path / "when.csv").write_text("name,id,deadline\nAnna,1,tomorrow\n")
     (tmp_path / "class" / "a.ipynb").write_text(json.dumps(notebook(tmp_path / "blank") | {"cells": []}))
     assert main(words.replace("HERE", str(tmp_path)).split()) == 2
     told = capsys.readouterr().err.splitlines()[-1]

@@ -1,10 +1,14 @@
-"""Thirty submissions, most of them bad in task 1.1 and right in the others: one of them spoils no other."""
+"""Fifty submissions, most of them bad in task 1.1 and right in the others: one of them spoils no other."""
 
+import contextlib
 import csv
+import io
 import json
 import os
 import shutil
 import sys
+import unicodedata
+import zipfile
 
 import pytest
 from classes import code, mistaken, notebook, right
@@ -44,7 +48,7 @@ DEEDS = {
     "gigabyte": (deed("for _ in range(1000): print('x' * 10**6)"), "File too large"),
     "calling": (deed("socket.create_connection(('127.0.0.1', 80), 1)"), "Error"),
     "large-file": (deed("open('x', 'wb').write(bytes(10**9))"), "File too large"),
-    "many-files": (deed("for i in range(10**6): open(str(i), 'wb').write(bytes(10**6))"), "too much to the disk"),
+    "many-files": (deed("for i in range(10**6): open(str(i), 'wb').write(bytes(10**6))"), "No space left"),
     "recursion": (deed("return snake(images, P)", ""), "RecursionError"),
     "syntax": ("# task 1.1\ndef snake(images, P:\n    return 1", "SyntaxError"),
     "in-place": (right("1.1").replace("    B, C", "    images += 1\n    B, C"), "changes its argument"),
@@ -52,19 +56,43 @@ DEEDS = {
     "printing": (deed("print(images)", "    return None\n"), "it prints, and returns None"),
     "surrogates": (deed("raise ValueError(chr(0xD800) + chr(27))"), "ValueError"),
     "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "no function snake"),
+    "endless": ("# task 1.1\ndef make():\n    while True: pass\nsnake = make()", "10 seconds, stopped, before"),
     "folders": (deed("os.makedirs('a/' * 900)"), "PermissionError"),
     "markup": (deed("raise ValueError('<script>alert(1)</script>')"), "<script>"),
 }  # fmt: skip
 FILES = {  # what is no notebook, and what is said of it
     "not-a-notebook": (b"[1, 2, 3]", "not a notebook"),
     "binary": (bytes(range(256)) * 999, "not a notebook"),
-    "deep": (b"[" * 10**6, "cannot be read"),
+    "deep": (b"[" * 10**5, "cannot be read"),
     "no-bytes": (b"", "not a notebook"),
     "odd": (
         b'{"cells": [1, null, {"source": {"a": 1}}, {"cell_type": "code", "source": [1, []]}]}',
         "no cell",
     ),
+    "cells": (json.dumps(code(*[""] * 2001)).encode(), "at most 2000 cells"),
+    "brackets": (b'{"cells": [' + b"[]," * 10**6 + b"[]]}", "at most 2000 cells"),
 }
+JUPYTERS = """# task 1.1
+?torch.flip
+here = !pwd
+if True:
+    def helped(i, row): return row.flip(1) if i % 2 else row
+!pip install -q \\
+    einops
+HERE
+import asyncio
+await asyncio.sleep(0)
+def left(
+"""
+
+
+def zipped(**files: bytes) -> bytes:
+    """A zip of these files; "_" stands for a dot."""
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(f"a/{name.replace('_', '.')}", content)
+    return raw.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +104,9 @@ def graded(tmp_path_factory):
 
     def hand_in(name: str, whole) -> None:
         raw = whole if isinstance(whole, bytes) else json.dumps(whole).encode()
-        (folder / f"{name}.ipynb").write_bytes(raw)
+        path = folder / (name if "." in name else f"{name}.ipynb")
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(raw)
 
     hand_in("right", notebook(blank, words="They are the same set of patches."))
     magic = "%matplotlib inline\n!pip install einops\nimport torch"
@@ -88,19 +118,35 @@ def graded(tmp_path_factory):
     write_homework(blank)
     shutil.copy(blank / "homework-1.ipynb", folder / "nothing-done.ipynb")
     hand_in("no-cells", code())
-    hand_in("hanging-at-once", code("while True: pass", *answers))
+    kept = "while True: pass\nif True:\n    import os"
+    hand_in("hanging-at-once", code(kept, answers[0] + "\nassert os.name", *answers[1:]))
     for name, (cell, _) in DEEDS.items():
         hand_in(name, notebook(blank, t1=cell.replace("HERE", repr(str(top / "out")))))
     for name, (raw, _) in FILES.items():
         hand_in(name, raw)
+    whole, two = (folder / "right.ipynb").read_bytes(), json.dumps(notebook(blank, 2)).encode()
+    named = {"Right.ipynb", "right.IPYNB", "john.smith/mine.ipynb", "eve\u200b.ipynb", "saved.ipynb.txt"}
+    for name in [*named, *(unicodedata.normalize(form, "Jos\u00e9.ipynb") for form in ("NFC", "NFD"))]:
+        hand_in(name, whole)
+    hand_in("eve\u200c.ipynb", code())
+    lost = zipped(a_ipynb=two, b_ipynb=whole, b_txt=b"")
+    hand_in("two.zip", lost), hand_in("twice/hw.zip", lost), hand_in("bad.zip", lost[:99])
+    hand_in("nest.zip", zipped(c_zip=lost)), hand_in("bomb.zip", zipped(a_ipynb=bytes(10**8)))
+    hand_in("twice/other.ipynb", whole)
+    hand_in("python.py", b"def snake(images, P): return 1")
+    hand_in("wrong.ipynb", two)
+    hand_in("list.pdf", b""), hand_in(".DS_Store", b"")
+    cell = JUPYTERS.replace("HERE", right("1.1", ("row.flip(1) if i % 2 else row for", "helped(i, row) for")))
+    hand_in("jupyter", notebook(blank, t1=cell))
     (folder / "link.ipynb").symlink_to(folder / "right.ipynb")
     (folder / "=cmd").mkdir()
     shutil.copy(folder / "right.ipynb", folder / "=cmd" / "mine.ipynb")
     os.mkfifo(folder / "pipe.ipynb")
-    assert main(["grade", str(folder), "--homework", "1", "--out", str(top / "out"), "--seed", "7"]) == 0
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert main(["grade", str(folder), "--homework", "1", "--out", str(top / "out"), "--seed", "7"]) == 0
     if still := json.loads((top / "out" / "state.json").read_text())["open_still"]:
         pytest.skip(f"this system cannot forbid {still}")
-    tables = {}
+    tables: dict = {"said": said.getvalue().splitlines()}
     for name in ("grades", "diagnosis", "canvas", "moodle"):
         with open(top / "out" / f"{name}.csv", encoding="utf-8-sig", newline="") as file:
             tables[name] = list(csv.DictReader(file))
@@ -110,9 +156,10 @@ def graded(tmp_path_factory):
 def of(graded, student: str) -> tuple[list[str], list[str]]:
     """A student's points and what is said of the tasks."""
     _, tables = graded
-    (row,) = (row for row in tables["grades"] if row["student"] == student)
-    told = [line["says"] for line in tables["diagnosis"] if line["student"] == student]
-    return [row[f"1.{i}"] for i in (1, 2, 3, 4)], told
+    keys = (student, f"{student}.ipynb")
+    (row,) = (row for row in tables["grades"] if row["student"] in keys)
+    told = [line["says"] for line in tables["diagnosis"] if line["student"] in keys]
+    return [row[f"task 1.{i}"] for i in (1, 2, 3, 4)], [*told, row["problem"]]
 
 
 FULL = [str(points) for points in POINTS]
@@ -121,15 +168,37 @@ pytestmark = [pytest.mark.slow, linux]
 
 def test_all_are_graded(graded):
     top, tables = graded
-    assert len(tables["grades"]) == len({*os.listdir(top / "homework")}) >= 30
-    assert len(os.listdir(top / "out" / "feedback")) == len(tables["grades"])
+    there = len(os.listdir(top / "homework"))
+    assert len(tables["grades"]) == there - 2 == len(os.listdir(top / "out" / "feedback")) >= 60
+    assert tables["said"][0] == f"{there} in the folder: {there - 2} graded, 2 left out"
+    assert tables["said"][1].endswith(": .DS_Store") and tables["said"][2].endswith(": list.pdf")
+
+
+ALIKE = ["Right", "right.IPYNB", "john.smith", "eve{U+200B}", "saved.ipynb.txt", "Jos\u00e9"]
+JUPYTER = ["jupyter", "two.zip", "twice"]
 
 
 @pytest.mark.parametrize(
-    "student", ["right", "right-otherwise", "right-as-lists", "'=cmd", "hanging-at-once"]
+    "student",
+    ["right.ipynb", "right-otherwise", "right-as-lists", "'=cmd", "hanging-at-once", *ALIKE, *JUPYTER],
 )
 def test_right_answers_get_all_points(graded, student):
     assert of(graded, student)[0] == FULL
+
+
+ODD = {
+    "twice": "2 notebooks have tasks of it, other.ipynb is what was read", "wrong": "tasks of homework 2, not of 1",
+    "nest.zip": "a zip in a zip is not opened", "bad.zip": "the zip cannot be opened", "bomb.zip": "at most 20 MB, ",
+    "python.py": "no notebook, but python.py: hand in the .ipynb", "eve{U+200C}": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("student", ODD)
+def test_what_is_odd_is_said(graded, student):
+    points, told = of(graded, student)
+    assert ODD[student] in told[-1] and (student == "twice" or points == ["0"] * 4)
+    line = next(each for each in graded[1]["diagnosis"] if each["student"] == "jupyter.ipynb")
+    assert line["left-out"] == "cell 4, line 24: SyntaxError: def left(" and line["kind"] == "right"
 
 
 @pytest.mark.parametrize("student", DEEDS)
@@ -156,37 +225,56 @@ def test_nothing_gets_nothing(graded, student):
 
 def test_pages_escape_what_students_wrote(graded):
     top, _ = graded
-    page = (top / "out/feedback/markup.html").read_text()
+    page = (top / "out/feedback/markup.ipynb.html").read_text()
     assert "&lt;script&gt;" in page and "<script" not in page
-    assert "They are the same set" in (top / "out/feedback/right.html").read_text()
+    assert "They are the same set" in (top / "out/feedback/right.ipynb.html").read_text()
     whole = (top / "out/class.html").read_text()
     assert "<script" not in whole and "the first row is to go from left to right" in whole
     assert "could not forbid" not in whole
 
 
-def test_tables_hold_no_formula(graded):
+def test_grading_again_grades_what_changed_and_says_so(graded, capsys):
     top, tables = graded
-    for name in tables:
-        with open(top / "out" / f"{name}.csv", encoding="utf-8-sig", newline="") as file:
-            assert not [cell for row in csv.reader(file) for cell in row if cell[:1] in ("=", "+", "-", "@")]
-
-
-def test_grading_again_grades_what_changed_and_keeps_a_persons_points(graded, capsys):
-    top, tables = graded
-    grades = top / "out" / "grades.csv"
-    text = grades.read_text(encoding="utf-8-sig").splitlines()
-    place = text[0].split(",").index("1.5")
-    row = next(i for i, t in enumerate(text) if t.startswith("right,"))
-    cells = text[row].split(",")
-    assert cells[place] == "" and cells[-2] == "1.5"
-    cells[place] = "2"
-    text[row] = ",".join(cells)
-    grades.write_text("\n".join(text), encoding="utf-8-sig")
+    grade = ["grade", str(top / "homework"), "--homework", "1", "--out", str(top / "out")]
+    before = {
+        path: path.read_bytes() for path in (top / "out").rglob("*") if path.suffix in (".csv", ".html")
+    }
     kept = {path: path.stat().st_mtime_ns for path in (top / "out/students").iterdir()}
+    state = top / "out/state.json"
+    whole = json.loads(state.read_text())
+    state.write_text(json.dumps({"seed": whole["seed"], "open_still": []}))
     shutil.copy(top / "homework/mistaken-1.ipynb", top / "homework/mistaken-0.ipynb")
-    assert main(["grade", str(top / "homework"), "--homework", "1", "--out", str(top / "out")]) == 0
-    changed = [path.name for path, when in kept.items() if path.stat().st_mtime_ns != when]
-    assert changed == ["mistaken-0-1.json"]
-    with open(grades, encoding="utf-8-sig", newline="") as file:
-        (row,) = (row for row in csv.DictReader(file) if row["student"] == "right")
-    assert row["1.5"] == "2" and int(row["total"]) == sum(POINTS) + 2 and row["open"] == ""
+    assert main(grade) == 0
+    assert [path.name for path, when in kept.items() if path.stat().st_mtime_ns != when] == [
+        "mistaken-0.ipynb-1.json"
+    ]
+    assert "changed" not in capsys.readouterr().out  # another mistake, as many points
+    differ = {path.name for path, raw in before.items() if path.read_bytes() != raw}
+    assert differ == {"mistaken-0.ipynb.html", "diagnosis.csv", "class.html", "moodle.csv"}
+    shutil.copy(top / "homework/right.ipynb", top / "homework/mistaken-0.ipynb")
+    (top / "homework/sleeping.ipynb").unlink()
+    assert main(grade) == 0
+    said = capsys.readouterr().out
+    assert (
+        "changed: mistaken-0.ipynb 1.1 0 → 3" in said
+        and "gone since the last time: sleeping.ipynb, 10 points" in said
+    )
+    state.write_text(json.dumps({"seed": whole["seed"], "open_still": ["the network"]}))
+    assert main(grade) == 0  # nobody's code ran: what was open still is, for all that is known
+    said = capsys.readouterr().out
+    assert (
+        "cannot forbid students' code: the network" in said and "changed" not in said and "gone" not in said
+    )
+
+
+def test_another_seed_grades_again(graded, tmp_path):
+    top, _ = graded
+    (tmp_path / "small").mkdir()
+    shutil.copy(top / "homework/mistaken-1.ipynb", tmp_path / "small")
+    marks = []
+    for seed in ("1", "1", "2"):
+        assert main(["grade", str(tmp_path / "small"), "--homework", "1", "--jobs", "1", "--seed", seed]) == 0
+        marks.append(
+            json.loads((tmp_path / "small-grades/students/mistaken-1.ipynb-1.json").read_text())["mark"]
+        )
+    assert marks[0] == marks[1] != marks[2]

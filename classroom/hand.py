@@ -1,0 +1,97 @@
+"""What a person says of answers, in hand.csv: points, words, penalties. It stands, whatever is graded again.
+
+A row belongs to the answer whose digest it names; where it names none, to the answer that was there when it was first
+read. Once the answer has changed, its points are not used, and the table says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from classroom.grade import Graded
+from classroom.names import matched, shown
+from classroom.sheet import read_sheet, table
+from vitlib.files import write_atomic
+
+COLUMNS = ("student", "task", "points", "comment", "answer")
+LATE = "late"  # stands for a task, and takes points away
+
+
+@dataclass
+class Word:
+    """A row."""
+
+    student: str
+    task: str
+    points: float | None
+    comment: str
+    answer: str
+
+
+def read_hand(path: Path, most: dict[str, int]) -> tuple[list[Word], str]:
+    """The rows on these tasks that say something, and what stands between cells; none where there is no file."""
+    if not path.exists():
+        return [], ","
+    sheet, found = read_sheet(path, COLUMNS), {}
+    for n, row in enumerate(sheet.rows, 2):
+        key = re.sub(r"^task\s*", "", row["task"].casefold()).replace(",", ".")
+        if re.fullmatch(r"[1-4]\.\d|capstone", key) and not any(key[:2] == other[:2] for other in most):
+            continue  # of another homework
+        if key not in most and key != LATE:
+            fix = "a spreadsheet may have taken it for a date; write  task 1.5"
+            raise ValueError(f"expected a task in row {n} of {path}, or {LATE}, got {row['task']!r}; {fix}")
+        low, high = (0, most[key]) if key != LATE else (-sum(most.values()), 0)
+        text, where = row["points"].replace("−", "-").replace(",", "."), f"in row {n} of {path}"
+        if text and not (re.fullmatch(r"-?\d+(\.\d+)?", text) and low <= float(text) <= high):
+            raise ValueError(
+                f"expected {low} to {high} points for {key} {where}, got {row['points']!r}; mend it"
+            )
+        if text or row["comment"]:
+            points, answer = float(text) if text else None, row["answer"].casefold()
+            word = Word(row["student"], key, points, row["comment"], answer)
+            if found.setdefault((word.student, key, answer), word) != word:
+                raise ValueError(
+                    f"expected one row for {key} of {word.student}, got another {where}; delete one"
+                )
+    return list(found.values()), sheet.delimiter
+
+
+def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
+    """Put a person's points and words into the rows; what is odd, in words.
+
+    Of words without a digest, `seen` keeps that of the answer which was there when they were first read.
+    """
+    keys = [row.key for row in graded.rows]
+    meant = {word.student: next(iter(matched([word.student], keys)), "") for word in words}
+    for row in graded.rows:
+        own = [word for word in words if meant[word.student] == row.key]
+        row.penalty, row.comment = next(((w.points or 0, w.comment) for w in own if w.task == LATE), (0, ""))
+        for key, result in row.results.items():
+            mine = sorted((word for word in own if word.task == key), key=lambda word: word.answer)
+            fits = [w for w in mine if (w.answer or seen.setdefault(str(w), result.digest)) == result.digest]
+            given, old = ([w.points for w in some if w.points is not None] for some in (fits, mine))
+            result.comment = next((word.comment for word in fits[::-1] if word.comment), "")
+            if given:
+                result.points = given[-1]
+            elif old:
+                result.again = f"look again: the answer is another than the one that got {old[-1]:g}"
+    return [f"in hand.csv, and nobody's: {shown(w.student)}" for w in words if not meant[w.student]]
+
+
+def add_rows(path: Path, rows: list[list[str]], delimiter: str) -> int:
+    """Add rows of student, task and digest to a person's file, which else stays as it is; how many."""
+    if not path.exists():
+        write_atomic(path, table([COLUMNS], delimiter))
+    sheet, before = read_sheet(path, COLUMNS), path.read_bytes()
+    there = {(row["student"], row["task"], row["answer"]) for row in sheet.rows}
+    new = [row for row in ((who, f"task {task}", answer) for who, task, answer in rows) if row not in there]
+    named = [dict(zip(("student", "task", "answer"), row, strict=True)) for row in new]
+    text = table([[each.get(column, "") for column in sheet.columns] for each in named], sheet.delimiter)
+    end = "" if before.decode(sheet.encoding, "replace").endswith("\n") else "\r\n"
+    try:
+        write_atomic(path, before + (end + text.decode("utf-8-sig")).encode(sheet.encoding))
+    except UnicodeEncodeError as error:
+        raise ValueError(f"expected {path} in UTF-8, got {sheet.encoding} ({error}); save it so") from None
+    return len(new)

@@ -1,0 +1,58 @@
+"""Who is in the class: names and numbers for the submissions, who handed in nothing, and what came late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+from classroom.grade import Graded, Result, Row, digest
+from classroom.names import matched, shown
+from classroom.sheet import read_sheet
+
+FORMS = ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")
+
+
+def moment(text: str) -> datetime | None:
+    """A date with its time, here; None for no text."""
+    for form in FORMS if text else ():
+        try:
+            return datetime.strptime(text.replace("T", " "), form)
+        except ValueError:
+            continue
+    if text:
+        raise ValueError(f"expected a time as in 2026-11-30 18:00 or 30.11.2026 18:00, got {text!r}; mend it")
+    return None
+
+
+def read_roster(path: Path) -> tuple[dict[str, dict[str, str]], str]:
+    """People by what their submission is called, by default their name; and what stands between cells."""
+    sheet, people = read_sheet(path, ("id", "name")), {}
+    for row in sheet.rows:
+        moment(row.get("deadline", "")), moment(row.get("submitted", ""))
+        if people.setdefault(name := row.get("submission") or row["name"], row) is not row:
+            raise ValueError(
+                f"expected one row for {name} in {path}, got two; say their submission in a column"
+            )
+    return people, sheet.delimiter
+
+
+def apply(people: dict, graded: Graded, tasks: Iterable[str], deadline: datetime | None) -> list[str]:
+    """Give the rows their names, add those of whoever handed in nothing, say what is late; what is odd, in words."""
+    meant, odd = matched([*people], [row.key for row in graded.rows]), []
+    for row in graded.rows:
+        person = people[meant[row.key]] if people and row.key in meant else {"id": "" if people else row.key}
+        row.name, row.id = person.get("name") or row.key, person["id"]
+        row.late = _late(row.date, person, deadline)
+        odd += [f"in no row of the roster: {row.key}"] if people and row.key not in meant else []
+    for name in [name for name in people if name not in meant.values()]:
+        nothing = {key: Result(0, "nothing", "nothing handed in", digest=digest("")) for key in tasks}
+        graded.rows.append(Row(shown(name), nothing, name=people[name]["name"], id=people[name]["id"]))
+        odd.append(f"in the roster, and nothing handed in: {shown(name)}")
+    return odd
+
+
+def _late(written: float, person: dict[str, str], deadline: datetime | None) -> str:
+    due, told = moment(person.get("deadline", "")) or deadline, moment(person.get("submitted", ""))
+    over = ((told or datetime.fromtimestamp(written)) - due).total_seconds() / 3600 if due else 0
+    return f"{over:.1f} h late by the {'roster' if told else 'date of the file'}" if over > 0 else ""
