@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 from dataclasses import replace
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
     ours, drawn, draw = quiet(), [], vl.viz.attention_overlay
     write(ours, name)
     monkeypatch.setattr(
-        vl.viz, "attention_overlay", lambda *args, **more: drawn.append(args) or draw(*args, **more)
+        vl.viz, "attention_overlay", lambda *args, **more: drawn.append((*args, more)) or draw(*args, **more)
     )
     stored = run(name, "--mean-std", mean_std)
     theirs = timm.models.vision_transformer.VisionTransformer(
@@ -90,7 +91,10 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
     tokens = last.norm1(theirs.blocks[0](theirs._pos_embed(theirs.patch_embed(x))))  # (1, 26, 24)
     q, k, _ = last.attn.qkv(tokens).view(26, 3, 3, 8).permute(1, 2, 0, 3)  # (26, 3*D) -> (3, h, 26, d)
     attention = (q @ k.mT / 8**0.5).softmax(2)[:, 0, 1:].mean(0)  # (h, 26, 26) -> (25,)
-    ((image, weights, grid),) = drawn
+    ((image, weights, grid, more),) = drawn
+    first = f"class {best.indices[0]}, {best.values[0]:.0%}"
+    assert more == {"titles": [f"CLS in the last block, {stored['date']}\n{first}"]}
+    assert date.today() - date.fromisoformat(stored["date"]) <= timedelta(1)  # a night may pass
     torch.testing.assert_close(weights, attention, rtol=1e-4, atol=1e-6)
     assert image.shape == (3, 20, 20) and grid == (5, 5)
     assert sorted(path.name for path in Path("out").iterdir()) == ["answers.json", "attention.png"]
@@ -119,8 +123,7 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
         "mean and deviation 0.5, as nothing tells them (--mean-std)\nrocket.png:\n" in said
         and f"class {told[0][0]}  {told[0][1]}\n" in said
     )
-    for written in ("attention.png", "answers.json"):
-        assert str(Path("runs/check-vit-ti-16", written)) in said
+    assert all(str(Path("runs/check-vit-ti-16", one)) in said for one in ("attention.png", "answers.json"))
 
 
 def test_names_of_the_reader_and_no_names(monkeypatch, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,8 +27,8 @@ def configure(commands) -> None:
     p = commands.add_parser(
         "check-pretrained",
         help="run a ViT from timm, Hugging Face or Google on a photograph",
-        description=f"Load a ViT that others trained, name the {_TOP} likeliest classes of a photograph, and draw\n"
-        "what the CLS token attends to in the last block (mean over heads). Nothing is downloaded. The\n"
+        description=f"Load a ViT that others trained, name the {_TOP} likeliest classes of a photograph, and draw,\n"
+        "dated, what the CLS token attends to in the last block (mean over heads). Nothing is downloaded. The\n"
         "middle of the photograph, nine tenths of its shorter side, is taken in the size that the model wants.",
         epilog="example: python -m vitlib check-pretrained model.safetensors --heads 12 --image cat.jpg",
     )
@@ -76,10 +77,15 @@ def _check(args: argparse.Namespace) -> None:
     out = args.out or Path("runs", f"check-{name.replace('/', '-')}")
     from vitlib.viz import attention_overlay  # brings matplotlib, for which no other command waits
 
-    figure = attention_overlay(image, weights, cfg.grid, titles=["CLS in the last block"])
+    day = date.today().isoformat()
+    title = f"CLS in the last block, {day}"
+    for answer in answers[:1]:
+        called = answer["name"] or f"class {answer['class']}"
+        title += f"\n{printable(called)[:40]}, {answer['probability']:.0%}"
+    figure = attention_overlay(image, weights, cfg.grid, titles=[title])
     picture = write_atomic(out / "attention.png", lambda path: figure.savefig(path, format="png"))
-    record = provenance(photo, torch.device("cpu"), "fp32") | told
-    record |= {"model": name, "file": args.file.name, "img_size": side, "num_classes": cfg.num_classes}
+    record = provenance(photo, torch.device("cpu"), "fp32") | told | {"date": day, "model": name}
+    record |= {"file": args.file.name, "img_size": side, "num_classes": cfg.num_classes}
     print(f"wrote {picture} and {write_json(out / 'answers.json', record | {'answers': answers})}")
 
 

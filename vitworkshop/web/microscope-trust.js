@@ -1,5 +1,5 @@
 /* How far a model's attention can be trusted on one picture, in the words of chapter 14: `vitTrust(microscope)` gives
-   { node }. A worker measures (microscope-work.js); what it found can be saved as one HTML file that opens offline. */
+   its node. A worker measures (microscope-work.js); what it found can be saved as one HTML file that opens offline. */
 (() => {
   "use strict";
 
@@ -35,7 +35,7 @@
     }).join(" ");
   }
 
-  function trust(scope) {
+  window.vitTrust = (scope) => {
     const result = h("div"), save = button("Save as one HTML file", () => keep()), start = button("Measure", () => measure());
     save.hidden = true;
     const node = h("div", { class: "trust" }, h("h3", {}, "How far to trust its attention"),
@@ -95,8 +95,6 @@
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     }
-    return { node, result };
-  }
-
-  window.vitTrust = trust;
+    return node;
+  };
 })();

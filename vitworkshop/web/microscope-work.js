@@ -14,6 +14,9 @@
       return { D, h, L, K, N: model.N, T: 1 + model.N };
     };
 
+    /* The tokens that the head reads. */
+    const readers = () => (model.config.global_pool === "token" ? [0] : [...Array(model.N).keys()].map((n) => 1 + n));
+
     async function pass(pixels, options, tick, keep) {
       const blocks = model.blocks(pixels, options, keep);
       for (;;) {
@@ -43,10 +46,9 @@
       rows({ keys }) {
         const { h, T, N } = sizes();
         return keys.map(([name, t]) => {
-          const all = tensors[name], perPlace = /^patch/.test(name);
+          const all = tensors[name], wide = all.length / (/^patch/.test(name) ? N : T);
           if (/^(pool|head)$/.test(name)) return all;
-          const wide = /scores|weights/.test(name) ? T : all.length / (perPlace ? N : T);
-          if (wide !== T || !/scores|weights/.test(name)) return all.slice(t * wide, (t + 1) * wide);
+          if (!/scores|weights/.test(name)) return all.slice(t * wide, (t + 1) * wide);
           const row = new Float32Array(h * T);
           for (let head = 0; head < h; head++) row.set(all.subarray((head * T + t) * T, (head * T + t + 1) * T), head * T);
           return row;
@@ -57,18 +59,15 @@
 
       /* What the head would say of each token after some blocks, and of the picture: (T, K) and (K) shares. */
       answers({ layer, removed }) {
-        const { K, L, T, N } = sizes(), x = tensors[layer ? `blocks.${layer - 1}` : "embed"];
+        const { K, L, T } = sizes(), x = tensors[layer ? `blocks.${layer - 1}` : "embed"];
         if (!K || layer > L) return { each: new Float32Array(0), whole: new Float32Array(0) };
-        const each = model.readOut(x, T), whole = new Float32Array(K), cls = model.config.global_pool === "token";
-        const read = cls ? [0] : [...Array(N).keys()].filter((n) => !removed.includes(n)).map((n) => 1 + n);
+        const each = model.readOut(x, T), whole = new Float32Array(K);
+        const read = readers().filter((t) => !removed.includes(t - 1));
         for (const t of read) for (let k = 0; k < K; k++) whole[k] += each[t * K + k] / read.length;
         for (let t = 0; t < T; t++) softmax(each, t * K, K);
         return { each, whole: softmax(whole) };
       },
     };
-
-    /* The tokens that the head reads. */
-    const readers = () => (model.config.global_pool === "token" ? [0] : [...Array(model.N).keys()].map((n) => 1 + n));
 
     /* Weights (T, T) of a block in the mean of its heads, as `read(t, s)`. */
     const meanOf = (attention, l, { h, T }) => (t, s) => {

@@ -129,7 +129,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");
         const names = own?.length === K ? own : K === 1000 ? window.vitImageNet : range(K).map((k) => `class ${k}`);
         this.lab?.end();
-        Object.assign(this, { lab, file, told, coming: null, library });
+        Object.assign(this, { lab, file, told, coming: null });
         this.heads.replaceChildren(...range(config.embed_dim).map((k) => 1 + k).filter((k) => config.embed_dim % k === 0 && k <= 32)
           .map((k) => h("option", { value: String(k), selected: k === config.num_heads }, String(k))));
         this.pools.selectedIndex = Number(config.global_pool === "avg");
@@ -166,7 +166,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           this.tell(text || this.about, text.endsWith("."));
           if (!text.includes("…")) this.drawn();
         } };
-      const trust = window.vitTrust(this).node;
+      const trust = window.vitTrust(this);
       this.way?.remove();
       this.trust?.remove();
       this.view.append(way, trust);

@@ -14,7 +14,6 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
 
     mark = "far";
     asked = 0;
-    passes = 0;
     stays = "";
 
     get recipe() {
