@@ -39,8 +39,8 @@
     const result = h("div"), save = button("Save as one HTML file", () => keep()), start = button("Measure", () => measure());
     save.hidden = true;
     const node = h("div", { class: "trust" }, h("h3", {}, "How far to trust its attention"),
-      note("Patches are rubbed out, those first that a map calls important. The sooner the answer is lost, the truer the map: the smaller "
-        + "the area under its curve. Some 60 forward passes."), h("div", { class: "row" }, start, save), result);
+      note("Patches are rubbed out, those first that a map calls important. The sooner the answer is lost, the better the map "
+        + "says what counts: the smaller the area under its curve. Some 60 forward passes."), h("div", { class: "row" }, start, save), result);
 
     async function measure() {
       const { lab, model, way } = scope, { N, n, P, size, shown, wanted } = way, { standardise } = window.vitPictures;
