@@ -40,8 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     p = commands.add_parser("grade", help="grade a folder of notebooks")
     _common(p)
     p.add_argument("--homework", type=int, required=True, choices=NUMBERS, help="which one")
-    p.add_argument("--jobs", type=int, default=2, metavar="N", help="students at a time")
-    _roster(p)
+    _class(p)
     p.add_argument("--deadline", default="", metavar="TIME", help="what is late, as in '2026-11-30 18:00'")
     p.add_argument("--references", action="store_true", help="show right answers on students' pages")
     p.set_defaults(run=_grade)
@@ -52,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     p = commands.add_parser("capstone", help="evaluate a folder of checkpoints")
     _common(p)
     p.add_argument("--data", default="drawn10", choices=("drawn10", "cifar10"), help="which pictures")
-    _roster(p)
+    _class(p)
     p.set_defaults(run=_capstone)
     return parser
 
@@ -60,11 +59,11 @@ def _parser() -> argparse.ArgumentParser:
 def _common(p: argparse.ArgumentParser) -> None:
     p.add_argument("folder", type=Path, metavar="FOLDER", help="one notebook or one folder a student")
     p.add_argument("--out", type=Path, help="where grades go (default: FOLDER-grades, beside it)")
-    p.add_argument("--seed", type=int, help="draws what is hidden (default: a secret one, kept in --out)")
 
 
-def _roster(p: argparse.ArgumentParser) -> None:
+def _class(p: argparse.ArgumentParser) -> None:
     text = "a table with the columns id and name; also submission (a file's or folder's name), deadline, submitted"
+    p.add_argument("--seed", type=int, help="draws what is hidden (default: a secret one, kept in --out)")
     p.add_argument("--roster", type=Path, metavar="CSV", help=text)
 
 
@@ -81,14 +80,12 @@ def _out(args: argparse.Namespace) -> Path:
 
 def _grade(args: argparse.Namespace) -> None:
     out, work, deadline = _out(args), homework(args.homework), roster.moment(args.deadline)
-    people = roster.read_roster(args.roster) if args.roster else ({}, "")  # before the long part
+    people = roster.read_roster(args.roster) if args.roster else {}  # before the long part
     words = hand.read_hand(out / "hand.csv", {key: task.points for key, task in work.tasks.items()})
     if args.references and deadline and datetime.now() < deadline:
         raise ValueError(f"expected --references after the deadline, {deadline}; leave it out until then")
-    graded = grade(args.folder, args.homework, out, args.seed, args.jobs)
+    graded = grade(args.folder, args.homework, out, args.seed)
     print(*report.write_reports(out, work, graded, people, words, deadline, args.references), sep="\n")
-    if graded.open_still:
-        print(f"This system cannot forbid students' code: {', '.join(graded.open_still)}.")
     print(f"wrote grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/ in {out}")
 
 
@@ -97,13 +94,13 @@ def _hand(args: argparse.Namespace) -> None:
     if not (file := out / f"last-{args.homework}.json").exists():
         raise ValueError(f"expected grades in {out}, got none: grade first")
     last = read_json(file, "grade again")
-    count = hand.add_rows(out / "hand.csv", last["open"], last["delimiter"])
+    count = hand.add_rows(out / "hand.csv", last["open"])
     print(f"{count} new rows in {out / 'hand.csv'}: fill in points and comment, save as CSV, and grade again")
 
 
 def _capstone(args: argparse.Namespace) -> None:
-    out, people = _out(args), roster.read_roster(args.roster)[0] if args.roster else {}
-    words, _ = hand.read_hand(out / "hand.csv", {"capstone": capstone.POINTS})
+    out, people = _out(args), roster.read_roster(args.roster) if args.roster else {}
+    words = hand.read_hand(out / "hand.csv", {"capstone": capstone.POINTS})
     seed = secrets.randbelow(2**32) if args.seed is None else args.seed
     entries = capstone.grade_capstone(args.folder, args.data, seed)
     write_atomic(out / "capstone.csv", table([list(vars(entries[0])), *(vars(e).values() for e in entries)]))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from classroom.submissions import read_plain
 from vitlib import ViTConfig, build_model, count_macs, count_parameters, load_cifar10, load_drawn10
@@ -74,18 +75,14 @@ def grade_capstone(folder: Path, data: str, seed: int) -> list[Entry]:
         raise ValueError("expected CIFAR-10 on this machine, found none; run  python -m vitlib data cifar10")
     folders = sorted(path for path in folder.glob("*") if path.is_dir() and not path.is_symlink())
     if not folders:
-        raise ValueError(
-            f"expected a folder for each student in {folder}, got none; unpack the submissions there"
-        )
+        raise ValueError(f"expected a folder for each student in {folder}, got none; unpack them there")
     images, labels = load_cifar10("test") if data == "cifar10" else load_drawn10("test", seed=seed)
     return _graded(folders, images, labels, *LEVELS[data])
 
 
-def _graded(
-    folders: list[Path], images: torch.Tensor, labels: torch.Tensor, none: float, all_: float
-) -> list[Entry]:
+def _graded(folders: list[Path], images: Tensor, labels: Tensor, none: float, all_: float) -> list[Entry]:
     entries: list[Entry] = []
-    known: list[tuple[str, Entry | None, list[torch.Tensor]]] = []  # who; their manners
+    known: list[tuple[str, Entry | None, list[Tensor]]] = []  # who; their manners
     for folder in folders:
         entries.append(entry := Entry(printable(folder.name)))
         try:
@@ -111,7 +108,7 @@ def _graded(
     return entries
 
 
-def _manners(model: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor) -> list[torch.Tensor]:
+def _manners(model: torch.nn.Module, images: Tensor, labels: Tensor) -> list[Tensor]:
     """A model's answers to pictures and to their mirror images, without what is common to all pictures of a class."""
     found, labels = [], labels[:PROBES]
     for x in (images[:PROBES], images[:PROBES].flip(-1)):
@@ -123,7 +120,7 @@ def _manners(model: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor)
     return found
 
 
-def _alike(own: torch.Tensor, other: torch.Tensor) -> float:
+def _alike(own: Tensor, other: Tensor) -> float:
     """1 for the same function, up to scale, about 0 for strangers."""
     return (own * other).sum(1).median().item()
 
@@ -132,9 +129,8 @@ def _model(folder: Path) -> torch.nn.Module:
     """The ViT in a folder, once it is known to be within the budget."""
     found = [path for path in sorted(folder.rglob("*.safetensors")) if ".ipynb_checkpoints" not in path.parts]
     if len(found) != 1:
-        raise ValueError(
-            f"expected one .safetensors file, got {len(found)}: hand in what vl.save_pretrained writes"
-        )
+        fix = "hand in what vl.save_pretrained writes"
+        raise ValueError(f"expected one .safetensors file, got {len(found)}: {fix}")
     (path,), card = found, found[0].with_suffix(".json")
     if not card.exists():
         raise ValueError(f"expected {card.name} beside the weights, got none: hand in both files")

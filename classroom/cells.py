@@ -11,22 +11,14 @@ import inspect
 import re
 import signal
 from typing import Any
+from unittest.mock import MagicMock
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-GOES_ON = re.compile(
-    r"[ \t\n)\]}#]|(?:else|elif|except|finally)\b|$"
-)  # a line that begins so begins no statement
+GOES_ON = re.compile(r"[ \t\n)\]}#]|(?:else|elif|except|finally)\b|$")  # begins no statement
 BLOCKS = (ast.If, ast.For, ast.With, ast.Try)
-DEFINES = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.Import,
-    ast.ImportFrom,
-    ast.Assign,
-    ast.AnnAssign,
-)
+DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+DEFINES += (ast.Assign, ast.AnnAssign)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 TIMED = re.compile(r"\A\s*%%(?:time|capture|prun)\b.*")
 Failure = tuple[int, str, str]  # the line, the error's name and what it says
@@ -38,7 +30,7 @@ def run(text: str, where: str, space: dict[str, Any], only_definitions: bool) ->
     With only definitions, what defines nothing is left out, also within `if`, `for`, `with` and `try`, and what takes
     longer than a second.
     """
-    space |= {"get_ipython": lambda: Shell(space), "display": lambda *args, **options: None}
+    space |= {"get_ipython": MagicMock(), "display": MagicMock()}  # what a command gives is empty
     statements, failed = parsed(TIMED.sub("", text))
     limit = signal.alarm if only_definitions and hasattr(signal, "alarm") else int
     if only_definitions and hasattr(signal, "alarm"):
@@ -102,22 +94,3 @@ def kept(body: list[ast.stmt], only_definitions: bool) -> list[ast.stmt]:
         if not tried and (isinstance(node, BLOCKS + DEFINES) or not only_definitions):
             found.append(node)
     return found
-
-
-class Shell:
-    """As much of IPython's as cells call: `%time x = f()` runs x = f(), all else does nothing."""
-
-    def __init__(self, space: dict[str, Any]) -> None:
-        self.space = space
-
-    def run_line_magic(self, name: str, line: str, *_: Any) -> None:
-        """Run what is timed."""
-        if name in ("time", "prun"):
-            exec(TransformerManager().transform_cell(line), self.space)
-
-    def getoutput(self, *_: Any) -> list[str]:
-        """What a command would print."""
-        return []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args, **options: None

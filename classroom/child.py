@@ -72,7 +72,7 @@ def _trial() -> list[str]:
 
 def _enter(folder: str, seconds: int) -> list[str]:
     os.environ |= {"HOME": folder, "TMPDIR": folder, "MPLCONFIGDIR": folder}
-    open_still = confine(Path(folder), [Path(vl.__file__).parent], seconds + 1, MEMORY, DISK, FILES)
+    open_still = confine(Path(folder), Path(vl.__file__).parent, seconds + 1, MEMORY, DISK, FILES)
     os.chdir(folder)
     return open_still
 

@@ -44,14 +44,12 @@ SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/
 SYSTEM += ("/proc/cpuinfo", "/sys/devices/system/cpu")  # PyTorch asks which instructions there are
 
 
-def confine(
-    folder: Path, readable: list[Path], seconds: int, memory: int, disk: int, files: int
-) -> list[str]:
+def confine(folder: Path, readable: Path, seconds: int, memory: int, disk: int, files: int) -> list[str]:
     """Confine this process: it reads Python and `readable`, writes in `folder`, and reaches nothing else.
 
     Args:
         folder: Its own folder, an empty one; files in it are made, folders are not.
-        readable: Folders that it may read, beside the system's and Python's.
+        readable: A folder that it may read, beside the system's and Python's.
         seconds: Of the processor.
         memory: Bytes more than it has now.
         disk: Bytes of all its files, those that are deleted and still open among them.
@@ -101,12 +99,10 @@ def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
     except OSError:
         return False
     how = f"size={size},nr_inodes={files},mode=700".encode()
-    return (
-        libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0
-    )  # nothing in it is run as another user
+    return libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0  # nothing runs as another user
 
 
-def _landlock(libc: ctypes.CDLL, folder: Path, readable: list[Path], writes: bool) -> bool:
+def _landlock(libc: ctypes.CDLL, folder: Path, readable: Path, writes: bool) -> bool:
     """Files: read-only, or the process's own; with the kernel's help also TCP, signals and abstract sockets."""
     abi = libc.syscall(444, None, ctypes.c_size_t(0), 1)
     if abi < 1:
@@ -115,7 +111,7 @@ def _landlock(libc: ctypes.CDLL, folder: Path, readable: list[Path], writes: boo
     attributes = struct.pack("<QQQ", files, 3, 3)[: 8 + 8 * (abi >= 4) + 8 * (abi >= 6)]
     rules = libc.syscall(444, attributes, ctypes.c_size_t(len(attributes)), 0)
     own = READ_FILE | READ_DIR | writes * (WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE)
-    paths = [*SYSTEM, sys.prefix, sys.base_prefix, *readable]
+    paths = [*SYSTEM, sys.prefix, sys.base_prefix, readable]
     allowed = [*((path, READ_FILE | READ_DIR) for path in paths), (folder, own)]
     allowed.append(("/dev/null", READ_FILE | WRITE_FILE))
     for path, rights in allowed:

@@ -150,9 +150,8 @@ def write(folder: Path, edition: str) -> None:
     write_homework(folder / "homework")
     capstone.write_task(folder / "homework")
     if said:  # `python -m classroom grade` runs in this folder, too
-        shutil.copytree(
-            ROOT / "classroom", folder / "classroom", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "classroom", folder / "classroom", ignore=ignore)
         for number in NUMBERS:
             shutil.copyfile(reference(number), folder / "classroom" / "homework" / f"h{number}.py")
     (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")

@@ -7,7 +7,6 @@ from html import escape
 
 from classroom.grade import Row
 from classroom.homework import Homework
-from classroom.look import LOOK
 
 STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
@@ -25,25 +24,24 @@ def page(work: Homework, row: Row, references: bool) -> str:
     penalty = f"{row.penalty:g} points. {row.comment}" if row.penalty or row.comment else ""
     parts += [f"<p>{escape(said)}</p>" for said in (row.name, total, row.problem, row.late, penalty) if said]
     for key, result in row.results.items():
-        task, right = work.tasks[key], result.points == work.tasks[key].points
+        task = work.tasks[key]
         points = "still to be read" if result.points is None else f"{result.points:g} of {task.points}"
         points = points if task.points else "not graded"
         parts.append(f"<h2>{key} {escape(task.title)}: {points}</h2>")
-        parts.append(f"<pre>{escape(result.answer)}</pre>" if result.answer else "")
+        parts += [f"<pre>{escape(result.answer)}</pre>"] if result.answer else []
         says = {"right": "Right.", "words": ""}.get(result.kind, f"Not yet: {result.says}")
-        begin = task.exercise and result.kind == "waiting"  # a hint to begin with fits no mistake
-        chapter, _, section = LOOK.get(task.name or key, "").partition(" ")
+        hints = task.exercise.hints if task.exercise and result.kind == "waiting" else ()
+        chapter, _, section = task.read.partition(" ")
         for head, text in (
             ("", says),
             ("Lines that failed and were left out: ", result.left_out),
             ("Your teacher: ", result.comment),
             ("What earns which points. ", task.rubric if result.answer and result.points is not None else ""),
-            ("To begin: ", task.exercise.hints[0] if task.exercise and begin else ""),
-            (f"Read in chapter {chapter}: ", section if not right else ""),
+            ("To begin: ", "".join(hints[:1])),  # which fits no mistake
+            (f"Read in chapter {chapter}: ", section if result.points != task.points else ""),
         ):
-            parts.append(f"<p>{head}{escape(text)}</p>" if text else "")
+            parts += [f"<p>{head}{escape(text)}</p>"] if text else []
         if references and task.exercise:
-            parts.append(
-                f"<p>A right answer:</p><pre>{escape(inspect.getsource(task.exercise.reference))}</pre>"
-            )
-    return "\n".join(filter(None, parts))
+            source = escape(inspect.getsource(task.exercise.reference))
+            parts.append(f"<p>A right answer:</p><pre>{source}</pre>")
+    return "\n".join(parts)

@@ -17,16 +17,16 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from classroom.homework import Homework, Task, homework, source
-from classroom.look import PARTS
+from classroom.homework import Task, homework, source
 from classroom.names import slug
 from classroom.sandbox import Ran, Sandbox
 from classroom.submissions import Submission, find
-from vitlib.checks import check_between, check_value
+from vitlib.checks import check_between
 from vitlib.files import printable, read_json, write_json
 from vitworkshop.exercises.answers import Outcome, plain, same
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 
+JOBS = 2  # students at a time
 _ONE = threading.Lock()  # references share PyTorch's random numbers, so one verdict is made at a time
 _LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
 
@@ -79,32 +79,27 @@ class Graded:
     open_still: list[str]
 
 
-def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: int = 2) -> Graded:
+def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Graded:
     """Grade a homework of all students; what was graded before and is unchanged is not graded again.
 
     `out` is where what is known of each student is kept. `seed` draws the hidden arguments; None takes that of the last
-    time, or else a secret one. `jobs` says how many students are graded at a time.
+    time, or else a secret one.
     """
     work = homework(number)
-    check_between("jobs", jobs, 1, 64)
     if out.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(
-            f"expected a folder beside the submissions for --out, got {out}; it would count as one"
-        )
+        raise ValueError(f"expected --out beside the submissions, got {out}; it would count as one of them")
     submissions, left_out = find(folder)
     state = out / "state.json"
     known = read_json(state, "delete it, and give the old --seed if you know it") if state.exists() else {}
     seed = known.get("seed", secrets.randbelow(2**63)) if seed is None else seed
-    check_value("seed", seed, int)
     check_between("seed", seed, 0, 2**63 - 1)
     exercises = {key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise}
     about = hashlib.sha256(f"{seed} {source(number).read_text(encoding='utf-8')}".encode()).hexdigest()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     rooms: queue.Queue[Sandbox] = queue.Queue()
-    made = [Sandbox() for _ in range(min(jobs, len(submissions)))]
-    for room in made:
-        rooms.put(room)
+    for _ in range(JOBS):
+        rooms.put(Sandbox())  # which starts when it is needed
 
     def one(submission: Submission) -> Row:
         kept = out / "students" / f"{slug(submission.key)}-{number}.json"
@@ -115,7 +110,7 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
         try:
             with _ONE:
                 submission.read(number)
-            found = {key: _graded(submission, work, key, exercises.get(key), room) for key in work.tasks}
+            found = {k: _graded(submission, k, t, exercises.get(k), room) for k, t in work.tasks.items()}
             kept_as = {"results": {key: asdict(result) for key, result in found.items()}}
             write_json(kept, kept_as | {"mark": mark, "problem": submission.problem})
         except (OSError, MemoryError) as error:  # costs this student alone, until the next run
@@ -127,7 +122,7 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
         return Row(submission.key, found, submission.problem, submission.date)
 
     write_json(state, known | {"seed": seed})
-    pool = ThreadPoolExecutor(len(made))
+    pool = ThreadPoolExecutor(JOBS)
     try:
         tasks = [pool.submit(one, submission) for submission in submissions]
         for _ in tqdm(as_completed(tasks), total=len(tasks), desc=f"homework {number}"):
@@ -135,10 +130,10 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None, jobs: i
         rows = [task.result() for task in tasks]
     finally:
         pool.shutdown(cancel_futures=True)
-        for room in made:
+        for room in rooms.queue:
             room.close()
         torch.set_num_threads(threads)
-    seen = (room.open_still for room in made if room.open_still is not None)
+    seen = (room.open_still for room in rooms.queue if room.open_still is not None)
     open_still = next(seen, known.get("open_still", []))
     write_json(state, known | {"seed": seed, "open_still": open_still})
     return Graded(rows, left_out, open_still)
@@ -158,10 +153,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8].translate(_LETTERS)
 
 
-def _graded(
-    submission: Submission, work: Homework, key: str, exercise: Exercise | None, room: Sandbox
-) -> Result:
-    task = work.tasks[key]
+def _graded(submission: Submission, key: str, task: Task, exercise: Exercise | None, room: Sandbox) -> Result:
     if exercise is None:
         answer = submission.words(key)
         points, kind, says = (None, "words", "") if answer else (0, "waiting", "not answered")
@@ -172,20 +164,20 @@ def _graded(
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
         verdict = judged(task, exercise, ran)
-        right = parts(exercise, ran) if verdict.kind in ("named", "told") else []
-    share = len(right) / len(PARTS[task.name]) if right else verdict.kind == "right"
+        right = parts(task, exercise, ran) if verdict.kind in ("named", "told") else []
+    share = len(right) / len(task.parts) if right else verdict.kind == "right"
     says = "not answered" if verdict.kind == "waiting" else verdict.says
     says += f" (right: {' and '.join(right)})" if right else ""
     answer = digest("\n".join(text for _, text in code))
     return Result(math.floor(2 * share * task.points) / 2, verdict.kind, says, "", answer, left_out(ran))
 
 
-def parts(exercise: Exercise, ran: Ran) -> list[str]:
+def parts(task: Task, exercise: Exercise, ran: Ran) -> list[str]:
     """Which parts of a wrong answer are right in every call, where a task has parts."""
     right = []
-    for part, name in enumerate(PARTS.get(exercise.reference.__name__, ())):
+    for part, name in enumerate(task.parts):
         with contextlib.suppress(Exception):  # it has no such part
-            pairs = list(zip(map(_outcome, ran.values[1:]), exercise.wanted, strict=True))
+            pairs = [*zip(map(_outcome, ran.values[1:]), exercise.wanted, strict=True)]
             fits = [same(plain(g.value)[part], plain(w.value)[part], exercise.tol) for g, w in pairs]
             right += [name] if all(fits) and not any(g.error or g.changed for g, _ in pairs) else []
     return right
@@ -209,9 +201,7 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
         if head["there"] is not True and ran.first:
             return Verdict("stopped", f"{ran.first}, before {task.name} was there")
         if head["there"] is not True:
-            return Verdict(
-                "error", "; ".join(filter(None, [f"there is no function {task.name}", left_out(ran)]))
-            )
+            return Verdict("error", f"there is no function {task.name}; {left_out(ran)}".rstrip("; "))
         got = [_outcome(frame) for frame in frames]
         verdict = judge_outcomes(exercise, got) if len(got) == len(exercise.cases) else None
     except Exception:  # what came is no answer: not a reason to stop

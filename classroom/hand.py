@@ -30,12 +30,10 @@ class Word:
     answer: str
 
 
-def read_hand(path: Path, most: dict[str, int]) -> tuple[list[Word], str]:
-    """The rows on these tasks that say something, and what stands between cells; none where there is no file."""
-    if not path.exists():
-        return [], ","
-    sheet, found = read_sheet(path, COLUMNS), {}
-    for n, row in enumerate(sheet.rows, 2):
+def read_hand(path: Path, most: dict[str, int]) -> list[Word]:
+    """The rows on these tasks that say something; none where there is no file."""
+    found: dict[tuple[str, ...], Word] = {}
+    for n, row in enumerate(read_sheet(path, COLUMNS).rows if path.exists() else (), 2):
         key = re.sub(r"^task\s*", "", row["task"].casefold()).replace(",", ".")
         if re.fullmatch(r"[1-4]\.\d|capstone", key) and not any(key[:2] == other[:2] for other in most):
             continue  # of another homework
@@ -43,19 +41,15 @@ def read_hand(path: Path, most: dict[str, int]) -> tuple[list[Word], str]:
             fix = "a spreadsheet may have taken it for a date; write  task 1.5"
             raise ValueError(f"expected a task in row {n} of {path}, or {LATE}, got {row['task']!r}; {fix}")
         low, high = (0, most[key]) if key != LATE else (-sum(most.values()), 0)
-        text, where = row["points"].replace("−", "-").replace(",", "."), f"in row {n} of {path}"
+        text, what = row["points"].replace("−", "-").replace(",", "."), f"{key} in row {n} of {path}"
         if text and not (re.fullmatch(r"-?\d+(\.\d+)?", text) and low <= float(text) <= high):
-            raise ValueError(
-                f"expected {low} to {high} points for {key} {where}, got {row['points']!r}; mend it"
-            )
+            raise ValueError(f"expected {low} to {high} points for {what}, got {row['points']!r}; mend it")
         if text or row["comment"]:
             points, answer = float(text) if text else None, row["answer"].casefold()
             word = Word(row["student"], key, points, row["comment"], answer)
             if found.setdefault((word.student, key, answer), word) != word:
-                raise ValueError(
-                    f"expected one row for {key} of {word.student}, got another {where}; delete one"
-                )
-    return list(found.values()), sheet.delimiter
+                raise ValueError(f"expected one row of {word.student} for {what}, got another; delete one")
+    return list(found.values())
 
 
 def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
@@ -80,15 +74,15 @@ def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
     return [f"in hand.csv, and nobody's: {shown(w.student)}" for w in words if not meant[w.student]]
 
 
-def add_rows(path: Path, rows: list[list[str]], delimiter: str) -> int:
+def add_rows(path: Path, rows: list[list[str]]) -> int:
     """Add rows of student, task and digest to a person's file, which else stays as it is; how many."""
     if not path.exists():
-        write_atomic(path, table([COLUMNS], delimiter))
+        write_atomic(path, table([COLUMNS]))
     sheet, before = read_sheet(path, COLUMNS), path.read_bytes()
-    there = {(row["student"], row["task"], row["answer"]) for row in sheet.rows}
-    new = [row for row in ((who, f"task {task}", answer) for who, task, answer in rows) if row not in there]
-    named = [dict(zip(("student", "task", "answer"), row, strict=True)) for row in new]
-    text = table([[each.get(column, "") for column in sheet.columns] for each in named], sheet.delimiter)
+    there = [(row["student"], row["task"], row["answer"]) for row in sheet.rows]
+    named = [{"student": who, "task": f"task {task}", "answer": answer} for who, task, answer in rows]
+    new = [each for each in named if (*each.values(),) not in there]
+    text = table([[each.get(column, "") for column in sheet.columns] for each in new], sheet.delimiter)
     end = "" if before.decode(sheet.encoding, "replace").endswith("\n") else "\r\n"
     try:
         write_atomic(path, before + (end + text.decode("utf-8-sig")).encode(sheet.encoding))

@@ -7,9 +7,8 @@ import re
 import unicodedata
 
 # what prints nothing, though Python calls it printable; and "{", which begins what is written in its place
-HIDDEN = re.compile(
-    "[{\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\ufe00-\ufe0f\uffa0]|^ | $|(?<= ) "
-)
+BLANK = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180d\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0"
+HIDDEN = re.compile("[{" + BLANK + "]|^ | $|(?<= ) ")
 ENDING = re.compile(r"\.(ipynb|zip|py)(\.txt|\.json)?$", re.I)
 MOODLE = re.compile(r"_\d+_assignsubmission_\w+$")
 

@@ -23,8 +23,8 @@ def write_reports(
     out: Path,
     work: Homework,
     graded: Graded,
-    people: tuple[dict, str] = ({}, ""),
-    words: tuple[list[hand.Word], str] = ([], ","),
+    people: dict,
+    words: list[hand.Word],
     deadline: datetime | None = None,
     references: bool = False,
 ) -> list[str]:
@@ -32,23 +32,24 @@ def write_reports(
 
     Names of people and what stands in hand.csv are put into the rows; `references` shows right answers on the pages.
     """
-    file, entries = out / f"last-{work.number}.json", len(graded.rows)
+    file, count, left = out / f"last-{work.number}.json", len(graded.rows), len(graded.left_out)
     last = read_json(file, "delete it") if file.exists() else {"points": {}, "seen": {}}
-    out_of = len(graded.left_out)
-    odd = [f"{out_of + entries} in the folder: {entries} graded, {out_of} left out"]
+    odd = [f"{count + left} in the folder: {count} graded, {left} left out"]
+    if still := ", ".join(graded.open_still):
+        fix = "grade on Linux, or where nothing of value is within reach"
+        odd.append(f"this system cannot forbid students' code: {still}; {fix}")
     odd += [f"left out, {why}: {name}" for name, why in graded.left_out.items()]
-    odd += roster.apply(people[0], graded, work.tasks, deadline) + hand.apply(words[0], graded, last["seen"])
+    odd += roster.apply(people, graded, work.tasks, deadline) + hand.apply(words, graded, last["seen"])
     for row in graded.rows:
         odd += [f"{row.key}: {said}" for said in (row.problem, row.late) if said]
         odd += [f"{row.key} {key}: {result.again}" for key, result in row.results.items() if result.again]
         write_atomic(out / "feedback" / f"{slug(row.key)}.html", page(work, row, references).encode())
     points = {row.key: _points(row) for row in graded.rows}
     odd += _changes(last["points"], points)
-    delimiter = people[1] or words[1]
-    _write_tables(out, work, graded.rows, delimiter)
+    _write_tables(out, work, graded.rows)
     write_atomic(out / "class.html", _class(work, graded, odd).encode())
     open_ = [[row.key, key, row.results[key].digest] for row in graded.rows for key in row.open]
-    write_json(file, {"points": points, "seen": last["seen"], "open": open_, "delimiter": delimiter})
+    write_json(file, {"points": points, "seen": last["seen"], "open": open_})
     return odd
 
 
@@ -69,7 +70,7 @@ def _changes(before: dict, now: dict) -> list[str]:
     return found
 
 
-def _write_tables(out: Path, work: Homework, rows: list[Row], delimiter: str) -> None:
+def _write_tables(out: Path, work: Homework, rows: list[Row]) -> None:
     heads = [f"task {key}" for key in work.tasks]
     grades: list[list] = [["student", "id", "name", *heads, *"late penalty total of open problem".split()]]
     told: list[list] = ["student task points of kind says left-out words comment answer".split()]
@@ -80,8 +81,8 @@ def _write_tables(out: Path, work: Homework, rows: list[Row], delimiter: str) ->
             told.append([*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest])
         rest = [row.late, row.penalty or "", row.total, work.points, " ".join(row.open), row.problem]
         grades.append([row.key, row.id, row.name, *points.values(), *rest])
-    write_atomic(out / "diagnosis.csv", table(told, delimiter))
-    write_atomic(out / "grades.csv", table(grades, delimiter))
+    write_atomic(out / "diagnosis.csv", table(told))
+    write_atomic(out / "grades.csv", table(grades))
     write_gradebook(out, f"Homework {work.number}", work.points, rows)
 
 
@@ -99,14 +100,11 @@ def write_gradebook(out: Path, title: str, most: int, rows: list[Row]) -> None:
 
 
 def _class(work: Homework, graded: Graded, odd: list[str]) -> str:
-    """The class's page: the commonest mistakes, how each task fared, the answers in words, what is odd, all points."""
+    """The class's page: the commonest mistakes, how each task fared, the answers in words, what is odd."""
     rows, title = graded.rows, f"Homework {work.number}"
     mean = sum(row.total for row in rows) / len(rows)
     parts = [f"{STYLE}<title>{title}</title><h1>{title}: {len(rows)} students</h1>"]
     parts.append(f"<p>{mean:.1f} of {work.points} points on average, without what is still to be read.</p>")
-    if still := ", ".join(graded.open_still):
-        fix = "Grade on Linux, or where nothing of value is within reach."
-        parts.append(f"<p><b>This system could not forbid students' code: {escape(still)}. {fix}</b></p>")
     wrong = Counter((k, r.says) for row in rows for k, r in row.results.items() if FARED[r.kind] == "wrong")
     parts += _list("Mistakes, the commonest first", [(n, *what) for what, n in wrong.most_common()])
     for key, task in work.tasks.items():
@@ -116,17 +114,10 @@ def _class(work: Homework, graded: Graded, odd: list[str]) -> str:
         parts.append(f"<p>{escape(task.rubric)}</p>")
         read = [(f"{row.key}: {_points(row)[key]}", row.results[key].answer) for row in rows]
         parts += [f"<p>{escape(who)}</p><pre>{escape(answer)}</pre>" for who, answer in read if answer]
-    ended: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        for key, r in row.results.items():
-            if FARED[r.kind] in ("stopped", "failed", "not found"):
-                ended.setdefault((row.key, r.says), []).append(key)
-    lines = [(who, " ".join(keys), why) for (who, why), keys in ended.items()]
-    parts += _list("Failed, stopped or not found", lines) + _list(
-        "Odd, or changed", [(said,) for said in odd]
-    )
-    lines = [(row.key, row.name, *_points(row).values(), row.late) for row in rows]
-    parts += _list("All points", [("", "", *work.tasks, "total", ""), *lines])
+    told = [(row.key, k, r.says, FARED[r.kind]) for row in rows for k, r in row.results.items()]
+    lines = [line[:3] for line in told if line[3] in ("stopped", "failed", "not found")]
+    parts += _list("Failed, stopped or not found", lines)
+    parts += _list("Odd, or changed", [(said,) for said in odd])
     return "\n".join(parts)
 
 

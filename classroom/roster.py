@@ -25,16 +25,15 @@ def moment(text: str) -> datetime | None:
     return None
 
 
-def read_roster(path: Path) -> tuple[dict[str, dict[str, str]], str]:
-    """People by what their submission is called, by default their name; and what stands between cells."""
-    sheet, people = read_sheet(path, ("id", "name")), {}
-    for row in sheet.rows:
+def read_roster(path: Path) -> dict[str, dict[str, str]]:
+    """People by what their submission is called, by default their name."""
+    people: dict[str, dict[str, str]] = {}
+    for row in read_sheet(path, ("id", "name")).rows:
         moment(row.get("deadline", "")), moment(row.get("submitted", ""))
         if people.setdefault(name := row.get("submission") or row["name"], row) is not row:
-            raise ValueError(
-                f"expected one row for {name} in {path}, got two; say their submission in a column"
-            )
-    return people, sheet.delimiter
+            fix = "say their submission in a column"
+            raise ValueError(f"expected one row for {name} in {path}, got two; {fix}")
+    return people
 
 
 def apply(people: dict, graded: Graded, tasks: Iterable[str], deadline: datetime | None) -> list[str]:

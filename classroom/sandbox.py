@@ -20,6 +20,7 @@ from classroom.wire import pack, unpack
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 10  # for the cells and all calls of a task
+CHILD = [sys.executable, "-s", "-m", "classroom.child"]
 CAN_FORK = sys.platform == "linux"  # elsewhere a process is started for each task
 OPEN = ["files outside", "the network", "other processes", "too much memory and too large files"]
 
@@ -37,18 +38,10 @@ class Sandbox:
     """A process that waits with PyTorch loaded, and runs one task after the other in forks of itself."""
 
     def __init__(self) -> None:
-        self.open_still: list[str] | None = (
-            None if CAN_FORK else OPEN
-        )  # what the system cannot forbid, once known
+        self.open_still = None if CAN_FORK else OPEN  # what the system cannot forbid, once known
         self._process: subprocess.Popen | None = None
         self._line: socket.socket | None = None
         self._home: tempfile.TemporaryDirectory | None = None
-
-    def __enter__(self) -> Sandbox:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the process; the next task begins another."""
@@ -87,16 +80,11 @@ class Sandbox:
 
     def _start(self) -> None:
         mine, its = socket.socketpair()
-        words = [sys.executable, "-s", "-m", "classroom.child", str(its.fileno())]
         self._home = tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True)
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        none = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        words, env = [*CHILD, str(its.fileno())], _environment(self._home.name)
         self._process = subprocess.Popen(
-            words,
-            cwd=ROOT,
-            env=_environment(self._home.name),
-            pass_fds=[its.fileno()],
-            start_new_session=True,
-            **streams,
+            words, cwd=ROOT, env=env, pass_fds=[its.fileno()], start_new_session=True, **none
         )
         its.close()
         self._line = mine
@@ -129,9 +117,8 @@ def _stream() -> BinaryIO:
 def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
     """One new process for one task, where there is no fork."""
     request, printed, results = streams
-    words = [sys.executable, "-s", "-m", "classroom.child"]
     how = {"stdin": request, "stdout": results, "stderr": printed, "cwd": folder}
-    process = subprocess.Popen(words, env=_environment(folder) | {"PYTHONPATH": str(ROOT)}, **how)
+    process = subprocess.Popen(CHILD, env=_environment(folder) | {"PYTHONPATH": str(ROOT)}, **how)
     start = time.monotonic()
     while not Path(folder, "ready").exists() and process.poll() is None and time.monotonic() - start < 120:
         time.sleep(0.05)
@@ -146,14 +133,8 @@ def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
 def _environment(home: str) -> dict[str, str]:
     """Nothing of the teacher's, but what Windows cannot do without."""
     kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    return kept | {
-        "HOME": home,
-        "MPLCONFIGDIR": home,
-        "OMP_NUM_THREADS": "1",
-        "MPLBACKEND": "Agg",
-        "LANG": "C.UTF-8",
-        "TQDM_DISABLE": "1",
-    }
+    kept |= {"HOME": home, "MPLCONFIGDIR": home, "MPLBACKEND": "Agg", "LANG": "C.UTF-8"}
+    return kept | {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
 
 
 def _in_words(late: bool, code: int, seconds: int) -> str:

@@ -38,20 +38,14 @@ def read_sheet(path: Path, needed: Iterable[str]) -> Sheet:
     head, *lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
     columns = [name.strip().casefold() for name in head]
     if not {*needed} <= {*columns}:
-        raise ValueError(
-            f"expected the columns {', '.join(needed)} in {path}, got {', '.join(columns)}; add them"
-        )
+        names = ", ".join(needed)
+        raise ValueError(f"expected the columns {names} in {path}, got {', '.join(columns)}; add them")
     for number, cells in enumerate(lines, 2):
         if any(cells[len(columns) :]):
-            fix = f"put a cell that holds {delimiter!r} in quotes"
-            raise ValueError(
-                f"expected {len(columns)} cells in row {number} of {path}, got {len(cells)}; {fix}"
-            )
-    rows = [
-        dict(zip(columns, map(_read, cells + [""] * len(columns)), strict=False))
-        for cells in lines
-        if any(cells)
-    ]
+            got = f"got {len(cells)}; put a cell that holds {delimiter!r} in quotes"
+            raise ValueError(f"expected {len(columns)} cells in row {number} of {path}, {got}")
+    width = [""] * len(columns)
+    rows = [dict(zip(columns, map(_read, cells + width), strict=False)) for cells in lines if any(cells)]
     return Sheet(columns, rows, delimiter, encoding)
 
 
@@ -60,10 +54,10 @@ def _read(cell: str) -> str:
 
 
 def table(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> bytes:
-    """A table that no spreadsheet takes for a formula; where semicolons stand, decimals have commas."""
-    point, file = "," if delimiter == ";" else ".", io.StringIO()
+    """A table that no spreadsheet takes for a formula."""
+    file = io.StringIO()
     for row in rows:
-        cells = [f"{c:g}".replace(".", point) if isinstance(c, float) else _guarded(str(c)) for c in row]
+        cells = [f"{c:g}" if isinstance(c, float) else _guarded(str(c)) for c in row]
         csv.writer(file, delimiter=delimiter).writerow(cells)
     return file.getvalue().encode("utf-8-sig", errors="replace")
 

@@ -17,12 +17,8 @@ from classroom.homework.notebook import ANSWER
 from classroom.names import ENDING, shown
 from vitlib.files import printable
 
-MOST, CELLS, BRACKETS, FILES = (
-    20_000_000,
-    2_000,
-    500_000,
-    50,
-)  # bytes and so on of a notebook; files a student
+# bytes and so on of a notebook; files a student
+MOST, CELLS, BRACKETS, FILES = 20_000_000, 2_000, 500_000, 50
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)
 HIDDEN = re.compile(r"(^|[/\\])(\.|__MACOSX)")  # made by a computer
 Cell = tuple[str, str]  # its kind, its text
@@ -47,8 +43,8 @@ class Submission:
                 if isinstance(raw, str):
                     raise ValueError(raw)
                 cells = _cells(raw)
-            except (ValueError, RecursionError) as error:
-                why = str(error) if isinstance(error, ValueError) else "cannot be read"
+            except ValueError as error:
+                why = str(error)
                 said = f"{name}: {why}" if why and name != self.key else why or name
                 (problems if why else odd).append(said)
                 continue
@@ -69,10 +65,8 @@ class Submission:
     def code(self, number: str, name: str) -> list[tuple[int, str]]:
         """The code cells, with their numbers, up to the last that has a task's line or else defines its function."""
         code = [(i, text) for i, (kind, text) in enumerate(self.cells, 1) if kind == "code"]
-        for found in (
-            rf"^[ \t]*#[ \t]*task[ \t]+{re.escape(number)}\b",
-            rf"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+)?{name}\b[ \t]*[(=:]",
-        ):
+        line = rf"^[ \t]*#[ \t]*task[ \t]+{re.escape(number)}\b"
+        for found in (line, rf"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+)?{name}\b[ \t]*[(=:]"):
             ends = [n for n, (_, text) in enumerate(code, 1) if re.search(found, text, re.M | re.I)]
             if ends:
                 return code[: ends[-1]]
@@ -124,10 +118,8 @@ def _files(path: Path) -> list[Path]:
     if path.is_symlink() or not path.is_dir():
         return [path]
     files = [Path(top, name) for top, _, names in os.walk(path) for name in names]
-    return sorted(
-        (file for file in files if not HIDDEN.search(str(file.relative_to(path)))),
-        key=lambda file: (_date(file), file),
-    )
+    files = [file for file in files if not HIDDEN.search(str(file.relative_to(path)))]
+    return sorted(files, key=lambda file: (_date(file), file))
 
 
 def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
@@ -193,7 +185,7 @@ def _cells(raw: bytes) -> list[Cell]:
         raise ValueError(f"expected at most {CELLS} cells, and outputs to match, got more: clear its outputs")
     try:
         whole = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("not a notebook: download it as .ipynb and hand it in again") from None
     cells = whole.get("cells") if isinstance(whole, dict) else None
     if not isinstance(cells, list):

@@ -14,11 +14,8 @@ import torch
 
 from vitlib import VisionTransformer, ViTConfig
 
-TEXT, PARTS, MEMBERS = (
-    1_000_000,
-    20_000,
-    1_000,
-)  # of a student's value at most: bytes of JSON; parts; in a set or dict
+# of a student's value at most: bytes of JSON; parts; in a set or dict
+TEXT, PARTS, MEMBERS = 1_000_000, 20_000, 1_000
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128")
 _SIZES = struct.Struct("<QQ")  # of the text, of the tensors
 
@@ -34,9 +31,7 @@ def pack(value: Any) -> bytes:
 def unpack(raw: bytes, models: bool = False) -> Iterator[Any]:
     """The values in bytes that a student may have written: ends with the first that is damaged.
 
-    Args:
-        raw: What came.
-        models: Whether a ViT may be among them, and long text; a student's process sends none.
+    With `models`, a ViT may be among them, and long text; a student's process sends none.
     """
     at = 0
     while at + _SIZES.size <= len(raw):

@@ -37,6 +37,8 @@ class Task:
         minutes: That it should take.
         exercise: Reference, known mistakes and what draws the arguments; None for a question that is answered in words.
         examples: The arguments of each public example, as a student would write them.
+        read: The number of a chapter, and its section that teaches what is asked for.
+        parts: What each part of the answer is, where the parts count alone.
         rubric: Of a question in words: what earns which points, by a person.
     """
 
@@ -46,6 +48,8 @@ class Task:
     minutes: int
     exercise: Exercise | None = None
     examples: list[str] = field(default_factory=list)
+    read: str = ""
+    parts: tuple[str, ...] = ()
     rubric: str = ""
     book: str = ""  # the number of the book's exercise that it is
 

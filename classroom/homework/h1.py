@@ -46,19 +46,13 @@ def sequence(tokens, cls, positions, keep):
 
 
 def embed_cases():
-    drawn = []
-    for P in (2, 3, 4):
-        images, D = pictures(P), sizes(9)[0] + 3
-        drawn.append((images, torch.randn(D, images.shape[1], P, P), torch.randn(D)))
-    return drawn
+    drawn = [(pictures(P), sizes(9)[0] + 3, P) for P in (2, 3, 4)]
+    return [(x, torch.randn(D, x.shape[1], P, P), torch.randn(D)) for x, D, P in drawn]
 
 
 def sequence_cases():
-    drawn = []
-    for N in (6, 9, 12):
-        D, keep = sizes(8)[0] + 1, torch.randperm(N)[: N // 2]
-        drawn.append((torch.randn(3, N, D), torch.randn(1, 1, D), torch.randn(N + 1, D), keep))
-    return drawn
+    drawn = [(N, sizes(8)[0] + 1, torch.randperm(N)[: N // 2]) for N in (6, 9, 12)]
+    return [(torch.randn(3, N, D), torch.randn(1, 1, D), torch.randn(N + 1, D), keep) for N, D, keep in drawn]
 
 
 TASKS = [
@@ -76,7 +70,7 @@ and so on. Each patch itself stays as it is.""", 3, 20, Exercise(
             ("x.reshape(B, -1, P * P * C)", "x.permute(0, 1, 2, 5, 3, 4).reshape(B, -1, P * P * C)", "within a token the channels come first; they are innermost"),
         ],
         hints=["Cut first, with the two axes of the grid still apart.", "`x.flip(axis)` turns an axis round; `1::2` takes each second row."],
-    ), ["torch.arange(16.).reshape(1, 1, 4, 4), 2"]),
+    ), ["torch.arange(16.).reshape(1, 1, 4, 4), 2"], "01 How can all numbers move at once?"),
     Task("Patches that overlap", """`overlapping(images, P, S)`: patches of side P begin every S pixels, downwards and to the right, as long as they fit into the
 picture whole. Return `(B, N, P²C)`, patches row by row, within a token row, column, channel.""", 3, 20, Exercise(
         overlapping,
@@ -89,7 +83,7 @@ picture whole. Return `(B, N, P²C)`, patches row by row, within a token row, co
             ("images.unfold", "torch.nn.functional.pad(images, (0, S, 0, S)).unfold", "patches beyond the edge are among them: only whole ones count"),
         ],
         hints=["How many starts s = 0, S, 2S, … have s + P ≤ H?", "`x.unfold(2, P, S)` puts a new axis of length P at the end."],
-    ), ["torch.arange(9.).reshape(1, 1, 3, 3), 2, 1"]),
+    ), ["torch.arange(9.).reshape(1, 1, 3, 3), 2, 1"], "02 Must patches be separate?"),
     Task("A convolution's weights, without a convolution", """A convolution with `kernel` `(D, C, P, P)` and `bias` `(D,)` and stride P embeds patches. `embed(images, kernel, bias)` gives
 the same tokens `(B, N, D)`, patches row by row, with one matrix product and without any convolution.""", 4, 25, Exercise(
         embed,
@@ -103,7 +97,7 @@ the same tokens `(B, N, D)`, patches row by row, with one matrix product and wit
             ("kernel.flatten(1)", "kernel.flip(2, 3).flatten(1)", "the kernel is turned round; what is called a convolution here does not do that"),
         ],
         hints=["In which order does `kernel.flatten(1)` have its numbers?", "Cut the pictures so that a token has the same order."],
-    ), ["torch.arange(8.).reshape(1, 1, 2, 4), torch.tensor([[[[1., 0.], [0., 2.]]]]), torch.tensor([0.5])"]),
+    ), ["torch.arange(8.).reshape(1, 1, 2, 4), torch.tensor([[[[1., 0.], [0., 2.]]]]), torch.tensor([0.5])"], "02 Is it a matrix or a convolution?"),
     Task("What the encoder gets", """`sequence(tokens, cls, positions, keep)`: to `tokens` `(B, N, D)` their positions are added, the rows 1 to N of `positions`
 `(N + 1, D)`; then only the patches with the numbers in `keep` stay, in this order; `cls` `(1, 1, D)` with row 0 of `positions` goes before them. Return `(B, 1 + len(keep), D)`.""", 3, 15, Exercise(
         sequence,
@@ -118,10 +112,10 @@ the same tokens `(B, N, D)`, patches row by row, with one matrix product and wit
             ("tokens[:, keep]", "tokens", "all patches stay"),
         ],
         hints=["Which row of `positions` belongs to patch 0?", "Add the positions while each token still has its place."],
-    ), ["torch.zeros(1, 2, 2), torch.ones(1, 1, 2), torch.tensor([[1., 2.], [3., 4.], [5., 6.]]), torch.tensor([1])"]),
+    ), ["torch.zeros(1, 2, 2), torch.ones(1, 1, 2), torch.tensor([[1., 2.], [3., 4.], [5., 6.]]), torch.tensor([1])"], "03 Learned: a vector for each place"),
     Task("In words", """Without position embeddings, two pictures get the same class probabilities from a ViT that reads CLS. Which two pictures, and why?
 Give the step of the proof for one layer of attention. At most 150 words.""", 3, 15, rubric="1: pictures whose patches are the same in another order. "
-         "1: keys and values are permuted together, so each query's weighted sum stays. 1: CLS's query is the same, and MLP and norm act on each token alone, so it holds for every block."),
+         "1: keys and values are permuted together, so each query's weighted sum stays. 1: CLS's query is the same, and MLP and norm act on each token alone, so it holds for every block.", read="03 Does a Transformer notice that its patches are shuffled?"),
 ]
 
 OTHER = [  # what a class's own references have in place of these: of each task, in turn

@@ -52,11 +52,8 @@ def norm_cases():
 
 
 def block_cases():
-    drawn = []
-    for D in (5, 6, 8):
-        hidden = 2 * D + sizes(4)[0]
-        drawn.append((2 * torch.randn(2, sizes(5)[0], D) + 1, torch.randn(hidden, D), torch.randn(D, hidden), torch.randn(D)))
-    return drawn
+    drawn = [(D, 2 * D + sizes(4)[0], sizes(5)[0]) for D in (5, 6, 8)]
+    return [(2 * torch.randn(2, N, D) + 1, torch.randn(h, D), torch.randn(D, h), torch.randn(D)) for D, h, N in drawn]
 
 
 TASKS = [
@@ -75,7 +72,7 @@ softmax(q kᵀ / √d) v, of `(B, N, d)`, in which no query looks at a token of 
             ("softmax(-1)", "softmax(-2)", "the softmax runs over queries, not keys"),
         ],
         hints=["Which axis of the scores belongs to the keys?", "exp(−∞) = 0: a score that is very low takes no weight."],
-    ), ["torch.ones(1, 2, 1), torch.ones(1, 2, 1), torch.tensor([[[3.], [9.]]]), torch.tensor([[True, False]])"]),
+    ), ["torch.ones(1, 2, 1), torch.ones(1, 2, 1), torch.tensor([[[3.], [9.]]]), torch.tensor([[True, False]])"], "05 How do all tokens ask at once?"),
     Task("Three times h heads", """One matrix gives queries, keys and values at once: `qkv` `(B, N, 3·h·d)`, where all of the queries come first, then the keys, then
 the values, and in each of them one head after the other. `split(qkv, h)` returns `(3, B, h, N, d)`.""", 3, 15, Exercise(
         split,
@@ -88,7 +85,7 @@ the values, and in each of them one head after the other. `split(qkv, h)` return
             ("return qkv", "return qkv.flip(-1)", "the numbers are read from the end"),
         ],
         hints=["Split the last axis into (3, h, d): the slowest comes first.", "Then name the five axes in their new order."],
-    ), ["torch.arange(12.).reshape(1, 2, 6), 1", "torch.arange(12.).reshape(1, 1, 12), 2"]),
+    ), ["torch.arange(12.).reshape(1, 2, 6), 1", "torch.arange(12.).reshape(1, 1, 12), 2"], "05 Why several heads?"),
     Task("A norm in groups", """LayerNorm takes mean and variance of all D numbers of a token. `grouped_norm(x, gamma, beta, groups)` takes them of each of `groups` equal,
 neighbouring parts of a token by itself (the variance divided by the part's length, and 10⁻⁶ added to it), then scales by `gamma` and shifts by `beta`, both `(D,)`.""", 4, 20, Exercise(
         grouped_norm,
@@ -103,7 +100,7 @@ neighbouring parts of a token by itself (the variance divided by the part's leng
             ("* gamma + beta", "* (1 + gamma) + beta", "gamma itself scales, not 1 + gamma"),
         ],
         hints=["Give the parts an axis of their own.", "Mean and variance along the last axis, with `keepdim=True`."],
-    ), ["torch.tensor([[[1., 3., 10., 30.]]]), torch.ones(4), torch.zeros(4), 2"]),
+    ), ["torch.tensor([[[1., 3., 10., 30.]]]), torch.ones(4), torch.zeros(4), 2"], "06 What does LayerNorm do to a token?"),
     Task("Half a block", """The second half of a pre-norm block, with LayerScale: `mlp_block(x, w1, w2, gain)` normalises x by LayerNorm (without gamma and beta,
 ε = 10⁻⁶), multiplies with `w1` `(hidden, D)` and `w2` `(D, hidden)` as `nn.Linear` without bias would, an exact GELU between them, scales each of the D numbers by `gain` and adds x.""", 4, 20, Exercise(
         mlp_block,
@@ -118,10 +115,10 @@ neighbouring parts of a token by itself (the variance divided by the part's leng
             ("F.gelu(y @ w1.T)", "(y @ w1.T)", "without a nonlinearity two matrices are one"),
         ],
         hints=["What does a residual add to what?", "LayerNorm, w1, GELU, w2, gain, and only then x."],
-    ), ["torch.tensor([[[1., -1.]]]), torch.eye(2), torch.eye(2), torch.tensor([1., 0.])"]),
+    ), ["torch.tensor([[[1., -1.]]]), torch.eye(2), torch.eye(2), torch.tensor([1., 0.])"], "06 What is in a block?"),
     Task("In words", """Somebody trains a ViT and forgets to divide the scores by √d. What happens to the softmax and to the gradients of queries and keys, and why
 does it get worse with d? At most 150 words.""", 3, 15, rubric="1: scores of independent parts with variance 1 have variance d. 1: the softmax comes near to one-hot. "
-         "1: its derivative w(1 − w) then is near 0, so hardly any gradient reaches queries and keys."),
+         "1: its derivative w(1 − w) then is near 0, so hardly any gradient reaches queries and keys.", read="05 Why divide by √d?"),
 ]
 
 OTHER = [  # what a class's own references have in place of these: of each task, in turn

@@ -41,26 +41,17 @@ def pasted(images, labels, order, box, K):
 
 
 def loss_cases():
-    drawn = []
-    for eps in (0.1, 0.3, 0.0):
-        B, K = sizes(7)[0] + 2, sizes(6)[0] + 1
-        drawn.append((4 * torch.randn(B, K), torch.randint(K, (B,)), eps))
-    return drawn
+    drawn = [(sizes(7)[0] + 2, sizes(6)[0] + 1, eps) for eps in (0.1, 0.3, 0.0)]
+    return [(4 * torch.randn(B, K), torch.randint(K, (B,)), eps) for B, K, eps in drawn]
 
 
 def step_cases():
-    drawn = []
-    for t in (1, 3, 40):
-        p, g, m = torch.randn(3, sizes(4)[0], 3).unbind()
-        drawn.append((p, g, m * (t > 1), torch.rand(p.shape) * (t > 1), t, 0.1 + float(torch.rand(())) / 10, 0.3))
-    return drawn
+    drawn = [(t, *torch.randn(3, sizes(4)[0], 3)) for t in (1, 3, 40)]
+    return [(p, g, m * (t > 1), torch.rand(p.shape) * (t > 1), t, 0.1 + float(torch.rand(())) / 10, 0.3) for t, p, g, m in drawn]
 
 
 def clip_cases():
-    drawn = []
-    for most in (1.0, 0.5, 1000.0):
-        drawn.append(([torch.randn(sizes(5)[0], 2), 3 * torch.randn(4), torch.randn(sizes(3)[0])], most))
-    return drawn
+    return [([torch.randn(sizes(5)[0], 2), 3 * torch.randn(4), torch.randn(sizes(3)[0])], most) for most in (1.0, 0.5, 1000.0)]
 
 
 def pasted_cases():
@@ -87,7 +78,7 @@ TASKS = [
             ("+ eps / K", "", "the share of the other classes is missing"),
         ],
         hints=["Write the targets as a table (B, K) first.", "−Σ target · log p, over classes; then the mean over the batch."],
-    ), ["torch.tensor([[2.0, 0.0]]), torch.tensor([0]), 0.2"]),
+    ), ["torch.tensor([[2.0, 0.0]]), torch.tensor([0]), 0.2"], "10 How sure should a model be?"),
     Task("A step of AdamW", """`adamw(p, g, m, v, t, lr, decay)` returns the new weights, first and second moments `(p, m, v)` after step t = 1, 2, … with gradient `g`,
 β₁ = 0.9, β₂ = 0.999, ε = 10⁻⁸ beside the root, and decoupled weight decay lr · decay · p. Change none of the arguments, and use nothing of `torch.optim`.""", 4, 25, Exercise(
         adamw,
@@ -103,7 +94,7 @@ TASKS = [
             ("m / (1 - 0.9**t)", "m", "m is not corrected, v is"),
         ],
         hints=["First the two moments, then both corrected, then the step.", "The correction divides by 1 − βᵗ."],
-    ), ["torch.tensor([1.0]), torch.tensor([0.5]), torch.tensor([0.0]), torch.tensor([0.0]), 1, 0.1, 0.0"]),
+    ), ["torch.tensor([1.0]), torch.tensor([0.5]), torch.tensor([0.0]), torch.tensor([0.0]), 1, 0.1, 0.0"], "10 What does the W in AdamW change?", parts=("the weights", "the first moment", "the second moment")),
     Task("All gradients together", """`clip(gradients, most)` takes a list of tensors and returns one: if the length of all their numbers together, as one vector, is more than
 `most`, all are scaled by one factor so that it is `most`; else they stay. Change none of the arguments.""", 3, 15, Exercise(
         clip,
@@ -116,7 +107,7 @@ TASKS = [
             ("min(1.0", "max(1.0", "long gradients stay and short ones grow: min, not max"),
         ],
         hints=["The squared length of all: the sum of the tensors' squared lengths.", "A factor that is never more than 1."],
-    ), ["[torch.tensor([3.0]), torch.tensor([4.0])], 1.0", "[torch.tensor([0.3]), torch.tensor([0.4])], 1.0"]),
+    ), ["[torch.tensor([3.0]), torch.tensor([4.0])], 1.0", "[torch.tensor([0.3]), torch.tensor([0.4])], 1.0"], "09 What stands around the four lines?"),
     Task("A piece of another picture", """`pasted(images, labels, order, box, K)`: into picture i the piece `box = (top, left, bottom, right)` (bottom and right are not in it) of
 picture order[i] is pasted, at the same place. Return the new pictures and soft labels `(B, K)`, shared by area. Change none of the arguments.""", 3, 20, Exercise(
         pasted,
@@ -131,10 +122,10 @@ picture order[i] is pasted, at the same place. Return the new pictures and soft 
             ("images[order, :, top:bottom, left:right]", "images[order.argsort(), :, top:bottom, left:right]", "picture order[i] is pasted into picture i, not the reverse"),
         ],
         hints=["Work on `images.clone()`.", "Which share of the pixels is the other picture's?"],
-    ), ["torch.arange(8.).reshape(2, 1, 2, 2), torch.tensor([0, 1]), torch.tensor([1, 0]), (0, 0, 1, 1), 2"]),
+    ), ["torch.arange(8.).reshape(2, 1, 2, 2), torch.tensor([0, 1]), torch.tensor([1, 0]), (0, 0, 1, 1), 2"], "10 And what if the label changes, too?", parts=("the pictures", "the labels")),
     Task("In words", """Somebody tries 40 settings, takes the one with the best accuracy on the test set, and reports that accuracy. What is wrong with the number,
 in which direction, and what should have been done? At most 150 words.""", 3, 15, rubric="1: the best of many noisy numbers is above its expectation, so it is too high on average. "
-         "1: choose on validation pictures. 1: read the test set once, for the choice, and say the spread over seeds."),
+         "1: choose on validation pictures. 1: read the test set once, for the choice, and say the spread over seeds.", read="09 Which pictures may choose?"),
 ]
 
 OTHER = [  # what a class's own references have in place of these: of each task, in turn

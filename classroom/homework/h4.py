@@ -91,7 +91,7 @@ how many tokens that would be for CLS, token 0, in each layer and head: `(L, h)`
             (".sum(-1)", ".sum(-2)", "the sum runs over queries; each row, over keys, is one distribution"),
         ],
         hints=["Which row of a map is CLS's?", "−Σ w log w over the keys."],
-    ), ["torch.full((1, 1, 4, 4), 0.25)"]),
+    ), ["torch.full((1, 1, 4, 4), 0.25)"], "13 How many tokens does a row read?"),
     Task("Attention, rolled out", """`rolled(maps)`, for maps `(L, h, T, T)` of one picture, first layer first: the heads of a layer are fused by their maximum, each row is made to sum to
 1 again, and half of it and half of the identity make the layer's matrix; later layers multiply from the left. Return CLS's row of the product without CLS itself, `(T − 1,)`, made to sum to 1.""", 4, 25, Exercise(
         rolled,
@@ -106,7 +106,7 @@ how many tokens that would be for CLS, token 0, in each layer and head: `(L, h)`
             ("return patches / patches.sum()", "return patches", "the answer is to sum to 1"),
         ],
         hints=["Fuse, make sum to 1, mix with the identity: for each layer alone.", "Begin with the identity, and multiply from the left."],
-    ), ["torch.tensor([[[[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]])"]),
+    ), ["torch.tensor([[[[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]])"], "14 Along which weights could it have come?"),
     Task("Patch by patch erased", """`erased(model, image, order, P, fill)`: `image` `(C, H, W)` loses the patches with the numbers in `order`, one after the other, for good: their pixels
 become `fill`. Return the probability of one class, the one that `model` (pictures to logits) finds likeliest for the whole picture: first whole, then after each patch, `(1 + len(order),)`.""", 4, 25, Exercise(
         erased,
@@ -122,7 +122,7 @@ become `fill`. Return the probability of one class, the one that `model` (pictur
             ("return chances[:, chances[0].argmax()]", "return chances[1:, chances[0].argmax()]", "the whole picture's probability is missing at the beginning"),
         ],
         hints=["Make all pictures first, then one call of the model.", "Work on clones, so that each picture stays what it was."],
-    ), ["lambda x: torch.stack([x.sum((1, 2, 3)), -x.sum((1, 2, 3))], 1), torch.ones(1, 2, 2), [0, 3], 1, 0.0"]),
+    ), ["lambda x: torch.stack([x.sum((1, 2, 3)), -x.sum((1, 2, 3))], 1), torch.ones(1, 2, 2), [0, 3], 1, 0.0"], "14 What is lost without a patch?"),
     Task("Gradient times picture", """`moved_by(model, image, label, P)`: the gradient of the logit of `label` with respect to `image` `(C, H, W)`, times the picture, summed over each patch and
 its channels: `(H/P, W/P)`. The argument `image` stays without a gradient.""", 4, 20, Exercise(
         moved_by,
@@ -138,10 +138,10 @@ its channels: `(H/P, W/P)`. The argument `image` stays without a gradient.""", 4
             ("[0, label]", "[0].amax()", "the largest logit; that of `label` is asked for"),
         ],
         hints=["`requires_grad_()` on a clone, `backward()` from one number.", "reshape to (C, H/P, P, W/P, P), and sum three axes."],
-    ), ["lambda x: torch.stack([(x**2).sum((1, 2, 3)), x.sum((1, 2, 3))], 1), torch.arange(4.).reshape(1, 2, 2), 0, 1"]),
+    ), ["lambda x: torch.stack([(x**2).sum((1, 2, 3)), x.sum((1, 2, 3))], 1), torch.arange(4.).reshape(1, 2, 2), 0, 1"], "14 How are shares made to add up?"),
     Task("In words", """Somebody shows a heat map of CLS's attention that lies on the dog, and concludes that the model recognises the dog by it. Name two controls that
 could refute this, and what each would have to show. At most 150 words.""", 3, 15, rubric="1: a trivial baseline (the centre of the picture, the variance of patches) that lies as well. "
-         "1: erase by these scores and see whether the probability falls faster than by the baseline or by chance. 1: say what would refute; more than one picture."),
+         "1: erase by these scores and see whether the probability falls faster than by the baseline or by chance. 1: say what would refute; more than one picture.", read="14 How does one test an explanation?"),
 ]
 
 OTHER = [  # what a class's own references have in place of these: of each task, in turn

@@ -32,6 +32,5 @@ def test_a_solution_runs_alone(label, capsys):
 
 def test_the_classroom_cell_runs():
     (code,) = python_blocks(prose(ROOT / "book/teach.md"))
-    run(
-        "classroom", code.replace("n=4500", "n=120").replace("n=500", "n=20").replace("epochs=12", "epochs=1")
-    )
+    small = code.replace("n=4500", "n=120").replace("n=500", "n=20").replace("epochs=12", "epochs=1")
+    run("classroom", small)

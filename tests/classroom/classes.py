@@ -8,7 +8,7 @@ from classroom.homework import homework
 from classroom.homework.notebook import TAG, write_homework
 
 HEAD = (
-    "import torch\nimport torch.nn.functional as F\nfrom einops import rearrange\n\nimport vitlib as vl\n\n\n"
+    "import torch\nimport torch.nn.functional as F\nfrom einops import rearrange\nimport vitlib as vl\n\n\n"
 )
 
 

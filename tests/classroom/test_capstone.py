@@ -16,9 +16,8 @@ def trained(seed: int):
     shape = vl.ViTConfig(patch_size=8, embed_dim=64, depth=2, num_heads=2)
     plain = {"batch_size": 32, "lr": 0.001, "crop": 0, "warmup": 0.0, "schedule": "constant"}
     train, val = vl.split_validation(*vl.load_drawn10("train", 6000), n=300)
-    return vl.train_model(vl.Recipe(model=shape, epochs=6, seed=seed, **plain), train, val, progress=False)[
-        "model"
-    ]
+    recipe = vl.Recipe(model=shape, epochs=6, seed=seed, **plain)
+    return vl.train_model(recipe, train, val, progress=False)["model"]
 
 
 def changed(net, change):
@@ -28,22 +27,9 @@ def changed(net, change):
     return copied.eval()
 
 
-def axes(name, x):
-    """The axes of the residual stream in another order."""
-    own = [a for a in range(x.ndim) if x.shape[a] == 96 and not (a and "attn.proj" in name)]
-    return x.roll([1] * len(own), own) if own else x
-
-
-def heads(name, x):
-    """Three heads in another order: of q, k and v, and of what reads them."""
-    part, sizes = (0, (3, 3, -1)) if "qkv" in name else (1, (1, 3, -1))
-    inside = "qkv" in name or "attn.proj.weight" in name
-    return x.unflatten(part, sizes).roll(1, part + 1).flatten(part, part + 2) if inside else x
-
-
 HIDDEN = {"fc1.weight": 0, "fc1.bias": 0, "fc2.weight": 1}
 SAME = {  # the same function as the book's model, or nearly, by other weights
-    "the book's": lambda name, x: x, "heads moved": heads, "axes moved": axes,
+    "the book's": lambda name, x: x,
     "hidden units moved": lambda name, x: x.roll(1, HIDDEN[end]) if (end := name[-10:].strip(".")) in HIDDEN else x,
     "q and k scaled": lambda name, x: torch.cat([2 * x[:96], x[96:192] / 2, x[192:]]) if "qkv" in name else x,
     "logits scaled": lambda name, x: 3 * x if "head" in name else x,
@@ -78,10 +64,8 @@ def entries(tmp_path_factory):
     save("too large", vl.VisionTransformer(vl.ViTConfig(depth=1)))
     save("too slow", vl.VisionTransformer(vl.ViTConfig(patch_size=1, embed_dim=32, depth=2, num_heads=2)))
     save("diverged", weak)
-    bad = save("other weights", weak) / "mine.safetensors"
-    shutil.copy(top / "honest" / "mine.safetensors", bad)
-    pickled = save("pickled", weak) / "mine.safetensors"
-    pickled.write_bytes(pickle.dumps(weak.state_dict()))
+    shutil.copy(top / "honest/mine.safetensors", save("other weights", weak))
+    (save("pickled", weak) / "mine.safetensors").write_bytes(pickle.dumps(weak.state_dict()))
     noise = bytearray((top / "diverged/mine.safetensors").read_bytes())
     noise[-4:] = b"\x00\x7e\x00\x7c"  # nan, inf
     (top / "diverged/mine.safetensors").write_bytes(noise)
@@ -97,10 +81,9 @@ def entries(tmp_path_factory):
 
 
 REFUSED = {
-    "infinite": "finite logits",
-    "too large": "out of the budget", "too slow": "out of the budget", "diverged": "damaged", "pickled": "safetensors",
-    "other weights": "sha256", "a card like a monster": "1024", "link": "symbolic link",
-    "nothing": "expected one",
+    "infinite": "finite logits", "too large": "out of the budget", "too slow": "out of the budget",
+    "diverged": "damaged", "pickled": "safetensors", "other weights": "sha256", "nothing": "expected one",
+    "a card like a monster": "1024", "link": "symbolic link",
 }  # fmt: skip
 
 

@@ -1,10 +1,10 @@
 """Fifty submissions, most of them bad in task 1.1 and right in the others: one of them spoils no other."""
 
 import contextlib
-import csv
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -16,9 +16,11 @@ from classes import code, mistaken, notebook, right
 from classroom.__main__ import main
 from classroom.homework import homework
 from classroom.homework.notebook import write_homework
+from classroom.sheet import read_sheet
+from vitlib.files import read_json, write_json
 
-POINTS = [task.points for task in homework(1).tasks.values() if task.exercise]
-linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+FULL = [f"{task.points}" for task in homework(1).tasks.values() if task.exercise]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")]
 
 
 def deed(body: str, answer: str = "    return torch.zeros(1)\n") -> str:
@@ -37,41 +39,31 @@ DEEDS = {
     "leaving": (deed("os._exit(0)"), "ended early"),
     "leaving-badly": (deed("os._exit(3)"), "exit code 3"),
     "segfault": (deed("ctypes.string_at(0)"), "SIGSEGV"),
-    "aborting": (deed("os.abort()"), "SIGABRT"),
-    "killing-itself": (deed("os.kill(os.getpid(), 9)"), "SIGKILL"),
     "memory": (deed("x = bytearray(8 * 10**9)"), "MemoryError"),
-    "memory-slowly": (deed("x = []\nwhile True: x.append(bytearray(10**7))"), ("MemoryError", "running")),
-    "tensors": (deed("x = torch.ones(4 * 10**9)"), "allocate"),
     "forks": (deed(FORKS), "PermissionError"),
-    "threads": (deed("while True: threading.Thread(target=time.sleep, args=(99,)).start()"), ("thread", "running")),
-    "reading": (deed("return open(HERE + '/state.json').read()", ""), "PermissionError"),
-    "gigabyte": (deed("for _ in range(1000): print('x' * 10**6)"), "File too large"),
+    "threads": (deed("while True: threading.Thread(target=time.sleep, args=(99,)).start()"), "thread|running"),
     "calling": (deed("socket.create_connection(('127.0.0.1', 80), 1)"), "Error"),
     "large-file": (deed("open('x', 'wb').write(bytes(10**9))"), "File too large"),
-    "many-files": (deed("for i in range(10**6): open(str(i), 'wb').write(bytes(10**6))"), "No space left"),
     "recursion": (deed("return snake(images, P)", ""), "RecursionError"),
     "syntax": ("# task 1.1\ndef snake(images, P:\n    return 1", "SyntaxError"),
     "in-place": (right("1.1").replace("    B, C", "    images += 1\n    B, C"), "changes its argument"),
-    "raising": (deed("sys.exit('enough')"), "SystemExit"),
     "printing": (deed("print(images)", "    return None\n"), "it prints, and returns None"),
     "surrogates": (deed("raise ValueError(chr(0xD800) + chr(27))"), "ValueError"),
     "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "no function snake"),
     "endless": ("# task 1.1\ndef make():\n    while True: pass\nsnake = make()", "10 seconds, stopped, before"),
     "folders": (deed("os.makedirs('a/' * 900)"), "PermissionError"),
-    "markup": (deed("raise ValueError('<script>alert(1)</script>')"), "<script>"),
+    "mistaken-0": (mistaken("1.1", 0), "the first row is to go from left to right"),
+    "mistaken-1": (mistaken("1.1", 1), "every row goes from left to right"),
 }  # fmt: skip
 FILES = {  # what is no notebook, and what is said of it
     "not-a-notebook": (b"[1, 2, 3]", "not a notebook"),
     "binary": (bytes(range(256)) * 999, "not a notebook"),
-    "deep": (b"[" * 10**5, "cannot be read"),
+    "deep": (b"[" * 10**5, "not a notebook"),
     "no-bytes": (b"", "not a notebook"),
-    "odd": (
-        b'{"cells": [1, null, {"source": {"a": 1}}, {"cell_type": "code", "source": [1, []]}]}',
-        "no cell",
-    ),
+    "odd": (b'{"cells": [1, null, {"source": {"a": 1}}, {"cell_type": "code", "source": [1, []]}]}', "no cell"),
     "cells": (json.dumps(code(*[""] * 2001)).encode(), "at most 2000 cells"),
     "brackets": (b'{"cells": [' + b"[]," * 10**6 + b"[]]}", "at most 2000 cells"),
-}
+}  # fmt: skip
 JUPYTERS = """# task 1.1
 ?torch.flip
 here = !pwd
@@ -109,19 +101,18 @@ def graded(tmp_path_factory):
         path.write_bytes(raw)
 
     hand_in("right", notebook(blank, words="They are the same set of patches."))
-    magic = "%matplotlib inline\n!pip install einops\nimport torch"
     answers = [right(f"1.{i}") for i in (1, 2, 3, 4)]
-    hand_in("right-otherwise", code(magic, "1 / 0", *(text.partition("\n")[2] for text in answers)))
+    hand_in(
+        "right-otherwise", code("%matplotlib inline", "1 / 0", *(text.partition("\n")[2] for text in answers))
+    )
     hand_in("right-as-lists", notebook(blank, t1=right("1.1", ("P * P * C)", "P * P * C).tolist()"))))
-    for which in range(4):
-        hand_in(f"mistaken-{which}", notebook(blank, t1=mistaken("1.1", which)))
     write_homework(blank)
     shutil.copy(blank / "homework-1.ipynb", folder / "nothing-done.ipynb")
     hand_in("no-cells", code())
     kept = "while True: pass\nif True:\n    import os"
     hand_in("hanging-at-once", code(kept, answers[0] + "\nassert os.name", *answers[1:]))
     for name, (cell, _) in DEEDS.items():
-        hand_in(name, notebook(blank, t1=cell.replace("HERE", repr(str(top / "out")))))
+        hand_in(name, notebook(blank, t1=cell))
     for name, (raw, _) in FILES.items():
         hand_in(name, raw)
     whole, two = (folder / "right.ipynb").read_bytes(), json.dumps(notebook(blank, 2)).encode()
@@ -138,116 +129,83 @@ def graded(tmp_path_factory):
     hand_in("list.pdf", b""), hand_in(".DS_Store", b"")
     cell = JUPYTERS.replace("HERE", right("1.1", ("row.flip(1) if i % 2 else row for", "helped(i, row) for")))
     hand_in("jupyter", notebook(blank, t1=cell))
-    (folder / "link.ipynb").symlink_to(folder / "right.ipynb")
-    (folder / "=cmd").mkdir()
-    shutil.copy(folder / "right.ipynb", folder / "=cmd" / "mine.ipynb")
+    (folder / "inner").mkdir()
+    for name, target in {"link": "right.ipynb", "inner/mine": "right.ipynb", "whole": "../blank"}.items():
+        (folder / f"{name}.ipynb").symlink_to(folder / target)
+    hand_in("=cmd/mine.ipynb", whole)
     os.mkfifo(folder / "pipe.ipynb")
     with contextlib.redirect_stdout(io.StringIO()) as said:
         assert main(["grade", str(folder), "--homework", "1", "--out", str(top / "out"), "--seed", "7"]) == 0
     if still := json.loads((top / "out" / "state.json").read_text())["open_still"]:
         pytest.skip(f"this system cannot forbid {still}")
-    tables: dict = {"said": said.getvalue().splitlines()}
-    for name in ("grades", "diagnosis", "canvas", "moodle"):
-        with open(top / "out" / f"{name}.csv", encoding="utf-8-sig", newline="") as file:
-            tables[name] = list(csv.DictReader(file))
+    tables = {name: read_sheet(top / "out" / f"{name}.csv", ()).rows for name in ("grades", "diagnosis")}
+    tables["said"] = said.getvalue().splitlines()
     return top, tables
 
 
 def of(graded, student: str) -> tuple[list[str], list[str]]:
     """A student's points and what is said of the tasks."""
-    _, tables = graded
-    keys = (student, f"{student}.ipynb")
+    tables, keys = graded[1], (student, f"{student}.ipynb")
     (row,) = (row for row in tables["grades"] if row["student"] in keys)
     told = [line["says"] for line in tables["diagnosis"] if line["student"] in keys]
     return [row[f"task 1.{i}"] for i in (1, 2, 3, 4)], [*told, row["problem"]]
 
 
-FULL = [str(points) for points in POINTS]
-pytestmark = [pytest.mark.slow, linux]
+RIGHT = ["right.ipynb", "right-otherwise", "right-as-lists", "=cmd", "hanging-at-once", "Right", "right.IPYNB",
+         "john.smith", "eve{U+200B}", "saved.ipynb.txt", "Jos\u00e9", "jupyter", "two.zip", "twice"]  # fmt: skip
 
 
 def test_all_are_graded(graded):
     top, tables = graded
     there = len(os.listdir(top / "homework"))
-    assert len(tables["grades"]) == there - 2 == len(os.listdir(top / "out" / "feedback")) >= 60
+    assert len(tables["grades"]) == there - 2 == len(os.listdir(top / "out" / "feedback")) >= 50
     assert tables["said"][0] == f"{there} in the folder: {there - 2} graded, 2 left out"
+    assert "cannot forbid" not in (top / "out/class.html").read_text()
     assert tables["said"][1].endswith(": .DS_Store") and tables["said"][2].endswith(": list.pdf")
 
 
-ALIKE = ["Right", "right.IPYNB", "john.smith", "eve{U+200B}", "saved.ipynb.txt", "Jos\u00e9"]
-JUPYTER = ["jupyter", "two.zip", "twice"]
-
-
-@pytest.mark.parametrize(
-    "student",
-    ["right.ipynb", "right-otherwise", "right-as-lists", "'=cmd", "hanging-at-once", *ALIKE, *JUPYTER],
-)
+@pytest.mark.parametrize("student", RIGHT)
 def test_right_answers_get_all_points(graded, student):
     assert of(graded, student)[0] == FULL
 
 
-ODD = {
-    "twice": "2 notebooks have tasks of it, other.ipynb is what was read", "wrong": "tasks of homework 2, not of 1",
-    "nest.zip": "a zip in a zip is not opened", "bad.zip": "the zip cannot be opened", "bomb.zip": "at most 20 MB, ",
-    "python.py": "no notebook, but python.py: hand in the .ipynb", "eve{U+200C}": "",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("student", ODD)
-def test_what_is_odd_is_said(graded, student):
-    points, told = of(graded, student)
-    assert ODD[student] in told[-1] and (student == "twice" or points == ["0"] * 4)
+def test_what_is_odd_is_said(graded):
+    assert of(graded, "twice")[1][-1] == "2 notebooks have tasks of it, other.ipynb is what was read"
     line = next(each for each in graded[1]["diagnosis"] if each["student"] == "jupyter.ipynb")
-    assert line["left-out"] == "cell 4, line 24: SyntaxError: def left(" and line["kind"] == "right"
+    assert line["left-out"] == "cell 4, line 23: SyntaxError: def left(" and line["kind"] == "right"
 
 
 @pytest.mark.parametrize("student", DEEDS)
 def test_what_is_bad_costs_its_own_points_only(graded, student):
     points, told = of(graded, student)
-    assert points == ["0", *FULL[1:]]
-    expected = DEEDS[student][1]
-    assert any(words in told[0] for words in ([expected] if isinstance(expected, str) else expected)), told[0]
+    assert points == ["0", *FULL[1:]] and re.search(DEEDS[student][1], told[0]), told[0]
 
 
-@pytest.mark.parametrize("which", range(4))
-def test_known_mistakes_are_named(graded, which):
-    points, told = of(graded, f"mistaken-{which}")
-    assert points == ["0", *FULL[1:]] and told[0] == homework(1).tasks["1.1"].exercise.mistakes[which][2]
+NOTHING = {name: said for name, (_, said) in FILES.items()} | {
+    "wrong": "tasks of homework 2, not of 1", "nest.zip": "a zip in a zip is not opened", "no-cells": "no cell",
+    "bad.zip": "the zip cannot be opened", "bomb.zip": "at most 20 MB, ", "link": "symbolic link",
+    "inner": "mine.ipynb: expected a file, got a symbolic link", "whole": "symbolic link",
+    "python.py": "no notebook, but python.py: hand in the .ipynb", "eve{U+200C}": "no cell",
+    "pipe": "got something else", "nothing-done": "not answered",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("student", [*FILES, "link", "pipe", "no-cells", "nothing-done"])
-def test_nothing_gets_nothing(graded, student):
+@pytest.mark.parametrize("student", NOTHING)
+def test_nothing_gets_nothing_and_why_is_said(graded, student):
     points, told = of(graded, student)
-    assert points == ["0"] * 4
-    if student in FILES:
-        assert FILES[student][1] in told[0]
-
-
-def test_pages_escape_what_students_wrote(graded):
-    top, _ = graded
-    page = (top / "out/feedback/markup.ipynb.html").read_text()
-    assert "&lt;script&gt;" in page and "<script" not in page
-    assert "They are the same set" in (top / "out/feedback/right.ipynb.html").read_text()
-    whole = (top / "out/class.html").read_text()
-    assert "<script" not in whole and "the first row is to go from left to right" in whole
-    assert "could not forbid" not in whole
+    assert points == ["0"] * 4 and NOTHING[student] in " ".join(told)
 
 
 def test_grading_again_grades_what_changed_and_says_so(graded, capsys):
     top, tables = graded
     grade = ["grade", str(top / "homework"), "--homework", "1", "--out", str(top / "out")]
-    before = {
-        path: path.read_bytes() for path in (top / "out").rglob("*") if path.suffix in (".csv", ".html")
-    }
+    before = {path: path.read_bytes() for path in (top / "out").rglob("*.[ch]*")}  # .csv, .html
     kept = {path: path.stat().st_mtime_ns for path in (top / "out/students").iterdir()}
     state = top / "out/state.json"
-    whole = json.loads(state.read_text())
-    state.write_text(json.dumps({"seed": whole["seed"], "open_still": []}))
     shutil.copy(top / "homework/mistaken-1.ipynb", top / "homework/mistaken-0.ipynb")
     assert main(grade) == 0
-    assert [path.name for path, when in kept.items() if path.stat().st_mtime_ns != when] == [
-        "mistaken-0.ipynb-1.json"
-    ]
+    (fresh,) = (path.name for path, when in kept.items() if path.stat().st_mtime_ns != when)
+    assert fresh == "mistaken-0.ipynb-1.json"
     assert "changed" not in capsys.readouterr().out  # another mistake, as many points
     differ = {path.name for path, raw in before.items() if path.read_bytes() != raw}
     assert differ == {"mistaken-0.ipynb.html", "diagnosis.csv", "class.html", "moodle.csv"}
@@ -255,26 +213,19 @@ def test_grading_again_grades_what_changed_and_says_so(graded, capsys):
     (top / "homework/sleeping.ipynb").unlink()
     assert main(grade) == 0
     said = capsys.readouterr().out
-    assert (
-        "changed: mistaken-0.ipynb 1.1 0 → 3" in said
-        and "gone since the last time: sleeping.ipynb, 10 points" in said
-    )
-    state.write_text(json.dumps({"seed": whole["seed"], "open_still": ["the network"]}))
+    assert "changed: mistaken-0.ipynb 1.1 0 → 3" in said and "gone since the last time: sleeping" in said
+    write_json(state, read_json(state, "") | {"open_still": ["the network"]})
     assert main(grade) == 0  # nobody's code ran: what was open still is, for all that is known
     said = capsys.readouterr().out
-    assert (
-        "cannot forbid students' code: the network" in said and "changed" not in said and "gone" not in said
-    )
+    assert "cannot forbid students' code: the network" in said and not re.search("changed|gone", said)
 
 
 def test_another_seed_grades_again(graded, tmp_path):
     top, _ = graded
-    (tmp_path / "small").mkdir()
-    shutil.copy(top / "homework/mistaken-1.ipynb", tmp_path / "small")
-    marks = []
-    for seed in ("1", "1", "2"):
-        assert main(["grade", str(tmp_path / "small"), "--homework", "1", "--jobs", "1", "--seed", seed]) == 0
-        marks.append(
-            json.loads((tmp_path / "small-grades/students/mistaken-1.ipynb-1.json").read_text())["mark"]
-        )
+    small, marks = tmp_path / "small", []
+    small.mkdir()
+    shutil.copy(top / "homework/mistaken-1.ipynb", small)
+    for seed in "112":
+        assert main(["grade", str(small), "--homework", "1", "--seed", seed]) == 0
+        marks.append(read_json(tmp_path / "small-grades/students/mistaken-1.ipynb-1.json", "")["mark"])
     assert marks[0] == marks[1] != marks[2]
