@@ -131,7 +131,7 @@
         return;
       }
       const { title, asks, says, share } = tour[at], known = at in guesses, last = at + 1 === tour.length;
-      const plain = (known ? says : asks).replace(/\s+/g, " "), shown = h("output", {}, "50\u00a0%");
+      const plain = (known ? says : asks).replace(/[ \n]+/g, " "), shown = h("output", {}, "50\u00a0%");
       const guess = slider("Your guess, in percent", 0, 100, 1, 50, () => { shown.textContent = `${guess.value}\u00a0%`; });
       const next = last ? go("Finish", null) : go("Next", at + 1), compared = bars(["you guessed", "it is"]);
       compared.show([guesses[at] ?? 0, share]);

@@ -3,8 +3,7 @@
    Files are dropped or chosen: weights (foreign.js), config.json, a picture. A worker reads and computes; for each model
    there is a new one, and a new <vit-way-far> that shows what it holds. */
 Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "recipes.js", "dialect.js", "microscope-work.js",
-  "microscope-trust.js",
-  "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
+  "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
   "use strict";
 
   const { VitExplorer, button, h, note, range, select } = window.vitExplorer;
@@ -123,7 +122,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.coming = lab;
       this.tell(`Reading ${window.vitPictures.called(file)} …`);
       try {
-        const reading = (share) => this.tell(`Reading ${window.vitPictures.called(file)} …, ${Math.round(100 * share)} %`);
+        const reading = (share) => this.tell(`Reading ${window.vitPictures.called(file)} …, ${Math.round(100 * share)}\u00a0%`);
         const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
         const { config, library, count } = found, K = config.num_classes, own = told.classes;
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");

@@ -26,10 +26,10 @@ window.vit.script("vit-lab.js").then(() => {
   class VitWay extends VitLab {
     static style = `${VitLab.style}
       .telling { min-height: 3em; }
-      .stages { display: flex; gap: 3px; list-style: none; margin: 0 0 0.7rem; padding: 0; }
+      .stages { display: flex; gap: 2px; list-style: none; margin: 0 0 0.7rem; padding: 0; }
       .stages li { flex: 1 1 0; min-width: 0; }
       .stages button { background: none; border: 0; border-radius: 0; border-top: 5px solid var(--rule);
-        font-size: 0.76rem; line-height: 1.25; padding: 0.25rem 0; width: 100%; }
+        font-size: 0.76rem; line-height: 1.25; min-height: 24px; padding: 0.25rem 0; width: 100%; }
       .stages .passed button { border-color: color-mix(in srgb, var(--accent) 45%, var(--ground)); }
       .stages button[aria-current] { border-color: var(--accent); font-weight: 700; }
       .stages small { color: var(--warm); display: block; font-weight: 400; }
