@@ -46,6 +46,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       .dropping .drop { border-color: var(--accent); }
       label { font-size: 0.88rem; }
       vit-way-far { margin: 1rem 0 0; }
+      @media (max-width: 576px) { vit-way-far { margin-inline: -0.5rem; } }
       [role="status"] { font-weight: 600; min-height: 1.45em; }
       .wrong { color: var(--warm); }
       .trust { margin-top: 1.2rem; }
