@@ -14,6 +14,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from multiprocessing import get_context
+from unittest.mock import patch
 
 import torch
 
@@ -25,6 +26,7 @@ from vitlib.train.recipe import recipe
 
 N, ALL = 1280, 50_000
 AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+KERNELS = {"its own": {}, "AVX2": AVX2}
 
 
 def core_minutes(precision: str) -> float:
@@ -39,21 +41,16 @@ def core_minutes(precision: str) -> float:
 
 def main() -> None:
     """Times this machine and writes its rows."""
-    path, header = (
-        RESULTS / "laptop-times.json",
-        provenance("CIFAR-10", torch.device("cpu"), "as in each row"),
-    )
+    path = RESULTS / "laptop-times.json"
+    header = provenance("CIFAR-10", torch.device("cpu"), "as in each row")
     here = header["hardware"].rpartition(",")[0]
     others = load_results("laptop-times")["rows"] if path.is_file() else []
     rows = [row for row in others if row["machine"] != here]
-    for kernels, precision in product(("its own", "AVX2"), ("fp32", "bf16")):
-        for name, value in AVX2.items():
-            os.environ.update({name: value}) if kernels == "AVX2" else os.environ.pop(name, None)
-        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            took = pool.submit(core_minutes, precision).result()
-        rows.append(
-            {"machine": here, "kernels": kernels, "precision": precision, "core_minutes": round(took, 1)}
-        )
+    for kernels, precision in product(KERNELS, ("fp32", "bf16")):
+        held = patch.dict(os.environ, KERNELS[kernels])
+        with held, ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            took = round(pool.submit(core_minutes, precision).result(), 1)
+        rows.append({"machine": here, "kernels": kernels, "precision": precision, "core_minutes": took})
         print(rows[-1], flush=True)
     about = {"name": "laptop-times", **header, "command": "python -m tools.measure.laptop"}
     write_json(path, {**about, "rows": rows})

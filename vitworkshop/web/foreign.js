@@ -62,15 +62,13 @@
     if (!BYTES[dtype]) fail(`${name} is stored as ${String(dtype).slice(0, 12)}; save it as float32, float16 or bfloat16`);
     const buffer = await file.slice(from, to).arrayBuffer();
     if (buffer.byteLength !== to - from) fail("it became shorter while it was read; fetch it again");
-    const values = dtype === "F32" ? new Float32Array(buffer) : new Float32Array(buffer.byteLength / 2);
-    const halves = new Uint16Array(buffer), bits = new Uint32Array(values.buffer);
-    if (dtype === "BF16") for (let i = 0; i < halves.length; i++) bits[i] = halves[i] << 16;
-    else if (dtype === "F16")
-      for (let i = 0; i < halves.length; i++) {
-        const half = halves[i], exponent = (half >> 10) & 31;
-        if (exponent && exponent < 31) bits[i] = ((half & 0x8000) << 16) | (((half & 0x7fff) << 13) + 0x38000000);
-        else values[i] = (half >> 15 ? -1 : 1) * (exponent ? Infinity : 2 ** -24 * (half & 1023));
-      }
+    let values = dtype === "F32" ? new Float32Array(buffer) : new Uint16Array(buffer);
+    if (dtype === "F16") values = root.vitMath.widen(values);
+    else if (dtype === "BF16") { // the upper half of a float32
+      const bits = new Uint32Array(values.length);
+      for (let i = 0; i < bits.length; i++) bits[i] = values[i] << 16;
+      values = new Float32Array(bits.buffer);
+    }
     let sum = 0;
     for (let i = 0; i < values.length; i++) sum += values[i] * 0;
     if (sum !== 0) fail(`${name} holds NaN or infinity; fetch the weights again, as floats`);

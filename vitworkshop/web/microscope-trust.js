@@ -30,7 +30,7 @@
     const blind = Object.keys(curves).filter((name) => !OWN.includes(name));
     return OWN.map((name) => {
       const not = blind.filter((one) => curves[name].area > curves[one].area - spread);
-      return `The map of the ${name === "rollout" ? "rollout" : name} ${not.length ? `does not beat the order by ${not.join(", ")}: on this `
+      return `The map of the ${name} ${not.length ? `does not beat the order by ${not.join(", ")}: on this `
         + "picture it says no more of what the answer rests on" : "beats all the orders that know less"}.`;
     }).join(" ");
   }
@@ -43,17 +43,15 @@
         + "says what counts: the smaller the area under its curve. Some 60 forward passes."), h("div", { class: "row" }, start, save), result);
 
     async function measure() {
-      const { lab, model, way } = scope, { N, n, P, size, shown, wanted } = way, { standardise } = window.vitPictures;
+      const { lab, model, way } = scope, { N, shown, wanted } = way, { standardise } = window.vitPictures;
       const name = ["coffee", "astronaut"].find((one) => one !== way.picture), tell = way.given.tell;
       const other = standardise(await way.full(name, window.vitExplorer.sample(name)), way.recipe);
-      const mean = (i, f) => range(3 * P * P).reduce((sum, j) => sum + f(shown[(Math.floor(j / P / P) * size + Math.floor(i / n) * P
-        + Math.floor((j % (P * P)) / P)) * size + (i % n) * P + (j % P)]), 0) / (3 * P * P);
-      const blind = { centre: range(N).map((i) => -Math.hypot(Math.floor(i / n) - (n - 1) / 2, (i % n) - (n - 1) / 2)),
-        "pixel variance": range(N).map((i) => mean(i, (v) => v * v) - mean(i, (v) => v) ** 2),
-        ...Object.fromEntries(RANDOM.map((one) => [one, range(N).map(Math.random)])) };
+      const { RANKINGS: { centre, variance }, shuffled } = window.vitRankings;
+      const blind = { centre: centre(way), "pixel variance": variance(way),
+        ...Object.fromEntries(RANDOM.map((one) => [one, shuffled(N)])) };
       start.disabled = true;
       try {
-        const measuring = scope.measuring = lab.ask("trust", { pixels: wanted.pixels, other, blind }, (done) => tell(`Pass ${done} of 57 …`));
+        const measuring = scope.measuring = lab.ask("trust", { pixels: wanted.pixels, other, blind }, (share) => tell(`Measuring …, ${percent(share)}`));
         show(await measuring, way, model, shown);
         tell("");
       } catch (error) {

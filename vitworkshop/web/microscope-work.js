@@ -93,10 +93,11 @@
 
     /* Deletion (Petsiuk et al. 2018) by the picture's maps, beside orders that know nothing of the picture or of the
        model; and heads and tokens that make a map say little. Without a head: the cosine with the picture's vector. */
-    jobs.trust = async ({ pixels, other, blind, steps = 8 }, tick) => {
-      const { K, L, N, T, h } = sizes();
+    jobs.trust = async ({ pixels, other, blind }, tick) => {
+      const { K, L, N, T, h } = sizes(), steps = 8;
       let vector, done = 0;
-      const go = (x, options) => pass(x, options, () => tick(done), (some) => { vector = some.pool ?? vector; });
+      const total = 1 + (steps - 1) * (3 + Object.keys(blind).length);
+      const go = (x, options) => pass(x, options, () => tick(done / total), (some) => { vector = some.pool ?? vector; });
       const { attention, probs } = await go(pixels, {}), k = probs.indexOf(Math.max(...probs)), whole = vector;
       const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
       const left = async (remove) => {

@@ -140,7 +140,9 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         this.recipes.querySelector("[data-told]")?.remove();
         if (told.recipe) this.recipes.prepend(h("option", { "data-told": "" }, "its own files say"));
         this.recipes.value = told.recipe ? "its own files say" : config.img_size < 64 ? "this book" : proposed;
-        this.model = { name: file.name, config, classes: names, card: { dataset: null, test_accuracy: null, parameters: count }, weights: {} };
+        const shape = new window.VisionTransformer(config, {}); // its weights are the worker's
+        this.model = { name: file.name, config, classes: names, card: { dataset: null, test_accuracy: null, parameters: count },
+          weights: {}, patchify: (pixels) => shape.patchify(pixels) };
         const size = `${config.depth} blocks, ${config.embed_dim} numbers a token, ${config.num_heads} heads`;
         const says = `${window.vitPictures.called(file)}: ${library}'s names, ${(count / 1e6).toFixed(1)} million weights, ${size}, `
           + `${K ? `${K.toLocaleString("en")} classes` : "no head"}, ${config.img_size} pixels; read in ${Math.round(performance.now() - begun)} ms.`;

@@ -286,16 +286,18 @@
     }
   }
 
-  /* float16, as little-endian bytes in base64 -> Float32Array. */
-  function decode(text) {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0)), values = new Float32Array(bytes.length / 2);
-    for (let i = 0; i < values.length; i++) {
-      const half = bytes[2 * i] | (bytes[2 * i + 1] << 8), exponent = (half >> 10) & 31, rest = half & 1023;
-      const size = exponent ? 2 ** (exponent - 15) * (1 + rest / 1024) : 2 ** -24 * rest;
-      values[i] = half >> 15 ? -size : size;
+  /* float16, as bits -> float32. */
+  function widen(halves) {
+    const values = new Float32Array(halves.length), bits = new Uint32Array(values.buffer);
+    for (let i = 0; i < halves.length; i++) {
+      const half = halves[i], exponent = (half >> 10) & 31;
+      if (exponent && exponent < 31) bits[i] = ((half & 0x8000) << 16) | (((half & 0x7fff) << 13) + 0x38000000);
+      else values[i] = (half >> 15 ? -1 : 1) * (exponent ? Infinity : 2 ** -24 * (half & 1023));
     }
     return values;
   }
+
+  const decode = (text) => widen(new Uint16Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer));
 
   /* A model as `python -m vitlib export-web` writes it: { config, shapes: [[name, [...shape]], ...], data }. */
   function build({ config, shapes, data }) {
@@ -309,6 +311,6 @@
     return new VisionTransformer(config, weights);
   }
 
-  const vitMath = { EPS, add, below, gelu, layerNorm, linear, products, softmax };
+  const vitMath = { EPS, add, below, gelu, layerNorm, linear, products, softmax, widen };
   Object.assign(root, { VisionTransformer, buildViT: build, vitMath });
 })(typeof window === "undefined" ? globalThis : window);
