@@ -116,9 +116,8 @@ def address(text: str) -> tuple[str, str]:
         raise ValueError(f'expected `words <lab {{"removed": [3]}}>`, with lab, learn or way, got {text!r}')
     page, state = LINKED[found[2]]
     written = json.dumps({**state, **json.loads(found[3])}, separators=(",", ":"))
-    letters = (
-        base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
-    )  # scripts make selectors of anchors
+    # scripts make selectors of anchors
+    letters = base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
     return found[1], f"{page}.html#{found[2]}-{letters}"
 
 

@@ -21,9 +21,8 @@ from page.address import chapters, write_if_changed
 HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input", "solution"}
 WORDS, LINES = 100, 10  # of prose and of code that are read in a minute
 TIME = "{} minutes to read; {} for the exercises."
-DIFFICULTY = re.compile(
-    r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", re.M
-)  # of an exercise: stars, minutes, how
+# of an exercise: stars, minutes, how
+DIFFICULTY = re.compile(r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", re.M)
 
 
 class Length(NamedTuple):

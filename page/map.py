@@ -103,9 +103,8 @@ def drawing(kind: str, shape: str, address: Address = lambda part: None, lit: st
 def enliven(element: ElementTree.Element, address: Address, lit: str) -> None:
     """Names a part, makes it a link to its chapter, and lights it if the reader is there."""
     part = BY_NUMBER[element.get("data-part")]
-    words = " ".join(
-        " ".join(element.itertext()).split()
-    )  # first what can be seen, for those who speak to a browser
+    # first what can be seen, for those who speak to a browser
+    words = " ".join(" ".join(element.itertext()).split())
     label = f"{words}. Chapter {part.number}, {part.name}: {part.gist}"
     if part.number == lit:
         label += " (you are here)"

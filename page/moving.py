@@ -17,11 +17,8 @@ from page.explorers import STILLS
 
 PICTURE = STILLS.parent / "way.webp"
 WIDTH = 720  # pixels
-MOVED, PAUSE, STEP = (
-    (0.25, 0.5, 0.75, 1.0),
-    3000,
-    80,
-)  # shares of a motion; milliseconds of a stage, of a share
+# shares of a motion; milliseconds of a stage, of a share
+MOVED, PAUSE, STEP = ((0.25, 0.5, 0.75, 1.0), 3000, 80)
 SHOW = """(way, [stage, moved]) => {
     way.state = { ...way.state, stage };
     way.moved = moved;

@@ -132,14 +132,8 @@ def stills(tab) -> int:
     return len(images)
 
 
-AT_THE_TOP = (
-    "book/intro",
-    "book/way",
-    "book/microscope",
-    LAB,
-    "book/learns",
-    "book/06-encoder",
-)  # one is near from the start
+# one is near from the start
+AT_THE_TOP = ("book/intro", "book/way", "book/microscope", LAB, "book/learns", "book/06-encoder")
 FILES = """[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]
     .filter(file => /_images|_static.(figures|vit)|_static.\\w+.(css|js)|book.[\\w-]+.html/.test(file.name))
     .map(file => [file.decodedBodySize, file.name.replace(/.*[/]|[?].*/g, '')])"""

@@ -208,10 +208,8 @@ KINDS = (  # numbers that are names, or follow from what is said
 )
 FACTS = {"2.303", "2.30"}  # log 10, the loss of guessing
 FACTS |= {"170", "192"}  # MB of two downloads
-FACTS |= {
-    "15",
-    "0.3",
-}  # the board's rule: points above a ridge regression, and a true difference in its simulation
+# the board's rule: points above a ridge regression, and a true difference in its simulation
+FACTS |= {"15", "0.3"}
 
 
 def typed_numbers(path: Path) -> list[tuple[str, str]]:

@@ -272,9 +272,8 @@ class Uneven(Heads):
         q, *kv = (
             part.unflatten(-1, (-1, D // HEADS)) for part in self.qkv(x).split([D, *self.widths], dim=-1)
         )
-        q, k, v = (
-            part.transpose(1, 2) for part in (q, kv[0], kv[-1])
-        )  # the values are the keys if there is one
+        # the values are the keys if there is one
+        q, k, v = (part.transpose(1, 2) for part in (q, kv[0], kv[-1]))
         return self.out((self.weights(q, k) @ v).transpose(1, 2).flatten(2))
 
 
@@ -335,9 +334,8 @@ def lora():
 
 def sines():
     place, speed = torch.arange(1.0 + N)[:, None], 100.0 ** -torch.linspace(0, 1, D // 2)
-    return {
-        "model": placed(torch.cat([(place * speed).sin(), (place * speed).cos()], dim=1)[None])
-    }  # (1, 1+N, D)
+    # (1, 1+N, D)
+    return {"model": placed(torch.cat([(place * speed).sin(), (place * speed).cos()], dim=1)[None])}
 
 
 def distances():

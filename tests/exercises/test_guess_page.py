@@ -62,9 +62,8 @@ def test_a_page_judges_as_check_does(number, browser):
     columns = [near(parts_of(entry.value)[part]) for part in asked]
     answers += [dict(zip(asked, row, strict=True)) for row in zip(*columns, strict=True)]
     texts = [{part: typed(value) for part, value in answer.items()} for answer in answers]
-    texts = [
-        text if all(text.values()) and "inf" not in str(text) else {} for text in texts
-    ]  # cannot be typed
+    # cannot be typed
+    texts = [text if all(text.values()) and "inf" not in str(text) else {} for text in texts]
     tab, data = browser.new_page(), json.loads(json.dumps(data_of(entry, asked)))
     tab.add_script_tag(path=ROOT / "book/_static/guess/guess.js")
     sentences = {sentence for sentence, *_ in data["mistakes"] + data["pairs"]}

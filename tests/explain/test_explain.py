@@ -275,10 +275,8 @@ def test_entropy_lies_between_one_token_and_all():
         (torch.zeros(0, 1, 1, 5, 5), r"maps \(L, B, h, T, T\) of one image or more"),
         (random_maps().log(), "sum to 1"),
         (random_maps()[..., 1:, 1:], "sum to 1"),
-        (
-            torch.full((1, 2, 1, 576, 576), 1 / 577),
-            "sum to 1",
-        ),  # CLS left out: less than half precision rounds
+        # CLS left out: less than half precision rounds
+        (torch.full((1, 2, 1, 576, 576), 1 / 577), "sum to 1"),
         (random_maps() - 0.2 * torch.eye(5) + 0.2 * torch.eye(5).roll(1, 1), "the smallest weight -"),
         (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1"),
     ],

@@ -104,9 +104,8 @@ def readable(grid: tuple[int, int], axis: str) -> torch.Tensor:
     rows, cols = grid
     places = [None, *((r, c) for r in range(rows) for c in range(cols))]  # CLS has no place
     line = 0 if axis == "row" else 1
-    return torch.tensor(
-        [[a is None or b is None or a[line] == b[line] for b in places] for a in places]
-    )  # True where both are in one line, or one of them is CLS
+    # True where both are in one line, or one of them is CLS
+    return torch.tensor([[a is None or b is None or a[line] == b[line] for b in places] for a in places])
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(AXES), st.integers(1, 3), EITHER, EITHER)

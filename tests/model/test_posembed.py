@@ -91,9 +91,8 @@ def test_sincos_is_fixed_and_keeps_each_place_of_the_picture():
 @pytest.mark.parametrize(("side", "first"), [(6, 1 / 6), (8, 0.0), (12, -1 / 6)])
 def test_fractional_places_are_the_centres_of_the_patches(side, first):
     """As for the learned table: a patch of half the size at the left edge has its centre nearer to the edge."""
-    slow = vl.sincos_2d((side, side), 400, (8, 8)).unflatten(0, (side, side))[
-        :, 0, 99
-    ]  # sin(row w), the lowest w
+    # sin(row w), the lowest w
+    slow = vl.sincos_2d((side, side), 400, (8, 8)).unflatten(0, (side, side))[:, 0, 99]
     rows = slow * 10000**0.99
     torch.testing.assert_close(rows[[0, -1]], torch.tensor([first, 7 - first]), atol=2e-4, rtol=0)
     torch.testing.assert_close(rows.diff(), torch.full((side - 1,), 8 / side), atol=2e-4, rtol=0)

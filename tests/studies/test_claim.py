@@ -214,10 +214,8 @@ def test_a_study_whose_seeds_choose_runs_them_first_and_then_the_best_alone(tmp_
         result = run_study("stems", DATA, tmp_path, seeds=(0, 1), progress=False)
     order = [(run["variant"], run["seed"]) for run in result["runs"]]
     assert [name for name, seed in order if seed == 7] == list(GRID[1:4]) and result["finished"]
-    assert {name for name, seed in order if seed != 7} == {
-        "pixels",
-        GRID[2],
-    }  # toys are equal: the one in the middle
+    # toys are equal: the one in the middle
+    assert {name for name, seed in order if seed != 7} == {"pixels", GRID[2]}
     assert result["summary"].keys() == {"pixels", GRID[2]}
 
 

@@ -224,9 +224,8 @@ def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_las
     assert {claim.second[0] for claim in clinic.STUDY.claims} == {case.name for case in clinic.BUGS.values()}
     healthy = vars(clinic.HEALTHY)
     for case in clinic.BUGS.values():
-        assert (
-            len([part for part, value in vars(case).items() if value != healthy[part]]) == 2
-        )  # and the name
+        # and the name
+        assert len([part for part, value in vars(case).items() if value != healthy[part]]) == 2
     images, labels = clinic.of_four_kinds(*vl.load_drawn10("train", n=60))
     assert len(labels) == 24 and labels.max() == 3 and labels.min() == 0
     seen = []

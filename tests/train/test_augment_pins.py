@@ -306,9 +306,8 @@ def test_every_partner_is_as_likely_and_taken_once(mix):
         out, targets = mix(images, torch.eye(n), 1.0, seeded(seed))
         torch.testing.assert_close(out.mean((2, 3)), targets)
         own = targets.diagonal()
-        met = (
-            (own < 1).nonzero().squeeze(1)
-        )  # the others were their own partner, or got a box without a pixel
+        # the others were their own partner, or got a box without a pixel
+        met = (own < 1).nonzero().squeeze(1)
         partner = (targets - torch.diag(own)).argmax(1)[met]
         assert len(partner.unique()) == len(partner)
         counts[met, partner] += 1

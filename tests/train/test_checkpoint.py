@@ -159,9 +159,8 @@ def test_what_cannot_be_written_says_how_large_it_is(tmp_path, floats, size):
         save_checkpoint(tmp_path / "file" / "checkpoint.pt", state)
 
 
-OLD = Path(__file__).with_name(
-    "old-run"
-)  # written by the code of November 2026, before Muon: never write it anew
+# written by the code of November 2026, before Muon: never write it anew
+OLD = Path(__file__).with_name("old-run")
 
 
 def old_run(out=None) -> dict:

@@ -79,9 +79,8 @@ def test_progress_prints_the_precision_picked_and_a_line_per_epoch(capsys, tmp_p
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == "in fp32"
     assert len(lines) == 3 and lines[0].startswith("epoch   1/3  loss ") and "held out" in lines[0]
-    assert (
-        result["peak_flops"] > 0 and "share_of_peak" not in result
-    )  # work is not counted where patches drop out
+    # work is not counted where patches drop out
+    assert result["peak_flops"] > 0 and "share_of_peak" not in result
 
 
 # ----------------------------------------------------------------------------------------- stopping and going on

@@ -172,9 +172,8 @@ def test_a_notebook_shows_each_figure_once():
     assert [len(outputs) for outputs in images] == [0, 1, 0, 1, 0, 1]
     for (output,) in (images[1], images[3]):
         png = base64.b64decode(output["data"]["image/png"])
-        width = int.from_bytes(
-            png[16:20], "big"
-        )  # the whole card, nothing cropped: twice sharp in 700 pixels
+        # the whole card, nothing cropped: twice sharp in 700 pixels
+        width = int.from_bytes(png[16:20], "big")
         assert width == int(style.WIDTH * style.DPI)
         assert output["metadata"]["image/png"]["width"] == round(style.WIDTH * 96)
         assert "<svg" in output["data"]["image/svg+xml"]

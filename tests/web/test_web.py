@@ -221,9 +221,8 @@ def test_the_picture_asked_for_last_is_shown(lab, tmp_path):
 def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     """`vl.explore` shows the reader's own model and pictures in a frame of its own, without a file or a request."""
     model, card = tiny_model("mine", global_pool="avg")
-    images = torch.stack(
-        [vl.sample_image(name, 32) for name in ("coffee", *["cat"] * 25)]
-    )  # of which 24 are offered
+    # of which 24 are offered
+    images = torch.stack([vl.sample_image(name, 32) for name in ("coffee", *["cat"] * 25)])
     source = tmp_path / "mine.safetensors" if kind == "microscope" else model
     save_file(model.state_dict(), tmp_path / "mine.safetensors")
     shown = vl.explore(source, images, [f"thing {i}" for i in range(10)], kind.replace("microscope", "way"))

@@ -137,6 +137,12 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
         "hostile": (save({HOSTILE: torch.ones(2), "__proto__": torch.ones(2)}), f"got {HOSTILE}"),
         "missing": (other(**{"norm.bias": None}), "missing: norm.bias"),
         "huge": (save(large), "a model of this size needs"),
+        "list.json": (b"[]", "expected an object"),
+        "heads.json": (b'{"num_heads": 1.5}', "a whole number from 1, got 1.5 as its num_heads"),
+        "epsilon.json": (b'{"layer_norm_eps": -1}', "a number above 0, got -1"),
+        "pool.json": (b'{"global_pool": "map"}', 'token (CLS) or avg (the mean), got "map"'),
+        "zero.json": (b'{"mean": [0, 0, 0], "std": [1, 0, 1]}', "above 0, got 0 as its deviation"),
+        "crop.json": (b'{"mean": [0, 0, 0], "std": [1, 1, 1], "crop_pct": 0}', "1 to 4 times what is cut"),
     }
 
 
@@ -144,9 +150,11 @@ def test_odd_files_are_refused_in_a_sentence_and_the_page_goes_on(tab, tmp_path)
     """Names are text, whatever they say; what was there before stays."""
     shown = run(tab, "[...e.way.result.probs]")
     for name, (content, says) in odd_files().items():
-        (tmp_path / f"{name}.safetensors").write_bytes(content)
-        told = give(tab, tmp_path / f"{name}.safetensors")
-        assert says in told and told.startswith(f"{name}.safe") and "\n" not in told and len(told) < 400, told
+        path = tmp_path / (name if name.endswith(".json") else f"{name}.safetensors")
+        path.write_bytes(content)
+        told = give(tab, path)
+        assert says in told and told.startswith((f"{name}.safe", f"{name}: ")), told
+        assert "\n" not in told and len(told) < 400
         assert run(tab, "[...e.way.result.probs]") == shown
     names = json.dumps({"num_attention_heads": 3, "id2label": dict.fromkeys(range(5), HOSTILE)})
     (tmp_path / "config.json").write_text(names)
@@ -158,7 +166,7 @@ def test_odd_files_are_refused_in_a_sentence_and_the_page_goes_on(tab, tmp_path)
 
 def test_a_pass_can_be_stopped_and_trust_is_measured_and_kept(tab, browser, tmp_path):
     """The areas are those of `vl.deletion_curve`; the report opens by itself."""
-    model = lively(replace(FOREIGN, num_heads=1))
+    model = lively(replace(FOREIGN, num_heads=1, depth=12))  # deep enough to be stopped
     save_file(model.state_dict(), tmp_path / "model.safetensors")
     give(tab, tmp_path / "model.safetensors")
     run(tab, "(e.way.set({ painted: [5] }), e.stop(), 1)")

@@ -31,9 +31,8 @@ from vitworkshop.studies.study import Job, draw_images
 from vitworkshop.studies.transfer import KNOWN, PICTURES, of_classes
 
 SEEDS = (0, 1, 2)
-Parts = Iterator[
-    tuple[str, list[tuple[Dataset, Dataset]]]
-]  # a pattern, and what is learned and judged with each seed
+# a pattern, and what is learned and judged with each seed
+Parts = Iterator[tuple[str, list[tuple[Dataset, Dataset]]]]
 
 
 def plain(name: str, job: Job) -> Parts:

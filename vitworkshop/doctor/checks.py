@@ -254,9 +254,8 @@ def _attend(linears: list, h: int, args: tuple, axis: int, scale: Callable, way:
     parts = torch.cat([linear(args[0]) for linear in inner], dim=-1).chunk(3, dim=-1)  # three of (B, T, D)
     B, T, D = parts[0].shape
     cut = [part.reshape(B, h, T, -1) for part in parts]  # as it must not be
-    q, k, v = (
-        cut if "split" in way else [p.reshape(B, T, h, -1).transpose(1, 2) for p in parts]
-    )  # (B, h, T, d)
+    # (B, h, T, d)
+    q, k, v = cut if "split" in way else [p.reshape(B, T, h, -1).transpose(1, 2) for p in parts]
     mixed = (q @ k.mT * scale(D // h, D) + bias).softmax(axis) @ v
     return proj(mixed.reshape(B, T, D) if "merged" in way else mixed.transpose(1, 2).flatten(2))
 

@@ -128,9 +128,8 @@ def augmentation(case: Case, augment: Callable) -> Iterator[Finding]:
         outs.append(_given("augment", augment(image.clone()), 8))
         others = str(np.random.get_state()), random.getstate()  # noqa: NPY002
         places.append((torch.get_rng_state().numpy().tobytes(), *others))
-    batches = torch.stack(
-        [x for x in outs if x.shape == outs[0].shape]
-    )  # (32, 8, C, H, W), those of one size
+    # (32, 8, C, H, W), those of one size
+    batches = torch.stack([x for x in outs if x.shape == outs[0].shape])
     again, alike = not (batches != batches[0]).any(), (batches == batches[:, :1]).all()
     if min(len(set(place)) for place in zip(*places, strict=True)) == 1 or (
         again and len(batches[0].flatten(1).unique(dim=0)) > 4  # flips of every second image are two ways

@@ -10,14 +10,10 @@ from vitlib.evidence import load_results
 from vitworkshop.studies.choosing import FIRST, ways
 from vitworkshop.studies.registry import BEYOND, PLAN, STUDIES
 
-ALL, UNIT = (
-    720.0,
-    90.0,
-)  # core-minutes: of the whole plan, and of one seed with all that is compared within it
-DEVIATIONS = (
-    0.005,
-    0.014,
-)  # of paired differences of accuracy over seeds, in the studies that were run before
+# core-minutes: of the whole plan, and of one seed with all that is compared within it
+ALL, UNIT = (720.0, 90.0)
+# of paired differences of accuracy over seeds, in the studies that were run before
+DEVIATIONS = (0.005, 0.014)
 
 
 class Price(NamedTuple):

@@ -10,10 +10,8 @@ from typing import Any
 from vitlib.evidence import paired_difference
 
 MATTERS, MATTERS_NOT, OPEN = "matters", "does not matter", "open"
-SEEDS, SEEDS_APART = (
-    3,
-    5,
-)  # that a row needs: of older runs; of those whose rates were chosen on seeds of their own
+# that a row needs: of older runs; of those whose rates were chosen on seeds of their own
+SEEDS, SEEDS_APART = (3, 5)
 LEARNED = 0.15  # how far above a ridge regression on the pixels of the same pictures the better side must be
 
 

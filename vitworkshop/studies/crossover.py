@@ -45,16 +45,8 @@ SEEN = {"quick": 100_000, "full": 1_000_000}  # pictures seen in training, with 
 JUDGED = 4_000
 LABEL = "drawings of two glyphs"
 SHIFTED = ", half a patch aside"
-RATES = (
-    0.0001,
-    0.0003,
-    0.001,
-    0.003,
-    0.01,
-    0.03,
-    0.1,
-    0.3,
-)  # that may be tried: the three in the middle first
+# that may be tried: the three in the middle first
+RATES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 QUESTIONS = ("family", "same")
 FAMILIES: dict[str, dict[str, Any]] = {
     "ViT": {},

@@ -117,24 +117,39 @@
   }
 
   /* What stands in the files beside the weights: Hugging Face's config.json, timm's, and the card of a model of the book.
-     { embed_dim, num_heads, norm_eps, global_pool, act, classes, recipe }, each where it is told. */
+     { embed_dim, num_heads, norm_eps, global_pool, act, classes, recipe }, each where it is told; a number that can be
+     none of these is refused. */
   function tell(json) {
+    if (typeof json !== "object" || !json || Array.isArray(json)) fail("expected an object, as a config is");
     const own = json.config ?? json, data = { ...json.pretrained_cfg, ...json }, size = data.size ?? {}, told = {};
     const names = json.classes ?? json.label_names ?? (json.id2label && Object.entries(json.id2label)
       .sort(([a], [b]) => a - b).map(([, name]) => name));
-    const put = (name, value, kind) => { if (typeof value === kind) told[name] = value; };
-    put("embed_dim", json.hidden_size ?? json.num_features ?? own.embed_dim, "number");
-    put("num_heads", json.num_attention_heads ?? own.num_heads, "number");
-    put("norm_eps", json.layer_norm_eps, "number");
-    put("global_pool", own.global_pool, "string");
-    put("act", json.hidden_act ?? own.act, "string");
+    const check = (name, value, fits, wanted) => {
+      if (!fits(value)) fail(`expected ${wanted}, got ${some([JSON.stringify(value)])} as its ${name}`);
+    };
+    const whole = (value) => Number.isInteger(value) && value > 0, above = (value) => Number.isFinite(value) && value > 0;
+    for (const [name, value, fits, wanted] of [
+      ["embed_dim", json.hidden_size ?? json.num_features ?? own.embed_dim, whole, "a whole number from 1"],
+      ["num_heads", json.num_attention_heads ?? own.num_heads, whole, "a whole number from 1"],
+      ["norm_eps", json.layer_norm_eps, above, "a number above 0"],
+      ["global_pool", own.global_pool || null, (value) => /^(token|avg)$/.test(value), "token (CLS) or avg (the mean)"],
+    ]) {
+      if (value == null) continue;
+      check(name, value, fits, wanted);
+      told[name] = value;
+    }
+    const act = json.hidden_act ?? own.act;
+    if (typeof act === "string") told.act = act;
     if (Array.isArray(names)) told.classes = names.map((name) => String(name).split(",")[0].slice(0, 60));
     const three = (list) => Array.isArray(list) && list.length === 3 && list.every(Number.isFinite);
     const [mean, std] = [data.image_mean ?? data.mean, data.image_std ?? data.std];
     if (!three(mean) || !three(std)) return told;
     const short = typeof size === "number" ? null : size.shortest_edge, crop = data.crop_size?.height ?? data.crop_size;
     const filter = { 2: "bilinear", 3: "bicubic" }[data.resample] ?? (data.interpolation === "bilinear" ? "bilinear" : "bicubic");
-    told.recipe = { short: data.crop_pct ? 1 / data.crop_pct : short ? short / (crop || short) : null, filter, mean, std };
+    const longer = data.crop_pct != null ? 1 / data.crop_pct : short ? short / (crop || short) : null;
+    std.forEach((value) => check("deviation", value, above, "a number above 0"));
+    check("shorter side", longer ?? 1, (value) => value >= 1 && value <= 4, "1 to 4 times what is cut out");
+    told.recipe = { short: longer, filter, mean, std };
     return told;
   }
 

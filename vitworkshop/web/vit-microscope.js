@@ -83,7 +83,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.view.hidden = true; // until all stands in it: what is inside must be in the page to come alive
       this.shadowRoot.append(this.view);
       const given = window.vitGiven;
-      if (given) await this.give([new File([Uint8Array.from(atob(given.file), (c) => c.charCodeAt(0))], given.name)], window.vitForeign.tell(given.told));
+      if (given) await this.give([new File([Uint8Array.from(atob(given.file), (c) => c.charCodeAt(0))], given.name)], given.told);
       else {
         const { name, config, classes, weights } = await window.vit.load(this.getAttribute("model") ?? window.vit.first.model);
         await this.load({ name, size: 0 }, { classes }, { config, weights });
@@ -91,19 +91,20 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
     }
 
     /* Files, whatever they are: what the weights need is read before them, the picture after them. */
-    async give(files, given = {}) {
+    async give(files, beside = {}) {
       const is = (mark) => files.filter(({ name, type }) => mark.test(name) || mark.test(type)), jsons = is(/\.json$/i);
       const pictures = is(/^image\/|\.(png|jpe?g|webp|avif|gif|svg)$/i), rest = files.filter((one) => ![...jsons, ...pictures].includes(one));
-      const told = { ...given };
       this.said.classList.remove("wrong");
       try {
+        const told = window.vitForeign.tell(beside);
         for (const file of jsons) {
           if (file.size > 2e6) throw new Error(`${file.name} is too long for a config`);
           const text = await file.text();
           try {
             Object.assign(told, window.vitForeign.tell(JSON.parse(text)));
-          } catch {
-            throw new Error(`${window.vitPictures.called(file)} is no JSON`);
+          } catch (error) {
+            const why = error instanceof SyntaxError ? "it is no JSON" : error.message;
+            throw new Error(`${window.vitPictures.called(file)}: ${why}`, { cause: error });
           }
         }
         if (rest.length > 1) throw new Error(`expected one file of weights, got ${rest.length}`);
