@@ -2,6 +2,7 @@
 
     python -m page.edition new 05      what chapter 05 has no translation for, in the form of its file, in English
     python -m page.edition check       what breaks its source, and how much of each page is translated
+    make book LANGUAGES=en,zh          builds both; the Chinese pages lie under zh/
 
 A translation is a file for each chapter and page: comments that name a cell, the part of it (caption, alt, show, hide;
 nothing for its text) and the hash of each English paragraph; then the paragraphs. Code, outputs, numbers and drawings
@@ -18,6 +19,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import yaml
 from docutils.nodes import make_id
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,8 +31,10 @@ PARTS = {  # where words stand in a code cell's metadata
     "show": ("mystnb", "code_prompt_show"),
     "hide": ("mystnb", "code_prompt_hide"),
 }
-TITLED = "admonition|dropdown|exercise|prf:[a-z]+|warning|tip|note|important"  # directives that begin with words
-CODE = r"^(?P<fence>`{3,})(?!\{(?:" + TITLED + r")\})[^\n]*\n.*?^(?P=fence)$"  # a block that nobody translates
+TITLED = "admonition|dropdown|exercise|prf:[a-z]+|warning|tip|note|important|solution"  # directives that begin with words
+CODE = (
+    r"^(?P<fence>`{3,})(?!`|\{(?:" + TITLED + r")\})\S[^\n]*\n.*?^(?P=fence)$"
+)  # a block that nobody translates
 HAN = r"[\u3400-\u9fff]"
 MARK = "[英文]{.untranslated}"
 BANNER = "本页有 {} 段尚无译文，或英文在翻译之后又改过：这些段落以英文显示，并有标记。"
@@ -52,9 +56,13 @@ def digest(paragraph: str) -> str:
 def bare(text: str) -> str:
     """What a translator may change: without code, formulas, names of directives, targets of links, tags."""
     text = re.sub(CODE, " ", text, flags=re.M | re.S)
-    text = re.sub(r"\$\$.*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$", "█", text, flags=re.S | re.M)
+    text = re.sub(
+        r"\$\$.*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$", "█", text, flags=re.S | re.M
+    )
     text = re.sub(r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: f"█{role[1] or ''}█", text)
-    text = re.sub(r"^[`:]{3,}(?:\{[\w:-]+\}(?<!admonition\})(?<!exercise\})(?<!dropdown\}) .*)?", "█", text, flags=re.M)
+    text = re.sub(
+        r"^[`:]{3,}(?:\{[\w:-]+\}(?<!admonition\})(?<!exercise\})(?<!dropdown\}) .*)?", "█", text, flags=re.M
+    )
     return re.sub(r"(`+)[^`]+\1|\]\([^)\s]*\)|\{[^}\n]*\}|</?[a-z][^>]*>|<!--.*?-->", "█", text, flags=re.S)
 
 
@@ -86,6 +94,14 @@ def units(path: Path) -> dict[tuple[str, str], str]:
     return texts
 
 
+def headings(path: Path) -> list[str]:
+    """The titles of a chapter's or page's sections."""
+    text = re.sub(CODE, "", "\n\n".join(units(path).values()), flags=re.M | re.S)
+    return [
+        re.sub(r"[`*$]", "", title).replace("'", "’") for title in re.findall(r"^#{1,4} (.*)", text, re.M)
+    ]
+
+
 def pieces(path: Path) -> list[tuple[str, str, str, str]]:
     """A file of translations: of each paragraph the cell, the part, the hash of the English, and the Chinese."""
     found = []
@@ -94,8 +110,12 @@ def pieces(path: Path) -> list[tuple[str, str, str, str]]:
         for cell, part, hashes, text in zip(*(parts[i::4] for i in range(4)), strict=True):
             said = paragraphs(text)
             if len(said) != len(hashes.split()):
-                raise ValueError(f"{path.name}, {cell}: expected {len(hashes.split())} paragraphs, got {len(said)}")
-            found += [(cell, part or "", known, words) for known, words in zip(hashes.split(), said, strict=True)]
+                raise ValueError(
+                    f"{path.name}, {cell}: expected {len(hashes.split())} paragraphs, got {len(said)}"
+                )
+            found += [
+                (cell, part or "", known, words) for known, words in zip(hashes.split(), said, strict=True)
+            ]
     return found
 
 
@@ -117,7 +137,9 @@ SAME = {  # what stands in both languages, as often
     "heading": r"^(#{1,4}) ",
 }
 COUNTED = "two three four five six seven eight nine ten eleven twelve sixteen thirty forty fifty hundred thousand half"
-COUNTED += " twice once both third quarter thirds quarters first second fourth fifth sixth tenth million single one"
+COUNTED += (
+    " twice once both third quarter thirds quarters first second fourth fifth sixth tenth million single one"
+)
 
 
 def counts(pattern: str, text: str) -> Counter:
@@ -143,9 +165,13 @@ def problems(english: str, chinese: str) -> list[str]:
         "a half-width mark beside Chinese": rf"{HAN} ?[,;:?!]|[,;?!](?={HAN})|{HAN}\.(?=\s|$)|\((?={HAN})|(?<={HAN})\)",
         "a space between Chinese": rf"{HAN} +{HAN}",
         "no space between Chinese and Latin": rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9%]{HAN}",
-        "straight quotation marks": rf"\"",
+        "straight quotation marks": r"\"",
     }
-    found += [f"{what}: {m[0]!r} in {ours[max(0, m.start() - 8):m.end() + 8]!r}" for what, p in wrong.items() if (m := re.search(p, ours))]
+    found += [
+        f"{what}: {m[0]!r} in {ours[max(0, m.start() - 8) : m.end() + 8]!r}"
+        for what, p in wrong.items()
+        if (m := re.search(p, ours))
+    ]
     found += ["no Chinese in it"] * (not re.search(HAN, chinese))
     return found
 
@@ -167,7 +193,11 @@ def check(path: Path) -> tuple[list[str], list[str]]:
     known = {hashed: words for _, _, hashed, words in pieces(path)}
     wrong = [f"{hashed}: its English is gone" for hashed in known.keys() - english.keys()]
     for hashed in known.keys() & english.keys():
-        wrong += [f"{hashed} {words[:24]!r}: {each}" for words in [known[hashed]] for each in problems(english[hashed], words)]
+        wrong += [
+            f"{hashed} {words[:24]!r}: {each}"
+            for words in [known[hashed]]
+            for each in problems(english[hashed], words)
+        ]
     return wrong, [each for hashed, each in english.items() if hashed not in known and is_prose(each)]
 
 
@@ -180,6 +210,97 @@ def new(stem: str) -> None:
             known |= set(map(digest, todo))
             print(f"<!-- {' '.join(filter(None, (cell, part)))} {' '.join(map(digest, todo))} -->")
             print("\n\n".join(todo), end="\n\n")
+
+
+# Composing what Sphinx builds
+
+
+def chinese(text: str, known: dict[str, str], mark: str = MARK) -> tuple[str, int]:
+    """A text with its translations, and how many of its paragraphs stay English."""
+    parts, untranslated = [], 0
+    for each in paragraphs(text):
+        words = known.get(digest(each))
+        if words is None and is_prose(each):
+            untranslated += 1
+            words = re.sub(r"^(?=[*\"“A-Z]|\[(?!x))", lambda _: f"{mark} " if mark else "", each)
+        parts.append(words or each)
+    return "\n\n".join(parts), untranslated
+
+
+def banner(text: str, untranslated: int) -> str:
+    """A page that says how much of it is English."""
+    note = f":::{{note}}\n:class: untranslated\n{BANNER.format(untranslated)}\n:::"
+    return (
+        re.sub(r"^# .*$", lambda title: f"{title[0]}\n\n{note}", text, count=1, flags=re.M)
+        if untranslated
+        else text
+    )
+
+
+def compose_notebook(path: Path, known: dict[str, str]) -> dict:
+    """A chapter with its translated words."""
+    book, missing = json.loads(path.read_text("utf-8")), 0
+    for cell in book["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"], more = chinese("".join(cell["source"]), known)
+            missing += more
+        for *above, last in PARTS.values():
+            place = cell["metadata"]
+            for key in above:
+                place = place.get(key, {})
+            if last in place:
+                place[last], more = chinese(place[last], known, mark="")
+                missing += more
+    first = next(cell for cell in book["cells"] if cell["cell_type"] == "markdown")
+    first["source"] = banner(first["source"], missing)
+    return book
+
+
+def cache_outputs(cache, english: Path, book: dict, name: Path, into) -> None:
+    """Puts a chapter with the outputs of the English one into the cache that Sphinx reads."""
+    import nbformat
+    from jupyter_cache.base import CacheBundleIn
+
+    _, ran = cache.merge_match_into_notebook(nbformat.read(english, 4))
+    full = nbformat.from_dict(json.loads(json.dumps(book)))
+    for cell, done in zip(full.cells, ran.cells, strict=True):
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = done.outputs, done.execution_count
+    into.cache_notebook_bundle(CacheBundleIn(full, str(name)), check_validity=False, overwrite=True)
+
+
+def compose(folder: Path, cache: Path) -> None:
+    """Writes into `folder` what Sphinx builds: chapters, pages, settings, and links to all that is the same."""
+    from jupyter_cache import get_cache
+
+    def write(path: Path, text: str) -> None:  # what did not change keeps its time: Sphinx reads it as read
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8", newline="\n")
+
+    ran, own = get_cache(str(cache)), get_cache(str(folder / ".jupyter_cache"))
+    own.clear_cache()
+    for path in sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]):
+        known = {hashed: words for _, _, hashed, words in pieces(WORDS / f"{path.stem}.md")}
+        if path.suffix == ".md":
+            write(folder / "book" / path.name, banner(*chinese(path.read_text("utf-8"), known)) + "\n")
+        else:
+            book = compose_notebook(path, known)
+            write(folder / "book" / path.name, json.dumps(book, ensure_ascii=False, indent=1) + "\n")
+            cache_outputs(ran, path, book, folder / "book" / path.name, own)
+    for name in ("book/_static", "book/_templates", "book/references.bib", "vitlib", "vitworkshop", "page"):
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(ROOT / name)
+    contents = (ROOT / "_toc.yml").read_text("utf-8")
+    for english, said in yaml.safe_load((WORDS / "contents.yml").read_text("utf-8")).items():
+        contents = re.sub(
+            rf"((?:title|caption): (?:\d\d )?){re.escape(english)}$", rf"\g<1>{said}", contents, flags=re.M
+        )
+    write(folder / "_toc.yml", contents)
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    settings["execute"] |= {"cache": str(folder / ".jupyter_cache")}
+    settings["sphinx"]["config"] |= yaml.safe_load((WORDS / "config.yml").read_text("utf-8"))
+    write(folder / "_config.yml", yaml.safe_dump(settings, allow_unicode=True, sort_keys=False))
 
 
 if __name__ == "__main__":

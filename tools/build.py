@@ -4,6 +4,8 @@
 
 Notebooks that ran before come from `_build/.jupyter_cache`, unless something changed that they depend on: themselves,
 what they import, the results they name, the lock, the data at hand. When nothing at all changed, nothing is done.
+
+    make book LANGUAGES=en,zh        also builds the Chinese pages, from the same outputs, into `_build/html/zh`
 """
 
 from __future__ import annotations
@@ -22,12 +24,14 @@ from pathlib import Path
 
 import yaml
 
+from page import edition
 from page.address import ROOT
 from page.browser import HTML
 from tools.depends import PACKAGES, depends_on
 
 BUILD = HTML.parent
 CACHE = BUILD / ".jupyter_cache"
+CHINESE = BUILD / "zh"  # what the Chinese pages are built from
 STATE = BUILD / "state.json"
 KEYS = BUILD / "keys.json"  # of every notebook in the cache, what it depended on when it ran
 TIMEOUT = 300  # seconds a cell may take
@@ -44,6 +48,14 @@ def digest(paths) -> str:
             content = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else "missing"
             hashed.update(f"{file.relative_to(ROOT)} {content}\n".encode())
     return hashed.hexdigest()
+
+
+def languages() -> list[str]:
+    """Which of the book's languages are built."""
+    wanted = os.environ.get("LANGUAGES", "en").replace(",", " ").split()
+    if not wanted or set(wanted) - {"en", "zh"}:
+        raise ValueError(f"LANGUAGES: expected en, zh or en,zh, got {','.join(wanted)!r}")
+    return wanted
 
 
 def data_at_hand() -> str:
@@ -70,6 +82,7 @@ def chapter_key(path: Path) -> str:
 def fingerprints() -> dict[str, str]:
     """Hashes of the packages and what lies around it, of the site's settings, and of the pages."""
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
+    pages += [edition.WORDS] * ("zh" in languages())
     settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "page")]
     settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
     package = [file for name in PACKAGES for file in (ROOT / name).rglob("*") if file.is_file()]
@@ -91,7 +104,8 @@ def toc_pages() -> list[str]:
 
 def missing_pages() -> list[str]:
     """The pages of the table of contents that have no HTML."""
-    return [page for page in ["index", *toc_pages()] if not (HTML / f"{page}.html").is_file()]
+    folders = [HTML / ("" if language == "en" else language) for language in languages()]
+    return [p for folder in folders for p in ["index", *toc_pages()] if not (folder / f"{p}.html").is_file()]
 
 
 def kernel_environment(notebooks: int) -> dict[str, str]:
@@ -193,6 +207,13 @@ def run_notebooks() -> bool:
     return not failures
 
 
+def build_pages(source: Path, everything: bool) -> int:
+    """Runs Jupyter Book on a folder and returns its exit status."""
+    jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
+    command = [jupyter_book, "build", str(source), "-W", "--keep-going", "-n", *["--all"] * everything]
+    return subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}).returncode
+
+
 def main() -> int:
     """Builds what changed and returns the exit status."""
     start = time.perf_counter()
@@ -206,11 +227,16 @@ def main() -> int:
     if not run_notebooks():
         print("\nThe book was not built: a notebook failed (see above).")
         return 1
-    jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
-    command = [jupyter_book, "build", str(ROOT), "-W", "--keep-going", "-n"]
-    if any(found[part] != last.get(part) for part in ("code", "settings")):
-        command.append("--all")
-    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}).returncode
+    everything = any(found[part] != last.get(part) for part in ("code", "settings"))
+    status = 0
+    if "en" in languages():
+        status = build_pages(ROOT, everything)
+    if "zh" in languages() and not status:
+        edition.compose(CHINESE, CACHE)
+        status = build_pages(CHINESE, everything)
+        if not status:
+            shutil.rmtree(HTML / "zh", ignore_errors=True)
+            shutil.copytree(CHINESE / "_build" / "html", HTML / "zh")
     if status or missing_pages():
         gone = ", ".join(missing_pages())
         print(f"\nThe book was not built: {f'no page for {gone}' if gone else 'see the warnings above'}.")

@@ -1,4 +1,4 @@
-/* Six small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
+/* Seven small things around the page. Without scripts: the browser itself lets keys reach what scrolls, there is no
    theme switch, and the page is light on paper by its style sheet.
 
    1. What scrolls sideways, and only that, is a tab stop with a name: code, tables, equations, figures.
@@ -6,7 +6,8 @@
    3. Its theme switch says which mode is on, and its search button is named by what it shows.
    4. Paper is light, whatever the screen is.
    5. The field that Ctrl + K opens fetches the search when one types in it.
-   6. "Back to top" steps aside for explorers. */
+   6. "Back to top" steps aside for explorers.
+   7. The way to the other language leads to the same section, in the same tab. */
 (() => {
   "use strict";
 
@@ -73,6 +74,11 @@
         document.head.append(Object.assign(document.createElement("script"), { async: false, src }));
       }
   }, { once: true });
+
+  for (const other of document.querySelectorAll(".btn-language")) {
+    other.removeAttribute("target");
+    other.addEventListener("click", () => { other.hash = location.hash; });
+  }
 
   const up = document.getElementById("pst-back-to-top");
   const under = new Set();
