@@ -31,9 +31,10 @@ PARTS = {  # where words stand in a code cell's metadata
     "show": ("mystnb", "code_prompt_show"),
     "hide": ("mystnb", "code_prompt_hide"),
 }
-TITLED = "admonition|dropdown|exercise|prf:[a-z]+|warning|tip|note|important|solution"  # directives that begin with words
+# Directives that begin with words
+TITLED = "admonition|dropdown|exercise|prf:[a-z]+|warning|tip|note|important|solution"
 CODE = (
-    r"^(?P<fence>`{3,})(?!`|\{(?:" + TITLED + r")\})\S[^\n]*\n.*?^(?P=fence)$"
+    r"^ *(?P<fence>`{3,})(?!`|\{(?:" + TITLED + r")\})\S[^\n]*\n.*?^ *(?P=fence)$"
 )  # a block that nobody translates
 HAN = r"[\u3400-\u9fff]"
 MARK = "[英文]{.untranslated}"
@@ -132,7 +133,7 @@ SAME = {  # what stands in both languages, as often
     "target": r"\]\(([^)]+)\)",
     "stars": r"([★☆]{3})",
     "tag": r"(</?[a-z][\w-]*[^>]*>)",
-    "item": r"^\s*([-*]|\d+\.) ",
+    "item": r"^([-*]|\d+\.) ",
     "row": r"^\|.*(\|)",
     "heading": r"^(#{1,4}) ",
 }
@@ -158,6 +159,10 @@ def problems(english: str, chinese: str) -> list[str]:
         if a != b:
             found.append(f"{name}: lost {list((a - b).elements())}, new {list((b - a).elements())}")
     a, b = (Counter(re.findall(r"\d+(?:[.,]\d+)*", bare(text))) for text in (english, chinese))
+    if "illion" in english:  # Chinese groups by ten thousands: 3.03 亿 is 303 million
+        a, b = (
+            Counter(re.sub(r"[.,]", "", each).strip("0") for each in found.elements()) for found in (a, b)
+        )
     words = len(re.findall(rf"(?i)\b(?:{COUNTED.replace(' ', '|')})", english))
     if a - b or (b - a).total() > words:
         found.append(f"numbers: lost {list((a - b).elements())}, new {list((b - a).elements())}")
