@@ -18,6 +18,7 @@ from sphinx import addnodes
 
 from page import search
 from page.chapters import number_of
+from page.edition import HAN
 
 GLOSSARY, REFERENCE = "book/key-concepts", "book/api"
 AMBIGUOUS = {"Head", "Width"}  # in prose these words often mean another thing
@@ -65,7 +66,11 @@ def patterns(env) -> dict[str, tuple[re.Pattern, str]]:
         if kind == "term" and docname == GLOSSARY and name not in AMBIGUOUS:
             case = re.NOFLAG if name.isupper() else re.IGNORECASE
             word = re.escape(name) + ("(?:es)?" if name.endswith("ch") else "s?")
-            known[name] = (re.compile(rf"(?<![\w-]){word}(?![\w”-])", case), anchor)  # “patch” is no patch
+            # “patch” is no patch; in Chinese nothing stands between words
+            before, after = (
+                ("", "") if re.search(HAN, name) else (r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_”-])")
+            )
+            known[name] = (re.compile(before + word + after, case), anchor)
     return known
 
 
@@ -114,7 +119,7 @@ def link_page(app, doctree, here: str) -> None:
         return
     number, parts = number_of(here), [child for child in page if isinstance(child, nodes.section)]
     for part in parts:
-        if number and part.next_node(nodes.title).astext() == "Key terms" and number in taught(app):
+        if number and "key-terms" in part["ids"] and number in taught(app):
             line = nodes.paragraph("", "In the package: ", classes=["derived"])
             for i, name in enumerate(taught(app)[number]):
                 line += [nodes.Text(", " if i else ""), nodes.literal("", name)]
@@ -142,7 +147,7 @@ def put_letters(app, doctree, docname: str) -> None:
 def first_sentence(text: str) -> str:
     """The first sentence, without the works it cites."""
     text = re.sub(r" ?[(\[][A-Z][^()\[\]]*\d{4}\w?[)\]]", "", text)
-    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z\"“])", text, maxsplit=1)[0]
+    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z\"“])|(?<=。)", text, maxsplit=1)[0]
 
 
 def write_cards(app, error) -> None:

@@ -15,6 +15,7 @@ import re
 from docutils import nodes
 from sphinx_exercise.nodes import solution_node
 
+from page.edition import HAN
 from page.lengths import DIFFICULTY
 from page.search import text_of
 
@@ -72,7 +73,8 @@ def name_page(app, pagename: str, templatename: str, context: dict, doctree) -> 
 
 def shorten(text: str, most: int = 160) -> str:
     """The text, cut between words if it is longer than `most` characters."""
-    return text if len(text) <= most else text[: most - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+    cut = text[: most - 1] if re.search(HAN, text) else text[: most - 1].rsplit(" ", 1)[0]
+    return text if len(text) <= most else cut.rstrip(",;:，；：、") + "…"
 
 
 def fold_glance(app, doctree, docname: str) -> None:
@@ -81,9 +83,9 @@ def fold_glance(app, doctree, docname: str) -> None:
         if "glance" in box["classes"]:
             line = summary("", "", *box[0].children, classes=["admonition-title"])
             fold = details("", line, *box.children[1:], classes=["glance", "admonition"])
-            if said := re.search(r"(\d+) minutes to read", box.astext()):
+            if said := re.search(r"(\d+) minutes to read|阅读 (\d+) 分钟", box.astext()):
                 line += nodes.inline("", said[0], classes=["minutes"])
-                fold["data"] = {"data-minutes": said[1]}
+                fold["data"] = {"data-minutes": said[1] or said[2]}
             box.parent.replace(box, fold)
 
 
@@ -103,7 +105,7 @@ def fold_solutions(app, doctree, docname: str) -> None:
 def fold_more(app, doctree, docname: str) -> None:
     """Folds the exercises beyond a chapter's core to a line with their number and minutes."""
     for section in doctree.findall(nodes.section):
-        if section[0].astext() == "More exercises":
+        if "more-exercises" in section["ids"]:
             minutes = [int(minutes) for _, minutes, _ in DIFFICULTY.findall(section.astext())]
             line = summary("", f"{len(minutes)} more, {sum(minutes)} minutes")
             section[1:] = [details("", line, *section[1:], classes=["more"])]

@@ -32,7 +32,7 @@ PARTS = {  # where words stand in a code cell's metadata
     "hide": ("mystnb", "code_prompt_hide"),
 }
 # Directives that begin with words
-TITLED = "admonition|dropdown|exercise|prf:[a-z]+|warning|tip|note|important|solution"
+TITLED = "admonition|dropdown|exercise|prf:[a-z]+|tab-item|warning|tip|note|important|solution"
 CODE = (
     r"^ *(?P<fence>`{3,})(?!`|\{(?:" + TITLED + r")\})\S[^\n]*\n.*?^ *(?P=fence)$"
 )  # a block that nobody translates
@@ -58,7 +58,7 @@ def bare(text: str) -> str:
     """What a translator may change: without code, formulas, names of directives, targets of links, tags."""
     text = re.sub(CODE, " ", text, flags=re.M | re.S)
     text = re.sub(
-        r"\$\$.*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$", "█", text, flags=re.S | re.M
+        r"\$\$.*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$", "█", text, flags=re.S | re.M
     )
     text = re.sub(r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: f"█{role[1] or ''}█", text)
     text = re.sub(

@@ -1,43 +1,89 @@
-"""What is written in the reader's language beside the cells: words of the book's own code, and the switch to the other.
+"""The switch between the book's languages, and what is translated beside the cells: words of the book's own code.
 
-`book/zh/words.yml` holds what Python writes into pages and drawings, `scripts.yml` what scripts say, by file: English
-fragments of their source, and what stands there in the Chinese edition. `say` is English where nothing is translated.
+`book/zh/words.yml` holds texts that pages get from Python (fields, tables, the map, drawings) as they stand between two
+tags, with {} for what changes; `scripts.yml`, by file, fragments of scripts; each with its Chinese.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from functools import cache
+from html import escape, unescape
 from pathlib import Path
 
 import yaml
 from docutils import nodes
 
-from page.edition import headings, source
+from page.edition import WORDS, headings, source
+from page.theme import change_pages
 
-ZH = Path(__file__).resolve().parents[1] / "book" / "zh"
 OTHER = {
     "en": ("zh-CN", "中文", "zh/{}"),
     "zh_CN": ("en", "English", "../{}"),
 }  # its tag, its name, its address
-words: dict[str, str] = {}  # of the edition that is being built
+CLOSED = re.compile(r"(<(pre|code|script|style|math)\b.*?</\2>)", re.S)  # in which nothing is translated
+TEXT = re.compile(
+    r'(>|(?:aria-label|title|placeholder)=")((?<=>)[^<>]*[A-Za-z][^<>]*(?=<)|(?<=")[^"]*[A-Za-z][^"]*)'
+)
 
 
-def say(english: str, **values) -> str:
-    """A text in the language of the pages, with its values put in."""
-    return words.get(english, english).format(**values)
+@cache
+def words() -> tuple[dict[str, str], list[tuple[re.Pattern, str]]]:
+    """The texts that are translated: whole ones, and those with {} in them as patterns."""
+    known = yaml.safe_load((WORDS / "words.yml").read_text("utf-8"))
+    open_ones = [
+        (re.compile(re.escape(key).replace(r"\{\}", "(.+?)")), said)
+        for key, said in known.items()
+        if "{}" in key
+    ]
+    return known, open_ones
 
 
-def read_words(app, config) -> None:
-    """Takes the words of the edition that is being built."""
-    words.clear()
-    if config.language == "zh_CN":
-        words.update(yaml.safe_load((ZH / "words.yml").read_text("utf-8")))
+@cache
+def chinese(text: str) -> str:
+    """A text from between two tags in Chinese, if its words are known."""
+    known, open_ones = words()
+    english = " ".join(unescape(text).split())
+    if (said := known.get(english)) is None:
+        said = next(
+            (said.format(*m.groups()) for way, said in open_ones if (m := way.fullmatch(english))), None
+        )
+    if said is None:
+        return text
+    return text[: len(text) - len(text.lstrip())] + escape(said) + text[len(text.rstrip()) :]
+
+
+def translate(page: str) -> str:
+    """A page in which the texts of the book's own code are Chinese."""
+    parts = CLOSED.split(page)  # a text, what is closed, its tag, a text, ...
+    parts[::3] = [TEXT.sub(lambda found: found[1] + chinese(found[2]), part) for part in parts[::3]]
+    del parts[2::3]
+    return "".join(parts)
+
+
+def translate_pages(app) -> None:
+    """Has every page translated when all else is written, if the edition is Chinese."""
+    if app.config.language == "zh_CN":
+        change_pages(app, translate)
+
+
+def translate_scripts(app, error) -> None:
+    """Puts the Chinese fragments into the scripts beside the pages."""
+    if error or app.config.language != "zh_CN":
+        return
+    for file, fragments in yaml.safe_load((WORDS / "scripts.yml").read_text("utf-8")).items():
+        path = Path(app.outdir) / "_static" / file
+        text = path.read_text("utf-8")
+        for english, said in fragments.items():
+            text = text.replace(english, said)
+        path.write_text(text, "utf-8", newline="\n")
 
 
 def keep_anchors(app, doctree) -> None:
     """Gives sections the anchors that they have in the English page: of Chinese titles Sphinx makes none."""
     titled = [each for each in doctree.findall(nodes.section) if isinstance(each[0], nodes.title)]
-    if words and titled:
+    if app.config.language == "zh_CN" and titled:
         taken = {name for each in titled for name in each["ids"]}
         for section, english in zip(titled, headings(source(Path(doctree["source"]))), strict=True):
             if (name := nodes.make_id(english)) not in taken:
@@ -57,21 +103,9 @@ def add_switch(app, pagename: str, templatename: str, context: dict, doctree) ->
     context["metatags"] = context.get("metatags", "") + f"\n    {link}"
 
 
-def translate_scripts(app, error) -> None:
-    """Puts the translated fragments into the scripts beside the pages."""
-    if error or not words:
-        return
-    for file, fragments in yaml.safe_load((ZH / "scripts.yml").read_text("utf-8")).items():
-        path = Path(app.outdir) / "_static" / file
-        text = path.read_text("utf-8")
-        for english, said in fragments.items():
-            text = text.replace(english, said)
-        path.write_text(text, "utf-8", newline="\n")
-
-
 def setup(app) -> None:
-    """Words are known before any page is read; scripts are translated when they have been copied."""
-    app.connect("config-inited", read_words)
+    """Anchors are set before others read them; words are translated when all others have written theirs."""
+    app.connect("builder-inited", translate_pages, priority=900)
     app.connect("doctree-read", keep_anchors, priority=100)
     app.connect("html-page-context", add_switch, priority=700)
     app.connect("build-finished", translate_scripts, priority=950)

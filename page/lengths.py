@@ -22,7 +22,7 @@ HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input", "solution"
 WORDS, LINES = 100, 10  # of prose and of code that are read in a minute
 TIME = "{} minutes to read; {} for the exercises."
 # of an exercise: stars, minutes, how
-DIFFICULTY = re.compile(r"^Difficulty ([★☆]{3}) · (\d+) minutes(.*)", re.M)
+DIFFICULTY = re.compile(r"^(?:Difficulty|难度) ([★☆]{3}) · (\d+) (?:minutes|分钟)(.*)", re.M)
 
 
 class Length(NamedTuple):

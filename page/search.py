@@ -93,7 +93,8 @@ def entries(doctree) -> list[dict]:
             add(text_of(term), term["ids"], text_of(item, (nodes.term,)))
     for question, answer in doctree.findall(dropdown_main):
         title = text_of(question)
-        answer["ids"] = answer["ids"] or [nodes.make_id(title)]  # within the fold, which a browser then opens
+        # within the fold, which a browser then opens
+        answer["ids"] = answer["ids"] or [nodes.make_id(title) or f"answer-{len(found)}"]
         add(title, answer["ids"], text_of(answer), code_of(answer))
     for described in doctree.findall(addnodes.desc):
         sign, *rest = described

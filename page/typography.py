@@ -23,7 +23,7 @@ from page.fonts import CHARACTERS
 from page.values import SPACE
 
 NARROW, MINUS = "\N{NARROW NO-BREAK SPACE}", "\N{MINUS SIGN}"
-NAME = re.compile(r"\b(ViT-\w+(?:/\d+)?|CIFAR-10+|ImageNet-21k|JFT-300M|Drawn-10)\b")
+NAME = re.compile(r"\b(ViT-\w+(?:/\d+)?|CIFAR-10+|ImageNet-21k|JFT-300M|Drawn-10)\b", re.ASCII)
 AS_IT_IS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
 LEANING = set("FHJKMNPTUVWXYZf")  # whose italics reach far beyond their width
 convert = cache(LatexToMathML(fancy_error=False).convert_with_local_state)
@@ -114,8 +114,8 @@ def keep_marks(app, doctree, docname: str) -> None:
         i = row.index(node)
         before = str(row[i - 1]) if i and isinstance(row[i - 1], nodes.Text) else ""
         behind = str(row[i + 1]) if i + 1 < len(row) and isinstance(row[i + 1], nodes.Text) else ""
-        opening = re.search(r"[(\[“‘]*$", before)[0]
-        closing = re.match(r"[^\w\s(–—]*", behind)[0]
+        opening = re.search(r"[(\[“‘（《「]*$", before)[0]
+        closing = re.match(r"[^\w\s(–—（《「“]*", behind)[0]
         if opening + closing:
             tied = kept(nodes.Text(opening), node.deepcopy(), nodes.Text(closing))
             around = [

@@ -36,8 +36,11 @@
   ];
   const SILENT = new Set(`a an and any are as at be by can could do does did for from get has have how i in into is it its
     me my not of on or should so that the there this to use was what when where which why will with`.split(/\s+/));
-  // "ViT-B/16" is found by "vit-b" as a whole, and "tunes", "tuned" by "tuning"
-  const tokenize = (text) => [...text.split(/[\s\p{P}]+/u), ...(text.match(/\p{L}+-\p{L}+/gu) ?? []).map((one) => one.replace("-", ""))];
+  // "ViT-B/16" is found by "vit-b" as a whole, and "tunes", "tuned" by "tuning"; Chinese, which has no spaces, by pairs of characters
+  const HAN = /\p{Script=Han}+/gu, isHan = (text) => /^\p{Script=Han}/u.test(text);
+  const pairs = (run) => (run.length < 3 ? [run] : [...run.slice(1)].map((_, i) => run.slice(i, i + 2)));
+  const tokenize = (text) => [...text.replace(HAN, " ").split(/[\s\p{P}]+/u), ...(text.match(HAN) ?? []).flatMap(pairs),
+    ...(text.match(/\p{L}+-\p{L}+/gu) ?? []).map((one) => one.replace("-", ""))];
   const stem = (word) => word.toLowerCase().replace(/iz(?=[eia])/, "is").replace(/(?<=\p{L}{3})(?:ings?|ed|es|(?<!s)s|e)$/u, "");
   // Chapters teach; lists of sources hold every word, and the reference answers those who know a name
   const isTerm = ({ anchor }) => anchor.startsWith("term-");
@@ -64,7 +67,7 @@
     const found = index.search(stems.length ? stems.join(" ") : words, {
       boost: { title: 5, page: 1.5, text: 1, code: 0.4 },
       boostDocument: (id) => (asks && isTerm(sections[id]) ? 2 : standing(sections[id])),
-      prefix: (term) => term.length > 2,
+      prefix: (term) => term.length > 2 || (term.length === 1 && isHan(term)),
       fuzzy: (term) => (term.length > 5 ? 0.15 : 0),
       weights: { prefix: 0.6, fuzzy: 0.2 },
     });
@@ -100,15 +103,17 @@
 
   // The text around the first hit, each hit marked; of code, the line that holds it
   const excerpt = (section, terms) => {
-    const hit = new RegExp(`(?<![\\p{L}\\p{N}])(?:${terms.map(escape).join("|")})\\p{L}*`, "giu");
+    const part = (term) => (!isHan(term) ? `(?<![\\p{L}\\p{N}])${escape(term)}\\p{L}*` : term.replace(/^(.)(.)$/, "$1(?=$2)|(?<=$1)$2"));
+    const hit = new RegExp(`(?:${terms.map(part).join("|")})+`, "giu");
     const inText = section.text.search(hit);
     const line = inText < 0 && section.code.split("\n").find((each) => each.search(hit) >= 0);
     let text = line ? line.trim() : section.text;
     if (!line) {
-      let start = Math.max(0, inText - 90);
-      if (start) start = text.indexOf(" ", start) + 1;
-      let end = Math.min(text.length, start + 260);
-      if (end < text.length) end = text.lastIndexOf(" ", end);
+      const room = text.match(HAN) ? 130 : 260; // Han characters are twice as wide
+      let start = Math.max(0, inText - Math.round(room * 0.346));
+      if (start) start += text.slice(start, inText).search(/[ ，。；：、！？]/) + 1;
+      let end = Math.min(text.length, start + room);
+      if (end < text.length) end = start + text.slice(start, end + 1).search(/[ ，。；：、！？][^ ，。；：、！？]*$/);
       text = (start ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
     }
     const shown = element(line ? "code" : "span");
