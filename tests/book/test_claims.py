@@ -103,7 +103,8 @@ def curve(study: str, variant: str) -> np.ndarray:
 
 def epochs(study: str, variant: str) -> int:
     """How many epochs each run of a variant had."""
-    (number,) = {len(run["epochs"]) for run in runs(study, variant)}
+    logs = [run["epochs"] for run in runs(study, variant)]  # of most only their number is kept
+    (number,) = {len(log) if isinstance(log, list) else log for log in logs}
     return number
 
 
@@ -142,7 +143,7 @@ def masked_steps(variant: str) -> int:
     study, batch = result("masked"), result("masked")["base"]["batch_size"]
     labelled = study["n_train"] // masked.PARTS
     before, after = (study["n_train"] - labelled) // batch, labelled // batch
-    (steps,) = {len(run["before"]) * before + len(run["epochs"]) * after for run in runs("masked", variant)}
+    (steps,) = {run["before"] * before + run["epochs"] * after for run in runs("masked", variant)}
     return steps
 
 

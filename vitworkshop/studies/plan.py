@@ -149,6 +149,11 @@ class Plan:
             write_json(self.path, result)
         return result
 
+    def short(self, row: dict) -> dict:
+        """A row with the number of its epochs in place of their log, unless its curve is to be kept."""
+        logs = [key for key in ("epochs", "before") if isinstance(row.get(key), list)]
+        return row if row["variant"] in self.study.curves else {**row, **{key: len(row[key]) for key in logs}}
+
     def result(self) -> dict:
         """What the file of results holds; what all runs share stands once, in the header."""
         seeds = dict.fromkeys([*self.study.choosing, *self.seeds, *sorted(seed for _, seed in self.done)])
@@ -172,7 +177,7 @@ class Plan:
             "seconds": round(sum(run["seconds"] for run in runs), 1),
             "finished": self.finished == len(self.trials),
             "variants": as_json(self.study.variants),
-            "runs": [seal({k: v for k, v in run.items() if k not in hidden}) for run in runs],
+            "runs": [seal(self.short({k: v for k, v in run.items() if k not in hidden})) for run in runs],
             "summary": {variant: summarize(values) for variant, values in scores.items()},
         }
 
