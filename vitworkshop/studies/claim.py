@@ -12,7 +12,7 @@ from vitlib.evidence import paired_difference
 MATTERS, MATTERS_NOT, OPEN = "matters", "does not matter", "open"
 # that a row needs: of older runs; of those whose rates were chosen on seeds of their own
 SEEDS, SEEDS_APART = (3, 5)
-LEARNED = 0.15  # how far above a ridge regression on the pixels of the same pictures the better side must be
+LEARNED = 0.15  # how far above a ridge regression on the pixels of the same pictures both sides must be
 
 
 @dataclass(frozen=True)
