@@ -166,7 +166,9 @@ class Study:
     holdout: bool = True  # whether images are held out and judged
     metric: str = "val_accuracy"  # the key of a run's "final" that the summary is made of
     measure: str = "accuracy on held-out training images; the test set is not read"
-    curves: tuple[str, ...] = ()  # of other variants the file of results tells how many epochs there were, no more
+    curves: tuple[
+        str, ...
+    ] = ()  # of other variants the file of results tells how many epochs there were, no more
     # gives a variant's rows with a seed; None if the time was over before its end
     run: Callable[[Study, str, int, Job], list[dict] | None] = train_variant
     prepare: Callable[[Study, str, int, Job], tuple[Recipe, Dataset, Dataset | None]] = prepare
