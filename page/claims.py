@@ -25,8 +25,8 @@ from page.typography import NARROW
 from vitworkshop.studies import budget
 from vitworkshop.studies.board import Row, admitted, all_rows, rows_of, unit, whole
 from vitworkshop.studies.claim import OPEN, Claim
-from vitworkshop.studies.registry import PLAN, STUDIES
-from vitworkshop.studies.report import base_changes, summary, turned
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.report import summary, turned
 
 KINDS = ("ahead", "equal", "apart")
 EXAMPLES = ((2, 0.6), (0.5, 0.3), (1.2, 0.6), (0.1, 0.6), (-0.7, 1.1), (-2, 0.6))  # mean, reach, in margins
@@ -120,7 +120,7 @@ def missing() -> str:
     """What the plan holds and the book has not run to its end, with its price."""
     rows = [
         [
-            f"{STUDIES[name].question} `{name}`{'' if name in PLAN else ' (beyond the budget)'}",
+            f"{STUDIES[name].question} `{name}`",
             price.runs,
             f"{price.core_minutes / 60:.1f}",
         ]
@@ -213,8 +213,6 @@ def about(name: str, result: dict) -> str:
         f"*{result['dataset']}, {result['scale']} scale, {runs} run{'s' * (runs != 1)} in "
         f"{time_taken(result)} on {hardware(result['hardware'])}, {result['precision']}.*"
     ]
-    if older := base_changes(result):
-        said.append(f"*Run before the study became what it is now ({older}).*")
     again = f"`python -m vitlib study run {name}`"
     said.append(f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`. Again: {again}")
     return " ".join(said)

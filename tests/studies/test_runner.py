@@ -149,14 +149,6 @@ def test_lines_stand_above_the_bar(tmp_path, one, terminal):
     assert "2/2" in lines[2][-1]
 
 
-def test_going_on_from_a_folder_of_results(tmp_path, one, capsys):
-    run(tmp_path / "theirs")
-    result = run(tmp_path / "ours", start_from=tmp_path / "theirs", seeds=(1, 2), progress=True)
-    assert calls(tmp_path / "ours") == [("a", 2), ("b", 2)] and len(result["runs"]) == 6
-    assert "4 of 4 runs in" in capsys.readouterr().out
-    assert len(run(tmp_path / "ours", seeds=(1,))["runs"]) == 6  # they stay
-
-
 @pytest.mark.errors
 def test_a_disk_without_locks_says_so(tmp_path, monkeypatch):
     def fail(self, timeout):
@@ -367,7 +359,6 @@ def test_a_killed_process_of_the_pool_is_told(tmp_path, one, monkeypatch):
         ({"seeds": ()}, "one or more different numbers"),
         ({"seeds": (2, 2)}, r"one or more different numbers, got \(2, 2\)"),
         ({"scale": "half"}, "quick or full, got 'half'"),
-        ({"start_from": "nowhere"}, "there is no folder nowhere to start from; 'results' takes"),
         ({"changes": {"epochs": 3}}, "follows no recipe"),
     ],
 )

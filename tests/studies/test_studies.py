@@ -14,13 +14,13 @@ from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.evidence import RESULTS, load_results
 from vitlib.files import read_json
 from vitlib.train.objective import OBJECTIVES
-from vitworkshop.studies import clinic, families, norm_order, residuals, stems
+from vitworkshop.studies import clinic, families, norm_order, residuals
 from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
 from vitworkshop.studies.rows import read_study
 from vitworkshop.studies.runner import run_study
-from vitworkshop.studies.study import Job, changes_of, draw_images, initial_model
+from vitworkshop.studies.study import Job, changes_of, draw_images
 
 TRAINED = [name for name, study in STUDIES.items() if study.base]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
@@ -119,7 +119,7 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatc
     if name == "data-size":
         assert kinds == {vl.VisionTransformer, vl.ResNet}
         sides = {getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0)) for one in recipes}
-        assert sides == ({4, 1} if scale == "full" else {8, 2})
+        assert sides == {8, 2}
 
 
 def test_epochs_are_multiplied_at_every_scale(data):
@@ -232,16 +232,3 @@ def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_las
     right = (clinic.answers(model, images[18:]) == labels[18:]).double().mean().item()
     assert seen == [0, 1] and result["runs"][0]["final"]["val_accuracy"] == round(right, 4)
     assert result["runs"][0]["final"]["train_loss"] == round(sum(losses) / 20, 4)  # of twenty, if there were
-
-
-def test_framed_patches_start_as_separate_ones(run, tmp_path, monkeypatch):
-    cfg, images = vl.ViTConfig(patch_embed="overlap", depth=1, embed_dim=12), torch.randn(2, 3, 32, 32)
-    plain = initial_model(replace(cfg, patch_embed="conv"), 1)
-    features = [model.forward_features(images) for model in (stems.framed(cfg, 1), plain)]
-    torch.testing.assert_close(*features)
-    assert features[0].std() > 0.1
-    few(monkeypatch, "stems", "framed")
-    assert run("stems", **{**TINY, "lr": 1e-9})["finished"]
-    kernel = torch.load(tmp_path / "framed-s0" / "checkpoint.pt")["model"]["patch_embed.proj.weight"]
-    assert kernel.shape[-1] == 16 and kernel[..., 4:12, 4:12].std() > 0.05  # it starts there
-    assert kernel.abs().sum() - kernel[..., 4:12, 4:12].abs().sum() < 1e-3  # and nothing beside it

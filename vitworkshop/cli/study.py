@@ -66,8 +66,6 @@ def configure(commands) -> None:
     add_runs(p, out="runs/study-<name>; of --all, runs")
     p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
     p.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, also on one GPU")
-    text = "count what is finished in FOLDER/<name>.json; results means the book's own"
-    p.add_argument("--from", dest="start_from", metavar="FOLDER", help=text)
     p.set_defaults(run=_run)
 
 
@@ -128,7 +126,6 @@ def _run(args: argparse.Namespace) -> None:
         load if args.data is None else lambda _: load(args.data),
         jobs=args.jobs,
         budget_minutes=args.budget_minutes,
-        start_from=args.start_from,
         scale=args.scale,
         seeds=args.seeds and tuple(args.seeds),
         device=args.device,

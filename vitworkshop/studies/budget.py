@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from vitlib.evidence import load_results
 from vitworkshop.studies.choosing import FIRST, ways
-from vitworkshop.studies.registry import BEYOND, PLAN, STUDIES
+from vitworkshop.studies.registry import PLAN, STUDIES
 
 # core-minutes: of the whole plan, and of one seed with all that is compared within it
 ALL, UNIT = (720.0, 90.0)
@@ -27,9 +27,9 @@ class Price(NamedTuple):
 
 
 def prices() -> dict[str, Price]:
-    """The price of each study of the plan and beyond, by the pilot in vitlib/results/prices.json."""
+    """The price of each study of the plan, by the pilot in vitlib/results/prices.json."""
     seconds = load_results("prices")["core_seconds"]
-    return {name: price(name, seconds[name]) for name in (*PLAN, *BEYOND)}
+    return {name: price(name, seconds[name]) for name in PLAN}
 
 
 def price(name: str, seconds: dict[str, float]) -> Price:
@@ -59,9 +59,8 @@ def table() -> list[str]:
     for name, one in prices().items():
         widths = f"{100 * one.half_width:.1f}, {100 * one.margin:g} points"
         numbers = f"{one.runs} | {one.core_minutes:.0f} | {one.unit:.0f}"
-        planned = name if name in PLAN else f"({name}: beyond the budget)"
-        lines.append(f"| {planned} | {STUDIES[name].question} | {numbers} | {widths} |")
-    spent = sum(one.core_minutes for name, one in prices().items() if name in PLAN)
+        lines.append(f"| {name} | {STUDIES[name].question} | {numbers} | {widths} |")
+    spent = sum(one.core_minutes for one in prices().values())
     return [
         *lines,
         "",

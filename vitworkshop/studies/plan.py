@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -10,12 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from filelock import Timeout
-
 from vitlib.checks import check_between
 from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device
-from vitlib.evidence import RESULTS, provenance, summarize
+from vitlib.evidence import provenance, summarize
 from vitlib.files import lock, read_json, write_json
 from vitlib.train.checkpoint import checksum, differences
 from vitlib.train.precision import pick_precision
@@ -73,11 +70,7 @@ class Plan:
 
     def mismatch(self, result: dict) -> str:
         """What a file of results has otherwise, in words; "" where its runs count here."""
-        keys = ["name", "scale", "base", "n_train", "n_val"]
-        if "data_checksum" in result:
-            keys.append("data_checksum")
-        elif self.study.n_train != 0:  # an older file; where nothing is trained, each row names its data
-            keys.append("dataset")
+        keys = ("name", "scale", "base", "n_train", "n_val", "data_checksum")
         theirs, ours = ({key: what.get(key) for key in keys} for what in (result, as_json(self.header)))
         return "; ".join(differences(theirs, ours, self.defaults))
 
@@ -113,33 +106,6 @@ class Plan:
             name, _, seed = path.parent.name.rpartition("-s")
             if name in names and seed.isdecimal() and (trial := (names[name], int(seed))) not in self.done:
                 self.done[trial] = read_rows(path, self.identity(trial[0]), self.defaults)
-
-    def import_results(self, folder: str | Path) -> str:
-        """Keep here the finished runs of another file of results, and say how many, or why none."""
-        path = (RESULTS if folder == "results" else Path(folder)) / f"{self.name}.json"
-        if not path.exists():
-            return f"{self.name}: there is no {path} to go on from"
-        result = read_json(path, DELETE)
-        if differs := self.mismatch(result):
-            return f"{self.name}: nothing is taken from {path}, which was made otherwise ({differs})"
-        shared = {key: result[key] for key in SHARED}  # there they stand once, for all
-        theirs: dict[Trial, list[dict]] = {}
-        for row in result["runs"]:
-            row = {key: part for key, part in row.items() if key != "seal"}
-            theirs.setdefault((row.get("run", row["variant"]), row["seed"]), []).append(shared | row)
-        for (variant, seed), rows in theirs.items():
-            if variant not in self.study.variants:
-                continue
-            identity, here = self.identity(variant), self.job.folder(variant, seed) / ROWS
-            changes = rows[0].get("changes", identity["variant"])  # an older file says it in each row
-            changes = result.get("variants", {}).get(variant, changes)
-            if not any(differences(changes, identity["variant"], self.defaults["variant"])):
-                with contextlib.suppress(Timeout), lock(here.parent):  # another runner may be at it, or was
-                    if not here.exists():
-                        write_json(here, {"about": identity, "rows": rows})
-        self.collect()
-        count = f"{len(theirs.keys() & self.done)} of {len(theirs)} runs"
-        return f"{self.name}: {count} in {path} count as finished"
 
     def write(self) -> dict:
         """Write what is known so far, by all runners in this folder."""
