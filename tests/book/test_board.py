@@ -62,7 +62,7 @@ def test_the_runs_of_a_study_tell_each_claim_and_where_the_log_is(name):
 
 def test_what_is_not_whole_says_so_and_has_its_price(monkeypatch):
     monkeypatch.setattr(claims, "whole", lambda name: None)
-    assert claims.study("axial").endswith("Not run to its end yet: `python -m vitlib study run axial`")
+    assert claims.study("shape").endswith("Not run to its end yet: `python -m vitlib study run shape`")
     assert [row[0].split("`")[1] for row in rows(claims.missing())] == [*PLAN]
     monkeypatch.setattr(claims, "whole", lambda name: {})
     assert claims.missing() == "Everything that was planned has been run."

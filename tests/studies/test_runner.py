@@ -358,7 +358,6 @@ def test_a_killed_process_of_the_pool_is_told(tmp_path, one, monkeypatch):
         ),
         ({"seeds": ()}, "one or more different numbers"),
         ({"seeds": (2, 2)}, r"one or more different numbers, got \(2, 2\)"),
-        ({"scale": "half"}, "quick or full, got 'half'"),
         ({"changes": {"epochs": 3}}, "follows no recipe"),
     ],
 )
@@ -388,15 +387,9 @@ def test_all_studies_from_the_command_line(tmp_path, two, capsys):
     assert "| claim |" in capsys.readouterr().out
 
 
-def test_a_scale_changes_what_the_study_says_and_the_caller_has_the_last_word(tmp_path, monkeypatch):
+def test_the_caller_has_the_last_word_on_the_precision(tmp_path, monkeypatch):
     monkeypatch.setattr(plans, "pick_precision", lambda *_: "picked")
-    base = replace(QUICK, precision="auto")
-    with only(ours=toy(base=base, full={"epochs": 7, "precision": "bf16"})):
-
-        def header(**how):
-            (plan,) = make_plans({"ours": tmp_path}, lambda _: DATA, **how)
-            return plan.header["base"]["epochs"], plan.header["precision"]
-
-        assert header() == (base.epochs, "picked")
-        assert header(scale="full") == (7, "bf16")
-        assert header(scale="full", changes={"epochs": 2, "precision": "fp32"}) == (2, "fp32")
+    with only(ours=toy(base=replace(QUICK, precision="auto"))):
+        for changes, precision in (({}, "picked"), ({"precision": "bf16"}, "bf16")):
+            (plan,) = make_plans({"ours": tmp_path}, lambda _: DATA, changes=changes)
+            assert plan.header["precision"] == precision

@@ -38,7 +38,7 @@ def test_claims_name_variants_there_are(name):
     study = STUDIES[name]
     for claim in study.claims if study.metric != "accuracy" else ():
         assert {*claim.first, *claim.second} <= study.variants.keys()
-        assert claim.kind in ("ahead", "equal", "apart") and claim.margin > 0 and claim.source
+        assert claim.kind in ("ahead", "equal") and claim.margin > 0 and claim.source
     assert "" not in (says := [claim.says for claim in study.claims]) and len(set(says)) == len(says)
 
 
@@ -95,8 +95,7 @@ def test_a_study_says_what_it_asks_and_what_it_cost(name):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-@pytest.mark.parametrize("scale", ["quick", "full"])
-def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatch, tmp_path):
+def test_every_variant_asks_for_a_model_of_its_own(data, name, monkeypatch, tmp_path):
     """As the study's own code asks for it, up to its first training; or its pictures are its own."""
     study, asked = STUDIES[name], []
 
@@ -108,7 +107,7 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatc
     monkeypatch.setattr(Job, "train", train)
     for module in (studies, families):
         monkeypatch.setattr(module, "draw_images", lambda data, n, seed: replace(data, label=str(n)))
-    job = Job(data, data, tmp_path, scale, study.full if scale == "full" else {}, "cpu", None, False)
+    job = Job(data, data, tmp_path, {}, "cpu", None, False)
     trained = [one for one in study.variants if not one.startswith("pixels") and "training" not in one]
     trained = [variant for variant in trained if not variant.endswith("untrained")]
     assert not any(study.run(study, variant, 0, job) for variant in trained)
@@ -122,10 +121,10 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatc
         assert sides == {8, 2}
 
 
-def test_epochs_are_multiplied_at_every_scale(data):
+def test_epochs_are_multiplied(data):
     study = replace(STUDIES["shape"], variants={"a": {"times": 4, "lr": 0.1}, "b": {"times": 0.2}, "c": {}})
     for changes, times in (({}, (8, 1)), ({"epochs": 100}, (400, 20))):
-        job = Job(data, None, Path(), "quick", changes, "cpu", None, False)
+        job = Job(data, None, Path(), changes, "cpu", None, False)
         own = [changes_of(study, name, job) for name in study.variants]
         assert own == [{"epochs": times[0], "lr": 0.1}, {"epochs": times[1]}, {}]
     assert study.variants["a"] == {"times": 4, "lr": 0.1}  # left as it was
@@ -187,7 +186,7 @@ def test_a_data_set_of_ones_own_can_be_studied(data, tmp_path):
 
 def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(monkeypatch, tmp_path):
     monkeypatch.setattr(norm_order, "learn_by_heart", lambda *args: list(range(120)))
-    job = Job(load_dataset("drawn10", n=8), None, tmp_path, "quick", {}, "cpu", None, False)
+    job = Job(load_dataset("drawn10", n=8), None, tmp_path, {}, "cpu", None, False)
     study = STUDIES["norm-order"]
     (row,) = study.run(study, "pre lr=0.002 init=xavier", 0, job)
     assert row["final"]["train_loss"] == 109.5 and 0 <= row["final"]["train_accuracy"] <= 1

@@ -68,7 +68,7 @@ def test_the_study_of_sizes_runs(data, run, tmp_path, monkeypatch):
     for row in result["runs"]:
         assert {"val_accuracy", "val_loss"} <= row["final"].keys()
         assert row["changes"]["n_train"] in (10, 40)
-    job = Job(data, None, tmp_path, "quick", {}, "cpu", None, False)  # nothing is held out
+    job = Job(data, None, tmp_path, {}, "cpu", None, False)  # nothing is held out
     (row,) = run_family(STUDIES["data-size"], "pixels, 500 images", 1, job)
     assert row["changes"] == {"n_train": 10} and 0 < row["final"]["val_accuracy"] < 1
 

@@ -100,7 +100,7 @@ def test_a_run_is_read_at_its_better_rate_and_its_parts_share_the_minutes(
 
     monkeypatch.setattr(study, "train_model", pretend)
     monkeypatch.setattr(study, "time", SimpleNamespace(time=lambda: now[0]))
-    job = Job(*data.hold_out(9), tmp_path, "quick", TINY, "cpu", 5600.0, False)
+    job = Job(*data.hold_out(9), tmp_path, TINY, "cpu", 5600.0, False)
     for variant, runs in (("from scratch", 2), ("mean colour", 3)):
         (row,) = masked.STUDY.run(masked.STUDY, variant, 0, job)
         assert row["changes"]["lr"] == better and row["seconds"] == 2.0 * runs
@@ -112,7 +112,7 @@ def test_a_run_is_read_at_its_better_rate_and_its_parts_share_the_minutes(
 
 def test_a_stopped_run_goes_on_to_the_same_row(data, tmp_path):
     train, val = data.hold_out(9)
-    job = Job(train, val, tmp_path / "a", "quick", {**TINY, "batch_size": 24}, "cpu", 0.0, False)
+    job = Job(train, val, tmp_path / "a", {**TINY, "batch_size": 24}, "cpu", 0.0, False)
     rounds = 0
     while (rows := masked.STUDY.run(masked.STUDY, "mean colour", 0, job)) is None:  # a step at a time
         rounds += 1

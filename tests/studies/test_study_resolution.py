@@ -118,15 +118,14 @@ def tiny(model, pictures, monkeypatch) -> None:
         "load_dataset": lambda name, split, n: Dataset(images[:n], labels[:n], label="Drawn-10"),
         "SIZES": ((12, 12), (12, 20)),
         "MORE_SIZES": ((20, 20),),
-        "_QUICK": 20,
+        "_TEST": 20,
     }.items():
         monkeypatch.setattr(resolution, name, value)
     monkeypatch.setitem(STUDIES, "resolution", replace(resolution.STUDY, variants={"tiny": {}, "absent": {}}))
 
 
-@pytest.mark.parametrize(("scale", "n"), [("quick", 20), ("full", 30)])
-def test_run_has_the_format(data, tiny, tmp_path, scale, n):
-    result = run_study("resolution", data, tmp_path, scale=scale, device="cpu", progress=False)
+def test_run_has_the_format(data, tiny, tmp_path):
+    result = run_study("resolution", data, tmp_path, device="cpu", progress=False)
     assert result["finished"] and result["dataset"] == "Drawn-10" and "read again" in result["measure"]
     assert (result["n_train"], result["n_val"]) == (0, 0)
     assert (tmp_path / "absent-s0" / "rows.json").is_file()  # a model that is not there is finished, too
@@ -135,7 +134,7 @@ def test_run_has_the_format(data, tiny, tmp_path, scale, n):
     assert {run["seed"] for run in result["runs"]} == {0, 1}
     for run in result["runs"]:
         p = run["final"]["accuracy"]
-        assert run["variant"].startswith("tiny: ") and run["final"]["n"] == n
+        assert run["variant"].startswith("tiny: ") and run["final"]["n"] == 20
         assert run["final"]["se"] == pytest.approx((p * (1 - p) / n) ** 0.5, abs=1e-5)
     one = {run["variant"]: run["final"] for run in result["runs"]}
     assert one["tiny: swapped 12x12"] == one["tiny: bicubic 12x12"]

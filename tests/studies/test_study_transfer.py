@@ -18,7 +18,7 @@ SMALL = {"epochs": 1, "batch_size": 64, "model.embed_dim": 12, "model.depth": 1}
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch, one_thread):
-    for name, value in (("PICTURES", 24), ("DRAWS", 2), ("PASSES", {"quick": 2}), ("SOURCE", 40)):
+    for name, value in (("PICTURES", 24), ("DRAWS", 2), ("PASSES", 2), ("SOURCE", 40)):
         monkeypatch.setattr(transfer, name, value)
 
 
@@ -62,7 +62,7 @@ def test_every_row_that_a_claim_names_is_run(run, tmp_path):
 
 def test_stopped_in_the_middle_it_goes_on_to_the_same_rows(data, tmp_path):
     train, val = data.hold_out(40)
-    job = Job(train, val, tmp_path / "a", "quick", {"data": "drawn10", **SMALL}, "cpu", None, False)
+    job = Job(train, val, tmp_path / "a", {"data": "drawn10", **SMALL}, "cpu", None, False)
     study = STUDIES["transfer"]
     whole = transfer._run(study, "Drawn-10", 0, job)
     late, calls = replace(job, out=tmp_path / "b", deadline=0.0), 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from functools import partial
 from pathlib import Path
 
@@ -17,11 +16,11 @@ from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.studies import budget
 from vitworkshop.studies.board import board
 from vitworkshop.studies.registry import STUDIES, find, folders
-from vitworkshop.studies.repeat import nudged, repeat
+from vitworkshop.studies.repeat import repeat
 from vitworkshop.studies.report import report
 from vitworkshop.studies.runner import run_studies
 
-_OPTIONS = ("data", "scale", "seeds", "out", "device", "budget_minutes", "jobs")
+_OPTIONS = ("data", "seeds", "out", "device", "budget_minutes", "jobs")
 _NO_FIELDS = ("name", "seed")  # nor options of that name
 
 
@@ -50,7 +49,6 @@ def configure(commands) -> None:
     p.add_argument("name", help="the study")
     p.add_argument("--variant", help="which of its variants (default: the quickest)")
     p.add_argument("--seed", type=int, default=0, metavar="N", help="which seed")
-    p.add_argument("--nudge", action="store_true", help="move the first weights by a ten-millionth")
     p.add_argument("--threads", type=int, default=1, metavar="N", help="CPU threads; the book's had one")
     p.set_defaults(run=_repeat)
     p = actions.add_parser(
@@ -95,8 +93,7 @@ def _repeat(args: argparse.Namespace) -> None:
     check_between("--threads", args.threads, 1, 256)
     torch.set_num_threads(args.threads)
     variants = [args.variant] if args.variant else None
-    with nudged() if args.nudge else contextlib.nullcontext():
-        book, here = repeat(args.name, partial(load_dataset, split="train"), variants, args.seed)
+    book, here = repeat(args.name, partial(load_dataset, split="train"), variants, args.seed)
     print(
         f"the book's: {load_results(args.name)['hardware']}; here: {describe_hardware(torch.device('cpu'))}"
     )
@@ -126,7 +123,6 @@ def _run(args: argparse.Namespace) -> None:
         load if args.data is None else lambda _: load(args.data),
         jobs=args.jobs,
         budget_minutes=args.budget_minutes,
-        scale=args.scale,
         seeds=args.seeds and tuple(args.seeds),
         device=args.device,
         changes=settings(args.set, _OPTIONS, _NO_FIELDS),

@@ -87,6 +87,7 @@ def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
     text = "side of the images in pixels, a multiple of the model's patch size (default: the model's)"
     p.add_argument("--img-size", type=int, metavar="N", help=text)
     add_runs(p, out="runs/<name>")
+    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
     for field, (kind, what) in _OF_THE_PRESET.items():
         p.add_argument(f"--{field}", type=kind, metavar="N", help=f"{what} (default: the preset's)")
     p.add_argument("--name", help=f"the run's name (default: {name})")

@@ -36,7 +36,6 @@ STUDY = Study(
         _ahead("ViT", "ResNet", "45,000", "ours, after Figures 3 and 4"),
     ),
     base=replace(BASE, epochs=4),
-    full={"epochs": 30, "batch_size": 512, "precision": "bf16"},
     data="cifar10",
     source="Figure 3",
     run=run_family,

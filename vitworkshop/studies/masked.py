@@ -14,7 +14,7 @@ from __future__ import annotations
 from vitlib.train.recipe import recipe
 from vitlib.train.transfer import replace_head
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.study import FULL, QUICK, Job, Study, rows_of
+from vitworkshop.studies.study import QUICK, Job, Study, rows_of
 
 PARTS = 9  # one of them keeps its labels
 RATES = (0.0005, 0.002)  # of fine-tuning and from scratch; a run is read at the better one of them
@@ -70,8 +70,6 @@ STUDY = Study(
         ),
     ),
     base=recipe(QUICK, epochs=12, **{"model.patch_size": 8}),
-    full={key: FULL[key] for key in ("precision", "model.embed_dim", "model.depth", "model.mlp_ratio")}
-    | {"epochs": 40, "batch_size": 256, "model.patch_size": 4},
     source="Section 4.6",
     run=_run,
 )

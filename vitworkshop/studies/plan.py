@@ -30,7 +30,7 @@ Trial = tuple[str, int]  # variant and seed
 
 @dataclass
 class Plan:
-    """A study as it is to be run here: with these data, scale and seeds, in this folder; and what of it is finished."""
+    """A study as it is to be run here: with these data and seeds, in this folder; and what of it is finished."""
 
     name: str
     study: Study
@@ -167,7 +167,6 @@ def make_plans(
     places: Mapping[str, Path],
     load: Callable[[str], Dataset],
     *,
-    scale: str = "quick",
     seeds: tuple[int, ...] | None = None,
     n_val: int | None = None,
     device: str = "auto",
@@ -178,8 +177,6 @@ def make_plans(
     `load` gives the training images by the name of a data set; `n_val` of them are held out, or a tenth, 5,000 at most.
     `changes` are fields that every trial changes, as for `recipe`.
     """
-    if scale not in ("quick", "full"):
-        raise ValueError(f"scale must be quick or full, got {scale!r}")
     if seeds is not None and (not seeds or len(set(seeds)) != len(seeds)):
         raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
     for seed in seeds or ():
@@ -206,13 +203,12 @@ def make_plans(
             raise ValueError(
                 f"study {name!r} varies {', '.join(own)} itself; change something else, or write a study"
             )
-        shared = {**(study.full if scale == "full" else {}), **changes}
-        base = study.base and recipe(study.base, **shared)  # before any data are loaded
+        base = study.base and recipe(study.base, **changes)  # before any data are loaded
         if study.sample:
             train, val, crc = (drawn := study.sample()), None, checksum(drawn)
         else:
             train, val, crc = divide(study.data, study.n_train, study.holdout)
-        shared, base = {"data": train.name, **shared}, base and replace(base, data=train.name)
+        shared, base = {"data": train.name, **changes}, base and replace(base, data=train.name)
         precision = base.precision if base else "fp32"
         if base and precision == "auto":
             precision = pick_precision(where, base.model)
@@ -220,7 +216,7 @@ def make_plans(
             "name": name,
             "question": study.question,
             "source": study.source,
-            "scale": scale,
+            "scale": "quick",  # as older runs have it
             "measure": study.measure,
             "metric": study.metric,
             **provenance(train.label, where, precision),
@@ -229,7 +225,7 @@ def make_plans(
             "data_checksum": crc,
             **({"base": asdict(base)} if base else {}),
         }
-        job = Job(train, val, out, scale, shared, device, None, False)
+        job = Job(train, val, out, shared, device, None, False)
         plan = Plan(name, study, job, header, study.seeds if seeds is None else tuple(seeds))
         if others := [other for other in STUDIES if other != name and (out / f"{other}.json").exists()]:
             raise ValueError(

@@ -19,7 +19,6 @@ CHAPTERS = {
     "12": "deeper shape",
     "16": "transfer",
     "17": "masked",
-    "18": "axial",
 }
 # what `study run --all` runs, in this order; see `budget`
 PLAN = ("crossover", "crossover-shifted", "places", "readout", "deeper")

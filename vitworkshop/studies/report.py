@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from vitlib.evidence import load_results
 from vitworkshop.studies.board import difference, rows_of
 from vitworkshop.studies.registry import STUDIES, folders
 from vitworkshop.studies.rows import read_study
@@ -24,7 +23,7 @@ def report(name: str, out: str | Path | None = None) -> str:
     held_out = result["n_val"] and "accuracy" in result["metric"]
     measured = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
     head, *rows = (f"| {' | '.join(cells)} |" for cells in summary(result))
-    first = f"{result['question']} {result['dataset']}, {result['scale']} scale, {measured}."
+    first = f"{result['question']} {result['dataset']}, {measured}."
     return "\n".join([first, "", head, "|---|---|---|---|", *rows, "", tell(result)])
 
 
@@ -59,19 +58,3 @@ def tell(result: dict) -> str:
 def judged(name: str) -> dict[str, dict]:
     """What the book's own runs of a study say of each of its claims; see `Claim.judge`."""
     return {row.claim.says: row.found for row in rows_of(name, read_study(name))}
-
-
-def turned(name: str) -> list[str] | None:
-    """The claims whose verdict is another one with runs whose first weights were moved; None if it was not tried.
-
-    These stand in vitlib/results/rounding.json; see tools/measure/rounding.py.
-    """
-    if (moved := load_results("rounding")["studies"].get(name)) is None:
-        return None
-    runs, instead = read_study(name)["runs"], {(run["variant"], run["seed"]) for run in moved}
-    others = [run for run in runs if (run["variant"], run["seed"]) not in instead] + moved
-    return [
-        claim.says
-        for claim in STUDIES[name].claims
-        if claim.judge(others)["verdict"] != judged(name)[claim.says]["verdict"]
-    ]

@@ -24,14 +24,13 @@ from vitlib.device import derive_seed, pick_device
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.study import FULL, QUICK, Job, Study, at_rates, initial_model, make_row, rows_of
+from vitworkshop.studies.study import QUICK, Job, Study, at_rates, initial_model, make_row, rows_of
 
 KNOWN = 6  # classes of the source; the others are the task
 SOURCE = 9_000  # pictures of either source
 PICTURES = 2_000  # of the task
 SHOTS, DRAWS = 5, 20  # pictures of a class, and how often they are drawn
-PASSES = {"quick": 15, "full": 30}  # over those pictures
-BATCH = {"quick": 64, "full": 128}
+PASSES, BATCH = 15, 64  # over those pictures
 _ADAMW = (0.0005, 0.001, 0.002)
 RATES = {  # SGD from a start; AdamW without
     "finetune": (0.01, 0.03, 0.1, 0.3),
@@ -105,9 +104,9 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
         if source is None:
             return None
     for what, how in study.variants[variant].items():
-        size, epochs = how.get("size", 32), PASSES[job.scale]
+        size, epochs = how.get("size", 32), PASSES
         epochs += round(base.epochs * seen / len(few)) if how.get("long") else 0
-        alike: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH[job.scale], "crop": size // 8}
+        alike: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH, "crop": size // 8}
         if source is None:
             shape, start = replace(base.model, num_classes=len(task.classes), img_size=size), None
             one = replace(base, model=shape, randaugment=0, label_smoothing=0.0, **alike)
@@ -158,7 +157,6 @@ STUDY = Study(
     variants=_VARIANTS,
     claims=_CLAIMS,
     base=recipe(QUICK, epochs=18, **{"model.patch_size": 8}),
-    full={**FULL, "epochs": 30, "model.patch_size": 4},
     source="Sections 3.2 and 4.1",
     data="cifar10",
     n_train=30_000,  # 5,000 of them held out
