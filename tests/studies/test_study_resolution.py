@@ -135,7 +135,7 @@ def test_run_has_the_format(data, tiny, tmp_path):
     for run in result["runs"]:
         p = run["final"]["accuracy"]
         assert run["variant"].startswith("tiny: ") and run["final"]["n"] == 20
-        assert run["final"]["se"] == pytest.approx((p * (1 - p) / n) ** 0.5, abs=1e-5)
+        assert run["final"]["se"] == pytest.approx((p * (1 - p) / 20) ** 0.5, abs=1e-5)
     one = {run["variant"]: run["final"] for run in result["runs"]}
     assert one["tiny: swapped 12x12"] == one["tiny: bicubic 12x12"]
     mean = pytest.approx(one["tiny: first N 12x20"]["accuracy"], abs=1e-5)

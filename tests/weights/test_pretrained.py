@@ -245,7 +245,7 @@ def test_a_run_is_loaded_by_its_folder(tmp_path, monkeypatch):
 # --- the committed models ---------------------------------------------------------------------------------------
 
 NAMES = vl.list_pretrained()
-EXPECTED = {f"cifar10-{recipe}" for recipe in ("plain", "modern", "laptop", "muon", "photo")}
+EXPECTED = {f"cifar10-{recipe}" for recipe in ("plain", "modern", "photo")}
 EXPECTED |= {"drawn10-small", "drawn10-token"}
 TOLERANCE = 0.002  # the cards' numbers belong to the float16 weights; other kernels may turn a few near ties
 MB = 1_000_000

@@ -71,7 +71,7 @@ def configure(commands) -> None:
         description="Go on with a trained model on other classes: a new head that starts at zero, and the recipe of\n"
         "the paper's fine-tuning (SGD with momentum, cosine, no weight decay). Stopped or killed, the same\n"
         "command goes on where it was; its folder then holds what `train` leaves.",
-        epilog="example: python -m vitlib finetune cifar10-laptop --data pets --img-size 48",
+        epilog="example: python -m vitlib finetune cifar10-photo --data pets --img-size 48",
     )
     text = "; or a file of weights from timm, transformers, torchvision, DINO, DeiT, MAE or Google"
     p.add_argument("model", metavar="NAME", help=MODEL + text)
