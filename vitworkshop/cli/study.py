@@ -13,7 +13,6 @@ from vitlib.data.dataset import load_dataset
 from vitlib.device import describe_hardware
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
-from vitworkshop.studies import budget
 from vitworkshop.studies.board import board
 from vitworkshop.studies.registry import STUDIES, find, folders
 from vitworkshop.studies.repeat import repeat
@@ -40,8 +39,6 @@ def configure(commands) -> None:
     p.add_argument("name", help="the study")
     p.add_argument("--out", type=Path, help="its folder (default: runs/study-<name>, else the book's own)")
     p.set_defaults(run=_report)
-    p = actions.add_parser("plan", help="what is planned, and its price")
-    p.set_defaults(run=_plan)
     p = actions.add_parser("board", help="every claim that is admitted, and what we got")
     p.add_argument("--out", type=Path, help="the folder of all studies' runs (default: the book's own)")
     p.set_defaults(run=_board)
@@ -79,10 +76,6 @@ def _list(_args: argparse.Namespace) -> None:
 def _report(args: argparse.Namespace) -> None:
     find(args.name)
     print(report(args.name, args.out))
-
-
-def _plan(_args: argparse.Namespace) -> None:
-    print("\n".join(budget.table()))
 
 
 def _board(args: argparse.Namespace) -> None:
