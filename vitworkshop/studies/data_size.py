@@ -18,8 +18,8 @@ _RATES = (0.001, 0.003)
 
 
 def _ahead(first: str, second: str, images: str, source: str) -> Claim:
-    sides = (at_rates(f"{family}, {images} images", _RATES) for family in (first, second))
-    return Claim(f"with {images} images the {first} is ahead of the {second}", source, *sides)
+    one, other = (at_rates(f"{family}, {images} images", _RATES) for family in (first, second))
+    return Claim(f"with {images} images the {first} is ahead of the {second}", source, one, other)
 
 
 STUDY = Study(
