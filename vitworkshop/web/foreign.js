@@ -179,16 +179,15 @@
     const fused = (name) => (found.has(name) ? [name] : ["q", "k", "v"].map((x) => name.replace("qkv", x)).filter((x) => found.has(x)));
     const shapes = (name) => tensors.get(found.get(name))?.shape;
     shapes.depth = new Set([...found.keys()].map((name) => name.match(/^blocks\.(\d+)\./)?.[1]).filter(Boolean)).size;
-    const extra = [...found.keys()].filter((name) => /^blocks\.\d+\.ls\d\.gamma$/.test(name));
-    if (extra.length) fail(`these are the weights (${library}) of a model with LayerScale (DINOv2, CaiT): ${some(extra)}; `
-      + "this page's has none and would give other answers");
-    const config = configure(shapes, library, told), { embed_dim: D, num_classes: K, img_size, patch_size: P, depth } = config;
+    const scaled = found.has("blocks.0.ls1.gamma"); // DINOv2
+    const config = configure(shapes, scaled ? "timm" : library, told), { embed_dim: D, num_classes: K, img_size, patch_size: P, depth } = config;
     const T = 1 + (img_size / P) ** 2, M = Math.round(D * config.mlp_ratio), wanted = { cls_token: D, pos_embed: T * D };
     const layer = (name, I, O) => Object.assign(wanted, { [`${name}.weight`]: I * O, [`${name}.bias`]: O });
     layer("patch_embed.proj", 3 * P * P, D);
     for (let l = 0; l < depth; l++)
       for (const [name, I, O] of [["norm1", 1, D], ["attn.qkv", D, 3 * D], ["attn.proj", D, D], ["norm2", 1, D],
         ["mlp.fc1", D, M], ["mlp.fc2", M, D]]) layer(`blocks.${l}.${name}`, I, O);
+    for (let l = 0; l < depth && scaled; l++) for (const k of [1, 2]) wanted[`blocks.${l}.ls${k}.gamma`] = D;
     layer("norm", 1, D);
     if (K) layer("head", D, K);
     const known = new Set(Object.keys(wanted).flatMap(fused));
@@ -202,7 +201,8 @@
     if (wrong.length) fail(`${wrong[0]} has the shape (${shapes(fused(wrong[0])[0])}), which does not fit the model's other tensors`);
     const count = Object.values(wanted).reduce((a, b) => a + b, 0);
     const traced = 4 * depth * T * (9 * D + 2 * M + 2 * config.num_heads * T), needs = 8 * count + 2 * traced;
-    if (needs > MOST) fail(`a model of this size needs ${gigabytes(needs)} here; this page takes models up to ViT-B/16 at 224 pixels`);
+    if (needs > MOST) fail(`a model of this size needs ${gigabytes(needs)} here, with its ${T} tokens; this page takes models up to `
+      + `ViT-B/16 at 224 pixels${T > 300 ? "; timm.create_model(…, img_size=224) makes it smaller" : ""}`);
     const weights = {};
     let done = 0;
     for (const name of Object.keys(wanted)) {
@@ -215,7 +215,21 @@
       done += wanted[name];
       await tick(done / count);
     }
+    fold(weights);
     return { config, weights, library };
+  }
+
+  /* LayerScale, a factor for each number that a layer puts out, goes into the layer, which then gives the same. */
+  function fold(weights) {
+    for (const [name, gamma] of Object.entries(weights)) {
+      const [, block, k] = name.match(/^(.+)\.ls([12])\.gamma$/) ?? [];
+      if (!k) continue;
+      for (const part of ["weight", "bias"]) {
+        const values = weights[`${block}.${k === "1" ? "attn.proj" : "mlp.fc2"}.${part}`], row = values.length / gamma.length;
+        for (let i = 0; i < values.length; i++) values[i] *= gamma[Math.floor(i / row)];
+      }
+      delete weights[name];
+    }
   }
 
   root.vitForeign = { read, tell };

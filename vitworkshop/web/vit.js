@@ -176,6 +176,24 @@
       return this.answer(this.norm("norm", tokens, T), T);
     }
 
+    /* The tokens that the head reads: CLS, or the patches that were not removed. */
+    readers(removed = []) {
+      if (this.config.global_pool === "token") return [0];
+      return [...Array(this.N).keys()].filter((n) => !removed.includes(n)).map((n) => 1 + n);
+    }
+
+    /* What the head would say if it read these tokens, (T, D), as shares: of each by itself, (T, K), and of the picture,
+       (K). The head is linear, so the mean of its sums is what it says of their mean. */
+    answers(tokens, removed) {
+      const { num_classes: K } = this.config, T = 1 + this.N, read = this.readers(removed);
+      if (!K) return { each: new Float32Array(0), whole: new Float32Array(0) };
+      const each = this.readOut(tokens, T);
+      const whole = read.length ? new Float32Array(K) : this.layer("head")[1].slice();
+      for (const t of read) for (let k = 0; k < K; k++) whole[k] += each[t * K + k] / read.length;
+      for (let t = 0; t < T; t++) softmax(each, t * K, K);
+      return { each, whole: softmax(whole) };
+    }
+
     /* Pixels (C * H * W), standardised, channels first -> { logits (K), probs (K), attention (L * h * T * T),
        tokens ((L + 1) * T * D): before the first block and after each }.
 
