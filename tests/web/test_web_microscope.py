@@ -150,7 +150,11 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
     return {
         "empty": (b"", "it is empty"),
         "text": (b"weights" * 9, "it is no .safetensors file"),
-        "pickle": (b"PK\x03\x04" + bytes(60), "a PyTorch checkpoint, which can hold code"),
+        "pickle": (
+            b"PK\x03\x04" + b"archive/data.pkl" + bytes(60),
+            "a PyTorch checkpoint, which can hold code",
+        ),
+        "NumPy": (b"PK\x03\x04" + b"cls.npy" + bytes(60), "it is NumPy's (.npz"),
         "page": (b"<!DOCTYPE html>" + bytes(60), "it is a web page"),
         "cut": (other()[:-9], "lies outside the file"),
         "long header": (struct.pack("<Q", 2**50) + b"{}", "its header says"),
