@@ -174,7 +174,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       way.given = { model, ask, recipe: told.recipe && recipes.selectedOptions[0].hasAttribute("data-told") ? told.recipe
         : RECIPES[recipes.value], file, tell: (text) => {
           this.tell(text || this.about, text.endsWith("."));
-          if (!text.includes("…")) this.drawn();
+          if (this.stopper.disabled) this.drawn();
         } };
       const trust = window.vitTrust(this);
       this.way?.remove();
@@ -198,8 +198,9 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       } else [this.way?.running, this.measuring].forEach((one) => one?.stop());
     }
 
+    /* A sentence, or what it is about: then it can be stopped. */
     tell(text, wrong = false) {
-      this.stopper.disabled = !text.includes("…");
+      this.stopper.disabled = !text || text.endsWith(".");
       this.said.textContent = text;
       this.said.classList.toggle("wrong", wrong);
     }

@@ -243,7 +243,7 @@ window.vit.script("vit-lab.js").then(() => {
     /* What the head would say if it read the tokens of this stage; beside it, what is known of them. */
     lens() {
       const { classes } = this.model, says = note(), shares = bars(classes), facts = h("dl", { class: "facts" });
-      const node = sides([says, shares.node], [facts]);
+      const node = classes.length ? sides([says, shares.node], [facts]) : h("div", {}, facts);
       node.classList.add("part");
       return { node, draw: () => {
         const { kind, l = -1 } = this.now, pooled = kind === "pool", { result, state: { patch } } = this;
