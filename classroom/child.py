@@ -34,43 +34,33 @@ MEMORY, DISK, FILES = 1_500_000_000, 16_000_000, 500  # bytes, bytes, a number
 
 def serve(judge: socket.socket) -> None:
     """Wait for tasks; fork a process for each, watch it and tell how it ended."""
-    judge.send(json.dumps(_trial()).encode())
     while True:
         raw, streams, *_ = socket.recv_fds(judge, 65536, 3)
         if not raw:
             return
         job = json.loads(raw)
+        told, tells = os.pipe()
         if (pid := os.fork()) == 0:
             try:
                 os.setsid()
+                open_still = _enter(job["folder"], job["seconds"])
+                os.write(tells, json.dumps(open_still).encode())
                 for number, stream in enumerate(streams):  # the request, what it prints, results
                     os.dup2(stream, (0, 1, 3)[number])
                 os.dup2(1, 2)
                 os.closerange(4, 65536)
-                _enter(job["folder"], job["seconds"])
-                work(0, 3)
+                work(3)
             finally:
                 os._exit(1)
-        for stream in streams:
-            os.close(stream)
-        judge.send(json.dumps(_watch(pid, job["seconds"])).encode())
-
-
-def _trial() -> list[str]:
-    """What the system cannot forbid, found out by a process that ends at once."""
-    out, into = os.pipe()
-    if (pid := os.fork()) == 0:
-        try:
-            os.write(into, json.dumps(_enter(os.environ["HOME"], 1)).encode())
-        finally:
-            os._exit(0)
-    os.close(into)
-    os.waitpid(pid, 0)
-    with os.fdopen(out) as file:
-        return json.loads(file.read() or '["anything: the confinement fails"]')
+        for file in (*streams, tells):
+            os.close(file)
+        open_still = os.read(told, 65536) or b'["anything: the confinement fails"]'
+        os.close(told)
+        judge.send(json.dumps(_watch(pid, job["seconds"]) | {"open": json.loads(open_still)}).encode())
 
 
 def _enter(folder: str, seconds: int) -> list[str]:
+    """Confine this process to a folder; what the system cannot forbid."""
     os.environ |= {"HOME": folder, "TMPDIR": folder, "MPLCONFIGDIR": folder}
     open_still = confine(Path(folder), Path(vl.__file__).parent, seconds + 1, MEMORY, DISK, FILES)
     os.chdir(folder)
@@ -89,9 +79,9 @@ def _watch(pid: int, seconds: int) -> dict[str, Any]:
     return {"late": late, "code": os.waitstatus_to_exitcode(ended[1])}
 
 
-def work(requested: int, answers: int) -> None:
+def work(answers: int) -> None:
     """Run the cells, then the function on each case; write what happens as it happens."""
-    with os.fdopen(requested, "rb") as file:
+    with os.fdopen(0, "rb") as file:
         cells, name, cases, bare = next(unpack(file.read(), models=True))
     torch.set_num_threads(1)
     room = sys.modules["__main__"] = types.ModuleType("__main__")
@@ -141,4 +131,4 @@ if __name__ == "__main__":
         os.dup2(2, 1)
         Path("ready").touch()  # PyTorch is loaded: from now on the time counts
         _enter(os.getcwd(), 60)
-        work(0, answers)
+        work(answers)

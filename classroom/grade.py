@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import math
-import queue
 import secrets
 import threading
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -95,57 +93,49 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
     check_between("seed", seed, 0, 2**63 - 1)
     exercises = {key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise}
     about = hashlib.sha256(f"{seed} {source(number).read_text(encoding='utf-8')}".encode()).hexdigest()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    rooms: queue.Queue[Sandbox] = queue.Queue()
-    for _ in range(JOBS):
-        rooms.put(Sandbox())  # which starts when it is needed
+    write_json(state, known | {"seed": seed})
 
     def one(submission: Submission) -> Row:
         kept = out / "students" / f"{slug(submission.key)}-{number}.json"
         mark = hashlib.sha256(f"{about}{submission.digest}".encode()).hexdigest()
-        if (before := _kept(kept, mark)) is not None:
-            return Row(submission.key, *before, date=submission.date)
-        room = rooms.get()
+        row = Row(submission.key, {}, date=submission.date)
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # else it is graded once more
+            before = read_json(kept, "")
+            if before["mark"] == mark:
+                row.results = {key: Result(**result) for key, result in before["results"].items()}
+                row.problem = before["problem"]
+                return row
+        room = rooms.pop()
         try:
             with _ONE:
                 submission.read(number)
-            found = {k: _graded(submission, k, t, exercises.get(k), room) for k, t in work.tasks.items()}
-            kept_as = {"results": {key: asdict(result) for key, result in found.items()}}
-            write_json(kept, kept_as | {"mark": mark, "problem": submission.problem})
+            row.problem = submission.problem
+            row.results = {
+                k: _graded(submission, k, t, exercises.get(k), room) for k, t in work.tasks.items()
+            }
+            results = {key: asdict(result) for key, result in row.results.items()}
+            write_json(kept, {"results": results, "mark": mark, "problem": row.problem})
         except (OSError, MemoryError) as error:  # costs this student alone, until the next run
-            submission.problem = printable(f"not graded, run again: {error}")
-            found = {key: Result(0, "stopped", submission.problem) for key in work.tasks}
+            row.problem = printable(f"not graded, run again: {error}")
+            row.results = {key: Result(0, "stopped", row.problem) for key in work.tasks}
         finally:
             submission.cells = []
-            rooms.put(room)
-        return Row(submission.key, found, submission.problem, submission.date)
+            rooms.append(room)
+        return row
 
-    write_json(state, known | {"seed": seed})
-    pool = ThreadPoolExecutor(JOBS)
+    rooms = [Sandbox() for _ in range(JOBS)]  # which start when they are needed
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
-        tasks = [pool.submit(one, submission) for submission in submissions]
-        for _ in tqdm(as_completed(tasks), total=len(tasks), desc=f"homework {number}"):
-            pass
-        rows = [task.result() for task in tasks]
+        with ThreadPoolExecutor(JOBS) as pool:
+            rows = [*tqdm(pool.map(one, submissions), f"homework {number}", len(submissions))]
     finally:
-        pool.shutdown(cancel_futures=True)
-        for room in rooms.queue:
-            room.close()
         torch.set_num_threads(threads)
-    seen = (room.open_still for room in rooms.queue if room.open_still is not None)
-    open_still = next(seen, known.get("open_still", []))
+        for room in rooms:
+            room.close()
+    open_still = next((r.open_still for r in rooms if r.open_still is not None), known.get("open_still", []))
     write_json(state, known | {"seed": seed, "open_still": open_still})
     return Graded(rows, left_out, open_still)
-
-
-def _kept(file: Path, mark: str) -> tuple[dict[str, Result], str] | None:
-    try:
-        known = json.loads(file.read_text(encoding="utf-8"))
-        results = {k: Result(**v) for k, v in known["results"].items()}
-        return (results, known["problem"]) if known["mark"] == mark else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def digest(text: str) -> str:
