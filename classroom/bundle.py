@@ -6,8 +6,6 @@ In it: the built book, the students' chapters, and wheels of all that they impor
 Python. Arguments go to `pip download`.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -7,10 +7,7 @@ one recipe and other seeds by 0.62 at most, if they are worth a point; on CIFAR-
 that was trained on for long, or a model that was trained to imitate, is not found out.
 """
 
-from __future__ import annotations
-
 import json
-import struct
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from classroom.submissions import read_plain
+from classroom.names import shown
+from classroom.submissions import HIDDEN, read_plain
 from vitlib import ViTConfig, build_model, count_macs, count_parameters, load_cifar10, load_drawn10
 from vitlib.data.cifar10 import find_cifar10
-from vitlib.files import printable, write_atomic
+from vitlib.files import write_atomic
 from vitlib.train.evaluate import outputs
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
@@ -63,28 +61,22 @@ def write_task(folder: Path) -> Path:
 def grade_capstone(folder: Path, data: str, seed: int) -> list[Entry]:
     """Evaluate the checkpoint in each student's folder on pictures that were held back.
 
-    Args:
-        folder: A folder for each student, with one .safetensors and its card in it.
-        data: "drawn10", drawn with the seed; or "cifar10", its public test pictures.
-        seed: Of Drawn-10; only the teacher knows it.
-
-    Raises:
-        ValueError: If there are no such folders, or CIFAR-10 is not there.
+    Those of Drawn-10 are drawn with the seed, which only the teacher knows; of CIFAR-10 they are the public test's.
     """
     if data == "cifar10" and find_cifar10() is None:
         raise ValueError("expected CIFAR-10 on this machine, found none; run  python -m vitlib data cifar10")
-    folders = sorted(path for path in folder.glob("*") if path.is_dir() and not path.is_symlink())
-    if not folders:
+    there = sorted(path for path in folder.glob("*") if not HIDDEN.search(path.name))
+    if not there:
         raise ValueError(f"expected a folder for each student in {folder}, got none; unpack them there")
     images, labels = load_cifar10("test") if data == "cifar10" else load_drawn10("test", seed=seed)
-    return _graded(folders, images, labels, *LEVELS[data])
+    return _graded(there, images, labels, *LEVELS[data])
 
 
 def _graded(folders: list[Path], images: Tensor, labels: Tensor, none: float, all_: float) -> list[Entry]:
     entries: list[Entry] = []
     known: list[tuple[str, Entry | None, list[Tensor]]] = []  # who; their manners
     for folder in folders:
-        entries.append(entry := Entry(printable(folder.name)))
+        entries.append(entry := Entry(shown(folder.name)))
         try:
             model = _model(folder)
             entry.parameters = count_parameters(model)
@@ -101,15 +93,19 @@ def _graded(folders: list[Path], images: Tensor, labels: Tensor, none: float, al
     for name in list_pretrained() if known else ():
         known.insert(0, (f"the book's {name}", None, _manners(load_pretrained(name)[0], images, labels)))
     for _, entry, (own, _) in known:
-        like = [(max(_alike(own, x) for x in both), who) for who, other, both in known if other is not entry]
-        if entry and (same := [f"{who} ({how:.2f})" for how, who in like if how >= SAME]):
+        others = [(who, both) for who, other, both in known if other is not entry]
+        like = [(who, max((own * x).sum(1).median().item() for x in both)) for who, both in others]
+        if entry and (same := [f"{who} ({how:.2f})" for who, how in like if how >= SAME]):
             entry.points = 0.0
             entry.problem = f"it answers as {', '.join(same)} does: is it your own training?"
     return entries
 
 
 def _manners(model: torch.nn.Module, images: Tensor, labels: Tensor) -> list[Tensor]:
-    """A model's answers to pictures and to their mirror images, without what is common to all pictures of a class."""
+    """A model's answers to pictures and to their mirror images, without what is common to all pictures of a class.
+
+    Their product is 1 for the same function, up to scale, and about 0 for strangers.
+    """
     found, labels = [], labels[:PROBES]
     for x in (images[:PROBES], images[:PROBES].flip(-1)):
         logits = outputs(model, x, None, 500).double()
@@ -120,14 +116,11 @@ def _manners(model: torch.nn.Module, images: Tensor, labels: Tensor) -> list[Ten
     return found
 
 
-def _alike(own: Tensor, other: Tensor) -> float:
-    """1 for the same function, up to scale, about 0 for strangers."""
-    return (own * other).sum(1).median().item()
-
-
 def _model(folder: Path) -> torch.nn.Module:
     """The ViT in a folder, once it is known to be within the budget."""
-    found = [path for path in sorted(folder.rglob("*.safetensors")) if ".ipynb_checkpoints" not in path.parts]
+    if folder.is_symlink() or not folder.is_dir():
+        raise ValueError("expected a folder with both files of vl.save_pretrained, got none: unpack it")
+    found = [p for p in folder.rglob("*.safetensors") if not HIDDEN.search(str(p.relative_to(folder)))]
     if len(found) != 1:
         fix = "hand in what vl.save_pretrained writes"
         raise ValueError(f"expected one .safetensors file, got {len(found)}: {fix}")
@@ -137,14 +130,18 @@ def _model(folder: Path) -> torch.nn.Module:
     raw, text = read_plain(path, BYTES), read_plain(card, CARD)
     config = _config(json.loads(text))
     with torch.device("meta"):  # shapes alone: a card costs no memory
-        within("parameters", count_parameters(build_model(config)), PARAMETERS)
-    within("multiply-accumulates a picture", count_macs(config), MACS)
-    if len(raw) < 8 or struct.unpack("<Q", raw[:8])[0] > len(raw):
-        raise ValueError("expected weights in safetensors, got something else: use vl.save_pretrained")
+        parameters = count_parameters(build_model(config))
+    budget = {"parameters": PARAMETERS, "multiply-accumulates a picture": MACS}
+    for (name, most), value in zip(budget.items(), (parameters, count_macs(config)), strict=True):
+        if value > most:
+            raise ValueError(f"expected at most {most:,} {name}, got {value:,}: it is out of the budget")
     with tempfile.TemporaryDirectory() as copy:  # what was read is what is loaded
         Path(copy, path.name).write_bytes(raw)
         Path(copy, card.name).write_bytes(text)
-        return load_pretrained(path.stem, copy)[0]
+        try:
+            return load_pretrained(path.stem, copy)[0]
+        except ValueError as error:
+            raise ValueError(str(error).replace(f" in {copy}", "")) from None
 
 
 def _config(card: Any) -> ViTConfig:
@@ -159,9 +156,3 @@ def _config(card: Any) -> ViTConfig:
     if (cfg.image_shape, cfg.in_chans, cfg.num_classes) != ((32, 32), 3, 10):
         raise ValueError("expected a ViT for pictures of 3 × 32 × 32 and 10 classes, got another")
     return cfg
-
-
-def within(name: str, value: int, most: int) -> None:
-    """Refuse what is above the budget."""
-    if value > most:
-        raise ValueError(f"expected at most {most:,} {name}, got {value:,}: it is out of the budget")

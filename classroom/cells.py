@@ -3,8 +3,6 @@
 Used by the process in which students' code runs, and by nothing else.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import inspect

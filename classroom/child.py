@@ -4,8 +4,6 @@ It knows cells, a name and arguments, never what is expected. One process that h
 loaded, and forks a confined one for each task; what that sends back is data, which the judge does not trust.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -4,8 +4,6 @@ Nothing here needs root. Where the system has no such means, `confine` says what
 system of the process's own, in memory and of a fixed size; where the system gives none to ordinary users, none are.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

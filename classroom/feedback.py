@@ -1,7 +1,5 @@
 """A student's page: points, what the computer and a person say of each task, and where to read on."""
 
-from __future__ import annotations
-
 import inspect
 from html import escape
 

@@ -1,7 +1,5 @@
 """Grades a folder of submissions: students' code runs in the sandbox, the verdict is made here, from data."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import math
@@ -27,6 +25,7 @@ from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 JOBS = 2  # students at a time
 _ONE = threading.Lock()  # references share PyTorch's random numbers, so one verdict is made at a time
 _LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
+DIGEST = "[a-fghkmnpqrst]{8}"
 
 
 @dataclass
@@ -77,30 +76,33 @@ class Graded:
     open_still: list[str]
 
 
-def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Graded:
-    """Grade a homework of all students; what was graded before and is unchanged is not graded again.
+def kept(out: Path, seed: int | None) -> dict[str, Any]:
+    """What is kept of a class: the seed of what is hidden, as it is given, as the last time, or else a secret one."""
+    state = out / "state.json"
+    known = read_json(state, "delete it, and give the old --seed if you know it") if state.exists() else {}
+    known["seed"] = known.get("seed", secrets.randbelow(2**32)) if seed is None else seed
+    check_between("seed", known["seed"], 0, 2**63 - 1)
+    write_json(state, known)
+    return known
 
-    `out` is where what is known of each student is kept. `seed` draws the hidden arguments; None takes that of the last
-    time, or else a secret one.
-    """
+
+def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Graded:
+    """Grade a homework of all students; what was graded before, which `out` keeps, is not graded again."""
     work = homework(number)
     if out.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"expected --out beside the submissions, got {out}; it would count as one of them")
     submissions, left_out = find(folder)
-    state = out / "state.json"
-    known = read_json(state, "delete it, and give the old --seed if you know it") if state.exists() else {}
-    seed = known.get("seed", secrets.randbelow(2**63)) if seed is None else seed
-    check_between("seed", seed, 0, 2**63 - 1)
+    known = kept(out, seed)
+    seed = known["seed"]
     exercises = {key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise}
     about = hashlib.sha256(f"{seed} {source(number).read_text(encoding='utf-8')}".encode()).hexdigest()
-    write_json(state, known | {"seed": seed})
 
     def one(submission: Submission) -> Row:
-        kept = out / "students" / f"{slug(submission.key)}-{number}.json"
+        file = out / "students" / f"{slug(submission.key)}-{number}.json"
         mark = hashlib.sha256(f"{about}{submission.digest}".encode()).hexdigest()
         row = Row(submission.key, {}, date=submission.date)
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # else it is graded once more
-            before = read_json(kept, "")
+            before = read_json(file, "")
             if before["mark"] == mark:
                 row.results = {key: Result(**result) for key, result in before["results"].items()}
                 row.problem = before["problem"]
@@ -114,7 +116,7 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
                 k: _graded(submission, k, t, exercises.get(k), room) for k, t in work.tasks.items()
             }
             results = {key: asdict(result) for key, result in row.results.items()}
-            write_json(kept, {"results": results, "mark": mark, "problem": row.problem})
+            write_json(file, {"results": results, "mark": mark, "problem": row.problem})
         except (OSError, MemoryError) as error:  # costs this student alone, until the next run
             row.problem = printable(f"not graded, run again: {error}")
             row.results = {key: Result(0, "stopped", row.problem) for key in work.tasks}
@@ -134,7 +136,7 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
         for room in rooms:
             room.close()
     open_still = next((r.open_still for r in rooms if r.open_still is not None), known.get("open_still", []))
-    write_json(state, known | {"seed": seed, "open_still": open_still})
+    write_json(out / "state.json", known | {"open_still": open_still})
     return Graded(rows, left_out, open_still)
 
 
@@ -156,7 +158,7 @@ def _graded(submission: Submission, key: str, task: Task, exercise: Exercise | N
         verdict = judged(task, exercise, ran)
         right = parts(task, exercise, ran) if verdict.kind in ("named", "told") else []
     share = len(right) / len(task.parts) if right else verdict.kind == "right"
-    says = "not answered" if verdict.kind == "waiting" else verdict.says
+    says = {"waiting": "not answered", "right": ""}.get(verdict.kind, verdict.says)
     says += f" (right: {' and '.join(right)})" if right else ""
     answer = digest("\n".join(text for _, text in code))
     return Result(math.floor(2 * share * task.points) / 2, verdict.kind, says, "", answer, left_out(ran))

@@ -1,7 +1,5 @@
 """What something handed in is called: shown so that a person can tell any two names apart, and matched by one rule."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """What a teacher reads: tables, a page on the class, and what is odd or has changed since the last time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 from html import escape

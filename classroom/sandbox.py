@@ -1,7 +1,5 @@
 """Runs one task of one submission in a process of its own, with limits; brings back what it wrote, as data."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What students handed in: whatever lies in the folder is found, read as data and cut into what belongs to a task."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

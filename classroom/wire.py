@@ -1,7 +1,5 @@
 """Values that cross between the judge and a student's process: JSON, a line each, never a pickle."""
 
-from __future__ import annotations
-
 import io
 import json
 from base64 import b64decode, b64encode

@@ -4,8 +4,6 @@ Who has the repository can read them. What a class is graded by lies in referenc
 git ignores: there each task asks for something else, with numbers of the class's own, and tasks have another order.
 """
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Homework 1, from patches to the encoder's input: references, known mistakes, hidden arguments."""
 
-from __future__ import annotations
-
 import torch
 from einops import rearrange
 

@@ -1,7 +1,5 @@
 """Homework 2, attention and the encoder's block: references, known mistakes, hidden arguments."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 

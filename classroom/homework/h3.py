@@ -1,7 +1,5 @@
 """Homework 3, training: references, known mistakes, hidden arguments."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 

@@ -1,7 +1,5 @@
 """Homework 4, looking inside: references, known mistakes, hidden arguments."""
 
-from __future__ import annotations
-
 import torch
 
 import vitlib as vl

@@ -1,7 +1,5 @@
 """A homework as students get it: statements, stubs, an example or two; no reference is in it."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from pathlib import Path

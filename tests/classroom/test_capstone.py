@@ -82,7 +82,7 @@ def entries(tmp_path_factory):
 
 REFUSED = {
     "infinite": "finite logits", "too large": "out of the budget", "too slow": "out of the budget",
-    "diverged": "damaged", "pickled": "safetensors", "other weights": "sha256", "nothing": "expected one",
+    "diverged": "damaged", "pickled": "mine is damaged", "other weights": "sha256", "nothing": "expected one",
     "a card like a monster": "1024", "link": "symbolic link",
 }  # fmt: skip
 

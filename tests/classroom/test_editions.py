@@ -21,7 +21,7 @@ def outside(cells: list[dict]) -> list[str]:
     kept, ends = [], None
     for cell in cells:
         if cell["cell_type"] == "code":
-            kept += [] if editions.solved(cell) else source(cell).splitlines()
+            kept += [] if "solution" in cell["metadata"].get("tags", []) else source(cell).splitlines()
             continue
         for line in source(cell).splitlines():
             if line.startswith(("````{solution-start}", "````{solution} ")):
@@ -84,7 +84,7 @@ def test_what_class_holds(tmp_path, monkeypatch, request):
     monkeypatch.setattr("classroom.homework.MADE", tmp_path / "references")
     monkeypatch.setattr(editions, "OUT", tmp_path)
     monkeypatch.setattr(editions, "CHAPTERS", CHAPTERS[:1])
-    assert editions.main() == 0
+    editions.main()
     told = {}
     for edition in ("student", "instructor"):
         with zipfile.ZipFile(tmp_path / f"{edition}.zip") as archive:
