@@ -16,7 +16,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 GOES_ON = re.compile(r"[ \t\n)\]}#]|(?:else|elif|except|finally)\b|$")  # begins no statement
 BLOCKS = (ast.If, ast.For, ast.With, ast.Try)
 DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-DEFINES += (ast.Assign, ast.AnnAssign)
+DEFINES += (ast.Assign, ast.AnnAssign, *BLOCKS)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 TIMED = re.compile(r"\A\s*%%(?:time|capture|prun)\b.*")
 Failure = tuple[int, str, str]  # the line, the error's name and what it says
@@ -30,8 +30,8 @@ def run(text: str, where: str, space: dict[str, Any], only_definitions: bool) ->
     """
     space |= {"get_ipython": MagicMock(), "display": MagicMock()}  # what a command gives is empty
     statements, failed = parsed(TIMED.sub("", text))
-    limit = signal.alarm if only_definitions and hasattr(signal, "alarm") else int
-    if only_definitions and hasattr(signal, "alarm"):
+    limit = getattr(signal, "alarm", int) if only_definitions else int
+    if limit is not int:
         signal.signal(signal.SIGALRM, _late)
     for node in kept(statements, only_definitions):
         try:
@@ -89,6 +89,6 @@ def kept(body: list[ast.stmt], only_definitions: bool) -> list[ast.stmt]:
                     if inner := getattr(part, name, None):
                         setattr(part, name, kept(inner, True) or [ast.copy_location(ast.Pass(), node)])
         tried = isinstance(node, ast.Expr) and getattr(getattr(node.value, "func", 0), "id", "") == "example"
-        if not tried and (isinstance(node, BLOCKS + DEFINES) or not only_definitions):
+        if not tried and (isinstance(node, DEFINES) or not only_definitions):
             found.append(node)
     return found
