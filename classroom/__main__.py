@@ -2,15 +2,15 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from classroom import capstone, hand, report, roster
-from classroom.grade import Graded, Result, Row, grade, kept
-from classroom.homework import NUMBERS, homework
+from classroom.grade import Graded, grade, kept
+from classroom.homework import NUMBERS, Homework, homework
 from classroom.homework.notebook import write_homework
-from classroom.sheet import table
-from vitlib.files import printable, read_json, write_atomic
+from vitlib.files import printable, read_json
 from vitworkshop.cli.options import Parser, check_out
 
 
@@ -42,17 +42,20 @@ def _parser() -> argparse.ArgumentParser:
         p.add_argument("--out", type=Path, help="where grades go (default: FOLDER-grades, beside it)")
         if run is not _capstone:
             p.add_argument("--homework", type=int, required=True, choices=NUMBERS, help="which one")
-        if run is not _hand:
-            text = "draws what is hidden (default: a secret one, kept in --out)"
-            p.add_argument("--seed", type=int, help=text)
-            text = "a table with the columns id and name; also submission (what it is called), deadline, submitted"
-            p.add_argument("--roster", type=Path, metavar="CSV", help=text)
+        if run is _hand:
+            continue
+        p.add_argument("--seed", type=int, help="draws what is hidden (default: a secret one, kept in --out)")
+        text = (
+            "a table with the columns id and name; also submission (what it is called), deadline, submitted"
+        )
+        p.add_argument("--roster", type=Path, metavar="CSV", help=text)
+        text = "what is late, as in '2026-11-30 18:00'"
+        p.add_argument("--deadline", default="", metavar="TIME", help=text)
         if run is _grade:
-            text = "what is late, as in '2026-11-30 18:00'"
-            p.add_argument("--deadline", default="", metavar="TIME", help=text)
             p.add_argument("--references", action="store_true", help="show right answers on students' pages")
-        if run is _capstone:
+        else:
             p.add_argument("--data", default="drawn10", choices=[*capstone.LEVELS], help="which pictures")
+            p.set_defaults(references=False)
     return parser
 
 
@@ -64,13 +67,22 @@ def _homework(args: argparse.Namespace, out: Path) -> None:
 
 def _grade(args: argparse.Namespace, out: Path) -> None:
     """grade a folder of notebooks"""
-    work, deadline = homework(args.homework), roster.moment(args.deadline)
-    people = roster.read_roster(args.roster) if args.roster else {}  # before the long part
+    _report(args, out, homework(args.homework), lambda: grade(args.folder, args.homework, out, args.seed))
+
+
+def _capstone(args: argparse.Namespace, out: Path) -> None:
+    """evaluate a folder of checkpoints"""
+    grade = lambda: capstone.grade_capstone(args.folder, args.data, kept(out, args.seed)["seed"])  # noqa: E731
+    _report(args, out, capstone.WORK, grade)
+
+
+def _report(args: argparse.Namespace, out: Path, work: Homework, grade: Callable[[], Graded]) -> None:
+    deadline = roster.moment(args.deadline)  # what a person wrote comes before the long part
+    people = roster.read_roster(args.roster) if args.roster else {}
     words = hand.read_hand(out / "hand.csv", {key: task.points for key, task in work.tasks.items()})
     if args.references and deadline and datetime.now().astimezone() < deadline:
         raise ValueError(f"expected --references after the deadline, {deadline}; leave it out until then")
-    graded = grade(args.folder, args.homework, out, args.seed)
-    print(*report.write_reports(out, work, graded, people, words, deadline, args.references), sep="\n")
+    print(*report.write_reports(out, work, grade(), people, words, deadline, args.references), sep="\n")
     print(f"wrote grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/ in {out}")
 
 
@@ -80,25 +92,6 @@ def _hand(args: argparse.Namespace, out: Path) -> None:
         raise ValueError(f"expected grades in {out}, got none: grade first")
     count = hand.add_rows(out / "hand.csv", read_json(file, "grade again")["open"])
     print(f"{count} new rows in {out / 'hand.csv'}: fill in points and comment, save as CSV, and grade again")
-
-
-def _capstone(args: argparse.Namespace, out: Path) -> None:
-    """evaluate a folder of checkpoints"""
-    people = roster.read_roster(args.roster) if args.roster else {}
-    words = hand.read_hand(out / "hand.csv", {"capstone": capstone.POINTS})
-    entries = capstone.grade_capstone(args.folder, args.data, kept(out, args.seed)["seed"])
-    write_atomic(
-        out / "capstone.csv", table([vars(entries[0]), *(vars(entry).values() for entry in entries)])
-    )
-    said, rows = [f"{entry.student}: {entry.problem}" for entry in entries if entry.problem], []
-    for entry in entries:
-        says = entry.problem or f"accuracy {entry.accuracy:.1%}"
-        rows.append(Row(entry.student, {"capstone": Result(entry.points, "told", says)}))
-    graded = Graded(rows, {}, [])
-    said += roster.apply(people, graded, ["capstone"], None) + hand.apply(words, graded, {})
-    print(f"{len(entries)} in the folder", *said, sep="\n")
-    report.write_gradebook(out, "Capstone", capstone.POINTS, rows)
-    print(f"wrote capstone.csv, canvas.csv and moodle.csv in {out}")
 
 
 if __name__ == "__main__":

@@ -9,15 +9,16 @@ that was trained on for long, or a model that was trained to imitate, is not fou
 
 import json
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
-from classroom.names import shown
-from classroom.submissions import HIDDEN, read_plain
+from classroom.grade import Graded, Result, Row, digest
+from classroom.homework import Homework, Task
+from classroom.submissions import HIDDEN, Submission, find, read_plain
 from vitlib import ViTConfig, build_model, count_macs, count_parameters, load_cifar10, load_drawn10
 from vitlib.data.cifar10 import find_cifar10
 from vitlib.files import write_atomic
@@ -42,15 +43,9 @@ points, nor does the other, until your teacher has heard you.
 """.format(PARAMETERS, MACS, BYTES, POINTS, *LEVELS.values())
 
 
-@dataclass
-class Entry:
-    """How one student's checkpoint fared."""
-
-    student: str
-    points: float = 0.0
-    accuracy: float | None = None
-    parameters: int | None = None
-    problem: str = ""
+WORK = Homework(
+    "capstone", "Capstone", "the best ViT in a small budget", "", {"capstone": Task("A model", "", POINTS, 0)}
+)
 
 
 def write_task(folder: Path) -> Path:
@@ -58,47 +53,49 @@ def write_task(folder: Path) -> Path:
     return write_atomic(folder / "capstone.md", TASK.encode())
 
 
-def grade_capstone(folder: Path, data: str, seed: int) -> list[Entry]:
+def grade_capstone(folder: Path, data: str, seed: int) -> Graded:
     """Evaluate the checkpoint in each student's folder on pictures that were held back.
 
     Those of Drawn-10 are drawn with the seed, which only the teacher knows; of CIFAR-10 they are the public test's.
     """
     if data == "cifar10" and find_cifar10() is None:
         raise ValueError("expected CIFAR-10 on this machine, found none; run  python -m vitlib data cifar10")
-    there = sorted(path for path in folder.glob("*") if not HIDDEN.search(path.name))
-    if not there:
-        raise ValueError(f"expected a folder for each student in {folder}, got none; unpack them there")
+    submissions, left_out = find(folder)
     images, labels = load_cifar10("test") if data == "cifar10" else load_drawn10("test", seed=seed)
-    return _graded(there, images, labels, *LEVELS[data])
+    return Graded(_graded(submissions, images, labels, *LEVELS[data]), left_out, [])
 
 
-def _graded(folders: list[Path], images: Tensor, labels: Tensor, none: float, all_: float) -> list[Entry]:
-    entries: list[Entry] = []
-    known: list[tuple[str, Entry | None, list[Tensor]]] = []  # who; their manners
-    for folder in folders:
-        entries.append(entry := Entry(shown(folder.name)))
+def _graded(
+    submissions: list[Submission], images: Tensor, labels: Tensor, none: float, all_: float
+) -> list[Row]:
+    rows: list[Row] = []
+    known: list[tuple[str, Row | None, list[Tensor]]] = []  # who; their manners
+    for each in tqdm(submissions, "capstone"):
+        result = Result(0.0, "stopped")
+        rows.append(row := Row(each.key, {"capstone": result}, date=each.date))
         try:
-            model = _model(folder)
-            entry.parameters = count_parameters(model)
+            model, raw = _model(each.path)
             logits = outputs(model, images, None, 500)
             if not logits.isfinite().all():
                 raise ValueError("expected finite logits, got others: train with a lower learning rate")
-            entry.accuracy = (logits.argmax(1) == labels).double().mean().item()
-            share = (entry.accuracy - none) / (all_ - none)
-            entry.points = round(POINTS * min(max(share, 0), 1), 1)
-            if entry.points:
-                known.append((f"the entry {entry.student}", entry, _manners(model, images, labels)))
+            accuracy = (logits.argmax(1) == labels).double().mean().item()
+            result.kind, result.digest = "measured", digest(raw.hex())
+            result.says = f"accuracy {accuracy:.2%}, {count_parameters(model):,} parameters"
+            result.points = round(POINTS * min(max((accuracy - none) / (all_ - none), 0), 1), 1)
+            if result.points:
+                known.append((f"the entry {each.key}", row, _manners(model, images, labels)))
         except Exception as error:  # one bad submission stops no other
-            entry.problem = " ".join(str(error).split())[:300] or type(error).__name__
+            result.says = row.problem = " ".join(str(error).split())[:300] or type(error).__name__
     for name in list_pretrained() if known else ():
         known.insert(0, (f"the book's {name}", None, _manners(load_pretrained(name)[0], images, labels)))
-    for _, entry, (own, _) in known:
-        others = [(who, both) for who, other, both in known if other is not entry]
+    for _, row, (own, _) in known:
+        others = [(who, both) for who, other, both in known if other is not row]
         like = [(who, max((own * x).sum(1).median().item() for x in both)) for who, both in others]
-        if entry and (same := [f"{who} ({how:.2f})" for who, how in like if how >= SAME]):
-            entry.points = 0.0
-            entry.problem = f"it answers as {', '.join(same)} does: is it your own training?"
-    return entries
+        if row and (same := [f"{who} ({how:.2f})" for who, how in like if how >= SAME]):
+            row.problem = f"it answers as {', '.join(same)} does: is it your own training?"
+            result = row.results["capstone"]
+            result.points, result.says = 0.0, f"{result.says}; {row.problem}"
+    return rows
 
 
 def _manners(model: torch.nn.Module, images: Tensor, labels: Tensor) -> list[Tensor]:
@@ -116,8 +113,8 @@ def _manners(model: torch.nn.Module, images: Tensor, labels: Tensor) -> list[Ten
     return found
 
 
-def _model(folder: Path) -> torch.nn.Module:
-    """The ViT in a folder, once it is known to be within the budget."""
+def _model(folder: Path) -> tuple[torch.nn.Module, bytes]:
+    """The ViT in a folder, once it is known to be within the budget, and its bytes."""
     if folder.is_symlink() or not folder.is_dir():
         raise ValueError("expected a folder with both files of vl.save_pretrained, got none: unpack it")
     found = [p for p in folder.rglob("*.safetensors") if not HIDDEN.search(str(p.relative_to(folder)))]
@@ -139,7 +136,7 @@ def _model(folder: Path) -> torch.nn.Module:
         Path(copy, path.name).write_bytes(raw)
         Path(copy, card.name).write_bytes(text)
         try:
-            return load_pretrained(path.stem, copy)[0]
+            return load_pretrained(path.stem, copy)[0], raw
         except ValueError as error:
             raise ValueError(str(error).replace(f" in {copy}", "")) from None
 

@@ -14,7 +14,8 @@ from classroom.sheet import table
 from vitlib.files import read_json, write_atomic, write_json
 
 FARED = {"right": "right", "named": "wrong", "told": "wrong", "error": "failed", "stopped": "stopped",
-         "missing": "not found", "waiting": "not answered", "words": "in words", "nothing": "absent"}  # fmt: skip
+         "missing": "not found", "waiting": "not answered", "words": "in words", "nothing": "absent",
+         "measured": "measured"}  # fmt: skip
 STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
 table{border-collapse:collapse;display:block;overflow-x:auto}td{padding:.3rem .8rem .3rem 0;vertical-align:top}
@@ -75,6 +76,7 @@ def _changes(before: dict, now: dict) -> list[str]:
 
 
 def _write_tables(out: Path, work: Homework, rows: list[Row]) -> None:
+    """Those for a teacher, and those that a school's system imports."""
     heads = [f"task {key}" for key in work.tasks]
     grades: list[list] = [["student", "id", "name", *heads, *"late penalty total of open problem".split()]]
     told: list[list] = ["student task points of kind says left-out words comment answer".split()]
@@ -87,14 +89,9 @@ def _write_tables(out: Path, work: Homework, rows: list[Row]) -> None:
             told.append([*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest])
     write_atomic(out / "diagnosis.csv", table(told))
     write_atomic(out / "grades.csv", table(grades))
-    write_gradebook(out, f"Homework {work.number}", work.points, rows)
-
-
-def write_gradebook(out: Path, title: str, most: int, rows: list[Row]) -> None:
-    """Write canvas.csv and moodle.csv, which a school's system imports."""
-    canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
-    canvas.append(["    Points Possible", "", "", "", "", most])
-    moodle: list[list] = [["ID number", "Full name", title, "Feedback"]]
+    canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", work.name]]
+    canvas.append(["    Points Possible", "", "", "", "", work.points])
+    moodle: list[list] = [["ID number", "Full name", work.name, "Feedback"]]
     for row in rows:
         said = [f"{key}: {r.says or FARED[r.kind]}. {r.comment}".strip() for key, r in row.results.items()]
         canvas.append([row.name, "", row.id, "", "", row.total])
@@ -132,7 +129,7 @@ def _class(work: Homework, rows: list[Row], odd: list[str]) -> str:
         _table("Failed, stopped or not found", lines),
         _table("Odd, or changed", [(said,) for said in odd]),
     ]
-    return _whole(f"Homework {work.number}: {len(rows)} students", parts)
+    return _whole(f"{work.name}: {len(rows)} students", parts)
 
 
 def _page(work: Homework, row: Row, references: bool) -> str:
@@ -145,7 +142,9 @@ def _page(work: Homework, row: Row, references: bool) -> str:
         task = work.tasks[key]
         points = "still to be read" if result.points is None else f"{result.points:g} of {task.points}"
         parts.append(_tags("h2", f"{key} {task.title}: {points if task.points else 'not graded'}"))
-        says = {"right": "Right.", "words": ""}.get(result.kind, f"Not yet: {result.says}")
+        says = {"right": "Right.", "words": "", "measured": result.says}.get(
+            result.kind, f"Not yet: {result.says}"
+        )
         hints = task.exercise.hints if task.exercise and result.kind == "waiting" else ()
         chapter, _, section = task.read.partition(" ")
         parts += [_tags("pre", result.answer), _tags("p", says)]
@@ -160,7 +159,7 @@ def _page(work: Homework, row: Row, references: bool) -> str:
         if references and task.exercise:
             source = inspect.getsource(task.exercise.reference)
             parts += [_tags("p", "A right answer:"), _tags("pre", source)]
-    return _whole(f"Homework {work.number}: {work.title}", parts)
+    return _whole(f"{work.name}: {work.title}", parts)
 
 
 def _whole(title: str, parts: list[str]) -> str:

@@ -57,7 +57,8 @@ class Task:
 class Homework:
     """A homework: its tasks by number, as in "1.2"."""
 
-    number: int
+    number: int | str
+    name: str
     title: str
     chapters: str
     tasks: dict[str, Task]
@@ -77,7 +78,7 @@ def homework(number: int) -> Homework:
     file = sys.modules[spec.name] = module_from_spec(spec)  # where its functions' source is looked for
     spec.loader.exec_module(file)
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
-    return Homework(number, file.TITLE, file.CHAPTERS, tasks)
+    return Homework(number, f"Homework {number}", file.TITLE, file.CHAPTERS, tasks)
 
 
 def source(number: int) -> Path:

@@ -13,7 +13,7 @@ from vitlib.files import write_atomic
 
 TAG = "# task "  # how a cell that is graded begins
 ANSWER = "### Answer "  # and one that a person reads
-INTRO = """# Homework {number}. {title}
+INTRO = """# {name}. {title}
 
 {points} points. You need chapters {chapters}.
 

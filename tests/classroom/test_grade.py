@@ -283,7 +283,7 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
         ("grade HERE/class --homework 1 --roster HERE/when.csv", "expected a time as in"),
         ("grade HERE/class --homework 1 --deadline 2999-01-01T00:00 --references", "expected --references after"),
         ("hand HERE/class --homework 1", "expected grades in HERE/class-grades, got none"),
-        ("capstone HERE/empty", "expected a folder for each student in HERE/empty"),
+        ("capstone HERE/empty", "expected notebooks (.ipynb) or a folder for each student"),
         ("homework HERE/class/a.ipynb", "--out must be a folder, got the file"),
     ],
 )  # fmt: skip
