@@ -43,9 +43,8 @@ points, nor does the other, until your teacher has heard you.
 """.format(PARAMETERS, MACS, BYTES, POINTS, *LEVELS.values())
 
 
-WORK = Homework(
-    "capstone", "Capstone", "the best ViT in a small budget", "", {"capstone": Task("A model", "", POINTS, 0)}
-)
+MODEL = Task("A model", "", POINTS, 0)
+WORK = Homework("capstone", "Capstone", "the best ViT in a small budget", "", POINTS, {"capstone": MODEL})
 
 
 def write_task(folder: Path) -> Path:

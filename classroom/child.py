@@ -4,7 +4,6 @@ It knows cells, a name and arguments, never what is expected. One process that h
 loaded, and forks a confined one for each task; what that sends back is data, which the judge does not trust.
 """
 
-import contextlib
 import copy
 import json
 import linecache
@@ -97,7 +96,7 @@ def work(answers: int) -> None:
 def _called(function: Any, case: tuple) -> dict[str, Any]:
     """What a call gave, as `vitworkshop.exercises.answers.outcome` says it."""
     mine, found = copy.deepcopy(case), {"value": None, "error": "", "says": "", "where": "", "changed": 0}
-    before = _printed()
+    printed = os.fstat(1).st_size
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -107,17 +106,10 @@ def _called(function: Any, case: tuple) -> dict[str, Any]:
         found["error"], found["says"] = type(error).__name__, " ".join(str(error).split())[:160]
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith("<cell")]
         found["where"] = (frames[-1].line or "")[:160] if frames else ""
-    found["printed"] = _printed() > before
+    found["printed"] = os.fstat(1).st_size > printed
     pairs = enumerate(zip(case, mine, strict=True), 1)
     found["changed"] = next((n for n, (a, b) in pairs if pack(a) != pack(b)), 0)
     return found
-
-
-def _printed() -> int:
-    """Bytes printed so far."""
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    return os.fstat(1).st_size
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ In this folder, with Python 3.11 to 3.13:
 Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the first cell.
 """
 CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
-SOLUTION = r"^````\{solution-start\}.*|^```\{solution-end\}\n```\n*|^````\{solution\}.*?^````\n*"
-SOLUTION = re.compile(SOLUTION, re.M | re.S)
+WHOLE, PART = r"^````\{solution\}.*?^````\n*", r"^````\{solution-start\}.*|^```\{solution-end\}\n```\n*"
+SOLUTION = re.compile(f"{WHOLE}|{PART}", re.M | re.S)
 FOLDED = re.compile(r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.")
 
 

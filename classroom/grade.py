@@ -25,7 +25,7 @@ from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 JOBS = 2  # students at a time
 _ONE = threading.Lock()  # references share PyTorch's random numbers, so one verdict is made at a time
 _LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
-DIGEST = "[a-fghkmnpqrst]{8}"
+DIGEST = "([a-fghkmnpqrst]{8})?"
 
 
 @dataclass
@@ -93,9 +93,8 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
         raise ValueError(f"expected --out beside the submissions, got {out}; it would count as one of them")
     submissions, left_out = find(folder)
     known = kept(out, seed)
-    seed = known["seed"]
-    exercises = {key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise}
-    about = hashlib.sha256(f"{seed} {source(number).read_text(encoding='utf-8')}".encode()).hexdigest()
+    exercises = {key: task.hidden(known["seed"]) for key, task in work.tasks.items() if task.exercise}
+    about = hashlib.sha256(f"{known['seed']} {source(number).read_text('utf-8')}".encode()).hexdigest()
 
     def one(submission: Submission) -> Row:
         file = out / "students" / f"{slug(submission.key)}-{number}.json"
@@ -112,9 +111,8 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
             with _ONE:
                 submission.read(number)
             row.problem = submission.problem
-            row.results = {
-                k: _graded(submission, k, t, exercises.get(k), room) for k, t in work.tasks.items()
-            }
+            for key, task in work.tasks.items():
+                row.results[key] = _graded(submission, key, task, exercises.get(key), room)
             results = {key: asdict(result) for key, result in row.results.items()}
             write_json(file, {"results": results, "mark": mark, "problem": row.problem})
         except (OSError, MemoryError) as error:  # costs this student alone, until the next run
@@ -125,16 +123,14 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
             rooms.append(room)
         return row
 
-    rooms = [Sandbox() for _ in range(JOBS)]  # which start when they are needed
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(JOBS) as pool:
-            rows = [*tqdm(pool.map(one, submissions), f"homework {number}", len(submissions))]
-    finally:
-        torch.set_num_threads(threads)
-        for room in rooms:
-            room.close()
+    with contextlib.ExitStack() as stack:
+        stack.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
+        rooms = [
+            stack.enter_context(contextlib.closing(Sandbox())) for _ in range(JOBS)
+        ]  # started when needed
+        pool = stack.enter_context(ThreadPoolExecutor(JOBS))
+        rows = [*tqdm(pool.map(one, submissions), work.name, len(submissions))]
     open_still = next((r.open_still for r in rooms if r.open_still is not None), known.get("open_still", []))
     write_json(out / "state.json", known | {"open_still": open_still})
     return Graded(rows, left_out, open_still)
@@ -151,8 +147,8 @@ def _graded(submission: Submission, key: str, task: Task, exercise: Exercise | N
         points, kind, says = (None, "words", "") if answer else (0, "waiting", "not answered")
         return Result(points, kind, says, answer, digest(answer))
     if not (code := submission.code(key, task.name)):
-        says = submission.problem or f"no cell begins with  # task {key}, and none defines {task.name}"
-        return Result(0, "missing", says, digest=digest(""))
+        says = f"no cell begins with  # task {key}, and none defines {task.name}"
+        return Result(0, "missing", says if submission.cells else submission.problem, digest=digest(""))
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
         verdict = judged(task, exercise, ran)

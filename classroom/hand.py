@@ -35,24 +35,23 @@ def read_hand(path: Path, most: dict[str, int]) -> list[Word]:
         key = re.sub(r"^task\s*", "", row["task"].casefold()).replace(",", ".")
         if re.fullmatch(r"[1-4]\.\d|capstone", key) and not any(key[:2] == other[:2] for other in most):
             continue  # of another homework
-        where = f"row {row['row']} of {path}"
+        where, points = f"in row {row['row']} of {path}", row["points"].replace("−", "-").replace(",", ".")
         if key not in {*most, LATE}:
             fix = "a spreadsheet may have taken it for a date; write  task 1.5"
-            raise ValueError(f"expected a task in {where}, or {LATE}, got {row['task']!r}; {fix}")
+            raise ValueError(f"expected a task {where}, or {LATE}, got {row['task']!r}; {fix}")
         low, high = (0, most[key]) if key != LATE else (-sum(most.values()), 0)
-        text, answer = row["points"].replace("−", "-").replace(",", "."), row["answer"].casefold()
-        if text and not (re.fullmatch(r"-?\d+(\.\d+)?", text) and low <= float(text) <= high):
+        if points and not (re.fullmatch(r"-?\d+(\.\d+)?", points) and low <= float(points) <= high):
             raise ValueError(
-                f"expected {low} to {high} points for {key} in {where}, got {row['points']!r}; mend it"
+                f"expected {low} to {high} points for {key} {where}, got {row['points']!r}; mend it"
             )
-        if answer and not re.fullmatch(DIGEST, answer):
-            fix = "leave it empty, and put points such as 1,5 and words with commas in quotes"
-            raise ValueError(f"expected eight letters as the answer in {where}, got {row['answer']!r}; {fix}")
-        if text or row["comment"]:
-            word = Word(row["student"], key, float(text) if text else None, row["comment"], answer)
+        if not re.fullmatch(DIGEST, answer := row["answer"].casefold()):
+            fix = "leave it empty, and put what has commas in quotes"
+            raise ValueError(f"expected eight letters as the answer {where}, got {answer!r}; {fix}")
+        if points or row["comment"]:
+            word = Word(row["student"], key, float(points) if points else None, row["comment"], answer)
             if found.setdefault((word.student, key, answer), word) != word:
                 raise ValueError(
-                    f"expected one row of {word.student} for {key}, got another in {where}; delete one"
+                    f"expected one row of {word.student} for {key}, got two, one {where}; delete one"
                 )
     return list(found.values())
 
@@ -79,18 +78,16 @@ def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
     return [f"in hand.csv, and nobody's: {shown(w.student)}" for w in words if not meant[w.student]]
 
 
-def add_rows(path: Path, rows: list[list[str]]) -> int:
+def add_rows(path: Path, rows: list[dict[str, str]]) -> int:
     """Add rows of student, task and digest to a person's file, which else stays as it is; how many."""
     if not path.exists():
         write_atomic(path, table([COLUMNS]))
     sheet, before = read_sheet(path, COLUMNS), path.read_bytes()
-    there = [[row["student"], row["task"], row["answer"]] for row in sheet.rows]
-    new = [[who, f"task {task}", answer] for who, task, answer in rows]
-    cells = [dict(zip(("student", "task", "answer"), row, strict=True)) for row in new if row not in there]
-    text = table(([each.get(column, "") for column in sheet.columns] for each in cells), sheet.delimiter)
+    new = [each for each in rows if not any(each.items() <= row.items() for row in sheet.rows)]
+    text = table(([each.get(column, "") for column in sheet.columns] for each in new), sheet.delimiter)
     end = "" if before.decode(sheet.encoding, "replace").endswith("\n") else "\r\n"
     try:
         write_atomic(path, before + (end + text.decode("utf-8-sig")).encode(sheet.encoding))
     except UnicodeEncodeError as error:
         raise ValueError(f"expected {path} in UTF-8, got {sheet.encoding} ({error}); save it so") from None
-    return len(cells)
+    return len(new)

@@ -52,7 +52,8 @@ def write_reports(
     odd += _changes(last["points"], points)
     _write_tables(out, work, graded.rows)
     write_atomic(out / "class.html", _class(work, graded.rows, odd).encode())
-    open_ = [[row.key, key, row.results[key].digest] for row in graded.rows for key in row.open]
+    waits = ((row.key, f"task {key}", row.results[key].digest) for row in graded.rows for key in row.open)
+    open_ = [dict(zip(("student", "task", "answer"), each, strict=True)) for each in waits]
     write_json(file, {"points": points, "seen": last["seen"], "open": open_})
     return odd
 

@@ -93,9 +93,9 @@ def _waiting() -> Iterator[tuple[subprocess.Popen, socket.socket]]:
     """A process that has PyTorch loaded, and the line to it."""
     mine, its = socket.socketpair()
     with mine, its, tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True) as home:
-        none = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        how = {"cwd": ROOT, "env": _environment(home), "pass_fds": [its.fileno()], "start_new_session": True}
-        process = subprocess.Popen([*CHILD, str(its.fileno())], **how, **none)
+        how: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        how |= {"cwd": ROOT, "env": _environment(home), "pass_fds": [its.fileno()], "start_new_session": True}
+        process = subprocess.Popen([*CHILD, str(its.fileno())], **how)
         its.close()
         try:
             yield process, mine
@@ -128,7 +128,7 @@ def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
 def _environment(home: str) -> dict[str, str]:
     """Nothing of the teacher's, but what Windows cannot do without."""
     own = {"HOME": home, "MPLCONFIGDIR": home, "MPLBACKEND": "Agg", "LANG": "C.UTF-8"}
-    own |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+    own |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "PYTHONUNBUFFERED": "1"}
     return own | {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
 
 

@@ -22,21 +22,14 @@ COMPUTER = {"python": "{}.{}".format(*sys.version_info), "platform": sysconfig.g
 WANTED = ["vitlib", "jupyterlab", "nbclient"]
 
 
-def wrong(arguments: list[str]) -> str:
+def wrong(arguments: list[str], run: list[Path]) -> str:
     """What cannot be, of this Python for these wheels or of what was asked for; "" if nothing."""
     wanted = json.loads((HERE / "made-for.json").read_text(encoding="utf-8"))
     if wanted != COMPUTER:
         want, got = ("Python {python} on {platform}".format(**each) for each in (wanted, COMPUTER))
         fix = "start it with that Python, or have the folder made on a computer like this one"
         return f"expected {want}, got {got}: {fix}"
-    if arguments and not (arguments[0] == "--run" and chapter(arguments[-1])):
-        return f"expected --run and a chapter, as --run 01; got {arguments}"
-    return ""
-
-
-def chapter(number: str) -> list[Path]:
-    """The notebook with this number, if there is one."""
-    return [*(HERE / "notebooks").glob(f"{number}-*.ipynb")]
+    return f"expected --run and a chapter, as --run 01; got {arguments}" if arguments and not run else ""
 
 
 def install() -> None:
@@ -52,7 +45,8 @@ def install() -> None:
 
 def main(arguments: list[str]) -> int:
     """Installs what is missing, and opens or runs the chapters."""
-    if said := wrong(arguments):
+    run = [*(HERE / "notebooks").glob(f"{arguments[-1]}-*.ipynb")] if arguments[:1] == ["--run"] else []
+    if said := wrong(arguments, run):
         print(said)
         return 2
     try:
@@ -61,9 +55,9 @@ def main(arguments: list[str]) -> int:
         print(error.output or "")  # where Python lacks ensurepip, what it said
         print("Installing broke off; once the cause is mended, the same command begins anew.")
         return 1
-    what = ["execute", "--timeout=600", *chapter(arguments[-1])] if arguments else ["lab"]
+    what = ["execute", "--timeout=600", *run] if run else ["lab"]
     ended = subprocess.run([PYTHON, "-m", "jupyter", *what], cwd=HERE / "notebooks").returncode
-    if arguments and not ended:
+    if run and not ended:
         print("It ran from top to bottom.")
     return ended
 

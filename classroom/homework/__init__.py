@@ -61,12 +61,8 @@ class Homework:
     name: str
     title: str
     chapters: str
+    points: int
     tasks: dict[str, Task]
-
-    @property
-    def points(self) -> int:
-        """Of all tasks."""
-        return sum(task.points for task in self.tasks.values())
 
 
 @cache
@@ -78,7 +74,8 @@ def homework(number: int) -> Homework:
     file = sys.modules[spec.name] = module_from_spec(spec)  # where its functions' source is looked for
     spec.loader.exec_module(file)
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
-    return Homework(number, f"Homework {number}", file.TITLE, file.CHAPTERS, tasks)
+    points = sum(task.points for task in file.TASKS)
+    return Homework(number, f"Homework {number}", file.TITLE, file.CHAPTERS, points, tasks)
 
 
 def source(number: int) -> Path:

@@ -40,7 +40,7 @@ def write_homework(folder: Path) -> list[Path]:
 
 
 def _write(path: Path, work: Homework) -> Path:
-    cells = [v4.new_markdown_cell(INTRO.format(**vars(work), points=work.points)), v4.new_code_cell(SET_UP)]
+    cells = [v4.new_markdown_cell(INTRO.format(**vars(work))), v4.new_code_cell(SET_UP)]
     for number, task in work.tasks.items():
         worth = f"{task.points} points" if task.points else "not graded"
         head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)"

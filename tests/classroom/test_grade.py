@@ -260,7 +260,8 @@ def test_tables_hold_no_formula():
         ("ann,01. Mai,1,,", "taken it for a date; write  task 1.5"),
         ("ann,1.7,1,,", "expected a task in row 2 of"),
         ("ann,1.5,2,5,well,x", "expected 5 cells in row 2 of"),
-        ("ann,1.5,2,,\nann,1.5,1,,", "expected one row of ann for 1.5, got another in row 3"),
+        (",,,,\nann,1.5,1,5,well", "expected eight letters as the answer in row 3 of"),
+        ("ann,1.5,2,,\nann,1.5,1,,", "expected one row of ann for 1.5, got two, one in row 3"),
     ],
 )
 def test_a_persons_slip_is_refused(tmp_path, line, said):
