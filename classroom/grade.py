@@ -147,8 +147,9 @@ def _graded(submission: Submission, key: str, task: Task, exercise: Exercise | N
         points, kind, says = (None, "words", "") if answer else (0, "waiting", "not answered")
         return Result(points, kind, says, answer, digest(answer))
     if not (code := submission.code(key, task.name)):
-        says = f"no cell begins with  # task {key}, and none defines {task.name}"
-        return Result(0, "missing", says if submission.cells else submission.problem, digest=digest(""))
+        says = "" if submission.cells else submission.problem
+        says = says or f"no cell begins with  # task {key}, and none defines {task.name}"
+        return Result(0, "missing", says, digest=digest(""))
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
         verdict = judged(task, exercise, ran)
