@@ -77,14 +77,14 @@ def _watch(pid: int, seconds: int) -> dict[str, Any]:
 def work(answers: int) -> None:
     """Run the cells, then the function on each case; write what happens as it happens."""
     with os.fdopen(0, "rb") as file:
-        cells, name, cases, bare = next(unpack(file.read(), models=True))
+        cells, name, cases, seconds = next(unpack(file.read(), models=True))
     torch.set_num_threads(1)
     room = sys.modules["__main__"] = types.ModuleType("__main__")
-    failed = []
+    failed, end = [], time.monotonic() + seconds
     for number, code in cells:
         where = f"<cell {number}>"
         linecache.cache[where] = (len(code), None, code.splitlines(keepends=True), where)
-        failed += [(number, *failure) for failure in run(code, where, vars(room), bare)]
+        failed += [(number, *failure) for failure in run(code, where, vars(room), end)]
     os.write(answers, pack({"failed": failed, "there": callable(vars(room).get(name))}))
     for case in cases:
         os.write(answers, pack(vars(outcome(None, vars(room).get(name), tuple(case)))))

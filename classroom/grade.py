@@ -187,8 +187,6 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
     if ran.why:
         return Verdict("stopped", ran.why)
     try:
-        if head["there"] is not True and ran.first:
-            return Verdict("stopped", f"{ran.first}, before {task.name} was there")
         if head["there"] is not True:
             return Verdict("error", f"there is no function {task.name}; {left_out(ran)}".rstrip("; "))
         got = [_outcome(frame) for frame in frames]

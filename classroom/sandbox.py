@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,7 +30,6 @@ class Ran:
 
     values: list[Any] = field(default_factory=list)  # first about the cells, then one of each call
     why: str = ""  # why it ended before its end, in words
-    first: str = ""  # why its cells did, when they were run whole
 
 
 class Sandbox:
@@ -49,26 +48,20 @@ class Sandbox:
     def run(self, cells: list[tuple[int, str]], name: str, cases: list[tuple], seconds: int = SECONDS) -> Ran:
         """Run cells and then the function of this name on each case, for some seconds at most.
 
-        Where the cells themselves do not end well, only their definitions are run. An OSError is this machine's, a
-        full disk, say: nothing is known of the answer then, and the next one is run as usual.
+        An OSError is this machine's, a full disk, say: nothing is known of the answer then, and the next one is run as
+        usual.
         """
-        ran = self._run([cells, name, cases, False], seconds)
-        if ran.values or not ran.why:
-            return ran
-        return replace(self._run([cells, name, cases, True], seconds), first=ran.why)
-
-    def _run(self, request: list[Any], seconds: int) -> Ran:
         with contextlib.ExitStack() as stack:
             streams = [stack.enter_context(_stream()) for _ in range(3)]
             folder = tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
             asked, _, results = streams
-            asked.write(pack(request))
+            asked.write(pack([cells, name, cases, seconds]))
             asked.seek(0)  # and written, down to its last byte
             run = self._forked if CAN_FORK else _started
             why = run(streams, stack.enter_context(folder), seconds)
             results.seek(0)
-            values = list(itertools.islice(unpack(results.read(64_000_000)), 1 + len(request[2])))
-            if not why and len(values) < 1 + len(request[2]):
+            values = list(itertools.islice(unpack(results.read(64_000_000)), 1 + len(cases)))
+            if not why and len(values) < 1 + len(cases):
                 why = "its process ended early, or what it returns is too large to send"
             return Ran(values, why)
 

@@ -133,10 +133,10 @@ def test_a_students_memory_is_nobody_elses(sandbox):
 def test_no_reference_is_in_a_students_process(sandbox):
     there = "sorted(m for m in sys.modules if m.startswith(('classroom', 'vitworkshop.')))"
     ran = sandbox.run([(1, f"import sys\nf = lambda: {there}")], "f", [()])
-    assert ran.values[1]["value"] == [
+    assert ran.values[1]["value"] == (
         *("classroom", "classroom.cells", "classroom.confine", "classroom.wire"),
         *("vitworkshop.exercises", "vitworkshop.exercises.answers"),
-    ]
+    )
 
 
 def test_the_waiting_process_lost_is_started_again(sandbox):
