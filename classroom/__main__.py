@@ -10,7 +10,7 @@ from classroom import capstone, hand, report, roster
 from classroom.grade import Graded, grade, kept
 from classroom.homework import NUMBERS, Homework, homework
 from classroom.homework.notebook import write_homework
-from vitlib.files import printable, read_json
+from vitlib.files import printable, read_json, write_atomic
 from vitworkshop.cli.options import Parser, check_out
 
 
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _homework(args: argparse.Namespace, out: Path) -> None:
     """write the notebooks that students get"""
-    paths = [*write_homework(out), capstone.write_task(out)]
+    paths = [*write_homework(out), write_atomic(out / "capstone.md", capstone.TASK.encode())]
     print(f"wrote {', '.join(path.name for path in paths)} in {out}")
 
 

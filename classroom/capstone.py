@@ -1,10 +1,9 @@
 """The capstone, the best ViT in a fixed budget: checkpoints are evaluated here, whatever their cards say.
 
-Two models are one if they answer alike, whatever their weights look like: hidden units, heads or axes moved about, q
-scaled up and k down, logits scaled, a rounding, a step that is no step leave the answers as they are. On Drawn-10 such
-copies are alike by 0.94 or more (1: the same), after 300 steps at a rate of 0.0003 by 0.9, of 0.001 by 0.8; models of
-one recipe and other seeds by 0.62 at most, if they are worth a point; on CIFAR-10 different ones by up to 0.78. A copy
-that was trained on for long, or a model that was trained to imitate, is not found out.
+Two models are one if they answer alike, whatever was done to their weights. On Drawn-10 such copies are alike by 0.94
+or more (1: the same), after 300 steps at a rate of 0.0003 by 0.9, of 0.001 by 0.8; models of one recipe and other seeds
+by 0.62 at most, if they are worth a point; on CIFAR-10 different ones by up to 0.78. A copy that was trained on for
+long, or a model that was trained to imitate, is not found out.
 """
 
 import json
@@ -21,7 +20,6 @@ from classroom.homework import Homework, Task
 from classroom.submissions import HIDDEN, Submission, find, read_plain
 from vitlib import ViTConfig, build_model, count_macs, count_parameters, load_cifar10, load_drawn10
 from vitlib.data.cifar10 import find_cifar10
-from vitlib.files import write_atomic
 from vitlib.train.evaluate import outputs
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
@@ -45,11 +43,6 @@ points, nor does the other, until your teacher has heard you.
 
 MODEL = Task("A model", "", POINTS, 0)
 WORK = Homework("capstone", "Capstone", "the best ViT in a small budget", "", POINTS, {"capstone": MODEL})
-
-
-def write_task(folder: Path) -> Path:
-    """Write the page that says what is asked for."""
-    return write_atomic(folder / "capstone.md", TASK.encode())
 
 
 def grade_capstone(folder: Path, data: str, seed: int) -> Graded:

@@ -2,9 +2,8 @@
 
     python -m classroom.editions        (or: make class)
 
-Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both,
-at the top what the page "For teachers" says of the chapter, and below each question which wrong answers its check
-names, and its hints.
+Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both, at
+the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
 """
 
 import copy
@@ -16,8 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from classroom import capstone
-from classroom.homework import NUMBERS, make_references
-from classroom.homework import source as reference
+from classroom.homework import NUMBERS, make_references, source
 from classroom.homework.notebook import write_homework
 from page.address import chapters
 from tools import colab
@@ -48,11 +46,6 @@ SOLUTION = re.compile(f"{WHOLE}|{PART}", re.M | re.S)
 FOLDED = re.compile(r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.")
 
 
-def source(cell: dict) -> str:
-    """The text of a cell."""
-    return "".join(cell["source"])
-
-
 def student(notebook: dict) -> dict:
     """A chapter without its solutions, and without outputs."""
     cells = []
@@ -60,7 +53,7 @@ def student(notebook: dict) -> dict:
         if cell["cell_type"] == "code":
             if "solution" not in cell["metadata"].get("tags", []):
                 cells.append(cell | {"execution_count": None, "outputs": []})
-        elif text := FOLDED.sub("", SOLUTION.sub("", source(cell))).strip("\n"):
+        elif text := FOLDED.sub("", SOLUTION.sub("", "".join(cell["source"]))).strip("\n"):
             cells.append(cell | {"source": text})
     return notebook | {"cells": cells}
 
@@ -69,7 +62,7 @@ def teacher(notebook: dict, notes: str) -> dict:
     """A chapter with its solutions, what there is to say of it, and what its checks know."""
     cells, told = [], {"notes": notes}
     for cell in notebook["cells"]:
-        numbers = CALL.findall(source(cell)) if cell["cell_type"] == "code" else []
+        numbers = CALL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else []
         said = {number: known(number) for number in numbers if number not in told} if cells else told
         remarks = [(f"teacher-{name.replace('.', '-')}", text) for name, text in said.items()]
         more = [{"cell_type": "markdown", "id": id, "metadata": {}, "source": text} for id, text in remarks]
@@ -117,12 +110,12 @@ def write(folder: Path, edition: str) -> None:
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
     write_homework(folder / "homework")
-    capstone.write_task(folder / "homework")
+    (folder / "homework" / "capstone.md").write_text(capstone.TASK, encoding="utf-8", newline="\n")
     if said:  # `python -m classroom grade` runs in this folder, too
         mine, ignore = folder / "classroom", shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "classroom", mine, ignore=ignore)
         for number in NUMBERS:
-            shutil.copyfile(reference(number), mine / "homework" / f"h{number}.py")
+            shutil.copyfile(source(number), mine / "homework" / f"h{number}.py")
     (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")
 
 

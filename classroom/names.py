@@ -3,12 +3,14 @@
 import hashlib
 import re
 import unicodedata
+from functools import partial
 
 # what prints nothing, though Python calls it printable; and "{", which begins what is written in its place
 BLANK = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180d\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0"
 HIDDEN = re.compile("[{" + BLANK + "]|^ | $|(?<= ) ")
 ENDING = re.compile(r"\.(ipynb|zip|py)(\.txt|\.json)?$", re.I)
 MOODLE = re.compile(r"_\d+_assignsubmission_\w+$")
+bare = partial(ENDING.sub, "")  # a name without the ending of a file
 
 
 def _short(name: str, digits: int) -> str:
@@ -27,11 +29,6 @@ def slug(key: str) -> str:
     """A name for files that no other key has, on any system."""
     plain = re.sub(r"[^a-z0-9_.-]", "_", key.casefold())[:60].strip(".")
     return plain if plain == key else f"{plain}-{_short(key, 8)}"
-
-
-def bare(key: str) -> str:
-    """A name without the ending of a file."""
-    return ENDING.sub("", key)
 
 
 def folded(key: str) -> str:

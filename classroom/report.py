@@ -52,8 +52,8 @@ def write_reports(
     odd += _changes(last["points"], points)
     _write_tables(out, work, graded.rows)
     write_atomic(out / "class.html", _class(work, graded.rows, odd).encode())
-    waits = ((row.key, f"task {key}", row.results[key].digest) for row in graded.rows for key in row.open)
-    open_ = [dict(zip(("student", "task", "answer"), each, strict=True)) for each in waits]
+    waits = ((row.key, key, row.results[key].digest) for row in graded.rows for key in row.open)
+    open_ = [{"student": who, "task": f"task {key}", "answer": mark} for who, key, mark in waits]
     write_json(file, {"points": points, "seen": last["seen"], "open": open_})
     return odd
 
@@ -65,9 +65,8 @@ def _points(row: Row) -> dict[str, str]:
 
 def _changes(before: dict, now: dict) -> list[str]:
     """What other points somebody has than the last time, and who is new or there no more."""
-    found = [
-        f"gone since the last time: {key}, {before[key]['total']} points" for key in before if key not in now
-    ]
+    gone = [key for key in before if key not in now]
+    found = [f"gone since the last time: {key}, {before[key]['total']} points" for key in gone]
     for key, new in now.items() if before else ():
         old = before.get(key, new)
         parts = [f"{part} {old.get(part)} → {new[part]}" for part in new if new[part] != old.get(part)]
@@ -130,7 +129,8 @@ def _class(work: Homework, rows: list[Row], odd: list[str]) -> str:
         _table("Failed, stopped or not found", lines),
         _table("Odd, or changed", [(said,) for said in odd]),
     ]
-    return _whole(f"{work.name}: {len(rows)} students", parts)
+    head = f"{work.name}: {len(rows)} students"
+    return "".join([STYLE, _tags("title", head), _tags("h1", head), *parts])
 
 
 def _page(work: Homework, row: Row, references: bool) -> str:
@@ -160,8 +160,5 @@ def _page(work: Homework, row: Row, references: bool) -> str:
         if references and task.exercise:
             source = inspect.getsource(task.exercise.reference)
             parts += [_tags("p", "A right answer:"), _tags("pre", source)]
-    return _whole(f"{work.name}: {work.title}", parts)
-
-
-def _whole(title: str, parts: list[str]) -> str:
-    return "".join([STYLE, _tags("title", title), _tags("h1", title), *parts])
+    head = f"{work.name}: {work.title}"
+    return "".join([STYLE, _tags("title", head), _tags("h1", head), *parts])
