@@ -1,11 +1,13 @@
 """The students' and the teacher's chapters: they differ only where they must, and the students' run."""
 
+import ast
 import base64
 import json
 import re
 import zipfile
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from pages import CHAPTERS, read, source
 
 from classroom import editions
@@ -42,6 +44,26 @@ def test_students_and_teachers_chapters_differ_only_where_they_must(path):
     assert outside(ours) == [line for cell in theirs for line in source(cell).splitlines() if line.strip()]
     assert [source(cell) for cell in ours] == [source(cell) for cell in read(path)["cells"]]
     assert not any(cell["outputs"] for cell in theirs if cell["cell_type"] == "code")
+
+
+def names(cells: list[dict]) -> tuple[set[str], set[str]]:
+    """What cells of code make, and what they use."""
+    text = "\n".join(TransformerManager().transform_cell(source(cell)) for cell in cells)
+    nodes = [*ast.walk(ast.parse(text))]
+    made = {getattr(node, "asname", None) or node.name for node in nodes if hasattr(node, "name")}
+    made |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    made |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return made, {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+@chapter
+def test_a_students_chapter_needs_no_name_that_a_solution_makes(path):
+    code = [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+    made, used = names(
+        [cell for cell in editions.student(read(path))["cells"] if cell["cell_type"] == "code"]
+    )
+    solved = names([cell for cell in code if "solution" in cell["metadata"].get("tags", [])])[0]
+    assert not (solved - made) & used
 
 
 @chapter
