@@ -45,6 +45,6 @@ def matched(names: list[str], keys: list[str]) -> dict[str, str]:
         for name in names:
             like = [key for key in keys if same(key) == same(shown(name))]
             rivals = [other for other in names if same(shown(other)) == same(shown(name))]
-            if name not in found.values() and len(like) == len(rivals) == 1:
-                found.setdefault(like[0], name)
+            if len(like) == len(rivals) == 1:
+                found[like[0]] = name
     return found
