@@ -92,7 +92,7 @@ def _write_tables(out: Path, work: Homework, rows: list[Row]) -> None:
     canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", work.name]]
     canvas.append(["    Points Possible", "", "", "", "", work.points])
     moodle: list[list] = [["ID number", "Full name", work.name, "Feedback"]]
-    for row in rows:
+    for row in (row for row in rows if row.id):  # who is not on the roster cannot be imported
         said = [f"{key}: {r.says or FARED[r.kind]}. {r.comment}".strip() for key, r in row.results.items()]
         canvas.append([row.name, "", row.id, "", "", row.total])
         moodle.append([row.id, row.name, row.total, " ".join([*said, row.comment]).strip()])

@@ -27,6 +27,8 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
     people: dict[str, dict[str, str]] = {}
     for row in read_sheet(path, ("id", "name")).rows:
         moment(row.get("deadline", "")), moment(row.get("submitted", ""))
+        if not row["id"]:
+            raise ValueError(f"expected an id in row {row['row']} of {path}, got none; fill it in")
         if people.setdefault(name := row.get("submission") or row["name"], row) is not row:
             fix = "say their submission in a column"
             raise ValueError(f"expected one row for {name} in {path}, got two; {fix}")

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import io
+import itertools
 import json
 import os
 import re
@@ -70,11 +71,15 @@ class Submission:
         return []
 
     def words(self, number: str) -> str:
-        """The answer in words to a question."""
-        for kind, text in reversed(self.cells):
+        """The answer in words to a question, with what was written into cells below it."""
+        for i, (_, text) in reversed([*enumerate(self.cells, 1)]):
             head, _, answer = text.partition("\n")
-            if kind == "markdown" and head.strip().strip("#").strip() == f"Answer {number}":
-                return "\n".join(map(printable, answer.strip().strip("…").strip()[:5000].split("\n")))
+            if head.strip().strip("#").strip() == f"Answer {number}":
+                below = itertools.takewhile(
+                    lambda cell: cell[0] != "code" and cell[1][:1] != "#", self.cells[i:]
+                )
+                whole = "\n\n".join([answer.strip().strip("…"), *(text for _, text in below)])
+                return "\n".join(map(printable, whole.strip()[:5000].split("\n")))
         return ""
 
 
@@ -128,7 +133,7 @@ def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
             yield shown(file.name), str(error)
         except OSError:
             yield shown(file.name), "cannot be read"
-    if len(files) > FILES:
+    if len(files) > FILES and ENDING.search(files[-FILES - 1].name):
         yield "a folder", f"{len(files)} files, only {FILES} are looked at"
 
 

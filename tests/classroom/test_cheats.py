@@ -119,8 +119,16 @@ def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
 
 
 def test_of_two_cells_for_a_task_the_last_counts():
-    student = Submission("x", ROOT, cells=[("code", right("1.1")), ("code", mistaken("1.1", 0))])
-    assert len(student.code("1.1", "snake")) == 2
+    cells = [
+        ("code", right("1.1")),
+        ("code", mistaken("1.1", 0)),
+        ("code", "### Answer 1.5\n…\nA"),
+        ("raw", "B"),
+    ]
+    student = Submission(
+        "x", ROOT, cells=[("markdown", "### Answer 1.5\nOld"), *cells, ("markdown", "# New")]
+    )
+    assert len(student.code("1.1", "snake")) == 2 and student.words("1.5") == "A\n\nB"
 
 
 def test_a_students_memory_is_nobody_elses(sandbox):

@@ -177,7 +177,9 @@ def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
         assert ("changed: ben 1.1 0 → 0.5, 1.5 open → 2, total 0 → 2.5" in said) == (again == 0)
         assert path.read_bytes() == before and len(tables) == 1
     assert "Größe €, &quot;fast&quot;; gut\nja" in page(tmp_path) and "-1 points. a day" in page(tmp_path)
-    assert "Your teacher: =neat" in page(tmp_path)
+    assert "Your teacher: =neat" in page(tmp_path) and ". a day" in (tmp_path / "moodle.csv").read_text(
+        "utf-8"
+    )
     said, grades, _ = written(tmp_path, *rows("Otherwise."), words="as it is")
     assert [(each["total"], each["open"]) for each in grades] == [("11", "1.5"), ("0", "1.1 1.5")]
     assert "ann.ipynb 1.5: look again: the answer is another than the one that got 1.5" in said
@@ -188,7 +190,7 @@ def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
 
 
 def test_nobody_is_lost(tmp_path):
-    people = "name;id;submission;deadline\nÄnne;=1+1;ann;\nBen;2;;01.12.2026 08:00\nCleo;3;;\n"
+    people = "name;id;submission;deadline\nÄnne;=1+1;ann;\nBen;2;;13.12.2026 08:00\nCleo;3;;\n"
     rows = [row("ann.ipynb", date=1e9), row("Ben", date=2e9), row("eve")]
     due, left = roster.moment("2026-11-30 18:00"), {"x.pdf": "no notebook"}
     said, grades, whole = written(tmp_path, *rows, roster_text=people, left_out=left, deadline=due)
@@ -199,25 +201,38 @@ def test_nobody_is_lost(tmp_path):
     there = [f"{r['student']} {r['id']} {r['name']} {r['total']}" for r in grades]
     assert there == ["ann.ipynb =1+1 Änne 12", "Ben 2 Ben 12", "eve  eve 12", "Cleo 3 Cleo 0"]
     told = read(tmp_path / "diagnosis.csv")[0]
-    assert grades[0]["of"] == "16" and (told["points"], told["of"], told["task"]) == ("3", "3", "task 1.1")
+    assert (
+        grades[0]["of"] == "16"
+        and grades[0]["task 1.5"] == ""
+        and (told["points"], told["of"], told["task"]) == ("3", "3", "task 1.1")
+    )
     assert [r["late"][-24:] for r in grades] == ["", " late by the date of the file"[-24:], "", ""]
-    assert "'=1+1" in (tmp_path / "moodle.csv").read_text("utf-8-sig") and "=1+1;" not in whole
+    moodle = (tmp_path / "moodle.csv").read_text("utf-8-sig").splitlines()
+    assert moodle[1].startswith("'=1+1,Änne,12,1.1: right. ") and len(moodle) == 4 and "=1+1;" not in whole
     canvas = (tmp_path / "canvas.csv").read_text("utf-8-sig").splitlines()
     assert canvas[1:3] == ["    Points Possible,,,,,16", "Änne,,'=1+1,,,12"]
     assert "12 of 16 points, without 1.5, still to be read" in page(tmp_path)
     said, *_ = written(tmp_path, *rows[:1])
-    assert "gone since the last time: Cleo, 0 points" in said and "in hand.csv, and nobody's: zoe" not in said
+    assert (
+        "gone since the last time: Cleo, 0 points" in said
+        and "in no row of the roster: ann.ipynb" not in said
+    )
+    assert "in hand.csv, and nobody's: zoe" not in said
     assert "in hand.csv, and nobody's: zoe" in written(tmp_path, row(), words=HAND + "zoe,1.1,1,,\n")[0]
     assert "new: zoe" in written(tmp_path, row(), row("zoe"))[0]
-    assert written(tmp_path, row(points=0), words=HAND + "ann,late,-3,,\n")[1][0]["total"] == "0"
-    came = "name,id,submitted,deadline\nann,1,2026-12-01 18:00,2026-11-29 18:00\n"
-    _, grades, _ = written(tmp_path, row(), roster_text=came, deadline=due)
-    assert grades[0]["late"] == "48.0 h late by the roster"
+    _, grades, _ = written(tmp_path, row(points=0), row("bo"), words=HAND + "ann,late,-3,,\nbo,1.1,0,,\n")
+    assert [(each["penalty"], each["total"]) for each in grades] == [("-3", "0"), ("", "9")]
+    came = "name,id,submitted,deadline\nann,1,2026-12-01T18:00:00Z,2026-11-29T18:00:00Z\nbo,2,2026-11-30 18:00,\n"
+    _, grades, _ = written(tmp_path, row(), row("bo"), roster_text=came, deadline=due)
+    assert [each["late"] for each in grades] == ["48.0 h late by the roster", ""]
 
 
 def test_pages_say_what_a_student_needs(tmp_path):
     words = HAND + "ann.ipynb,1.5,2,Well <argued>,\n"
-    rows = [row(), *(row(f"b{i}", "named", 0, "", says=f"<mistake {i > 0}") for i in range(3))]
+    rows = [
+        row(),
+        *(row(f"b{i}", ("named", "told")[i > 0], 0, "", says=f"<mistake {i > 0}") for i in range(3)),
+    ]
     rows.append(row("c", "waiting", 0))
     for each in rows[1:]:
         each.results["1.5"].points, each.results["1.5"].kind = 0, "waiting"
@@ -276,6 +291,7 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
         ("grade HERE/class --homework 1 --roster HERE/roster.csv", "expected the columns id, name in"),
         ("grade HERE/class --homework 1 --roster HERE/twice.csv", "expected one row for Anna in"),
         ("grade HERE/class --homework 1 --roster HERE/when.csv", "expected a time as in"),
+        ("grade HERE/class --homework 1 --roster HERE/blank.csv", "expected an id in row 3 of"),
         ("grade HERE/class --homework 1 --deadline 2999-01-01T00:00 --references", "expected --references after"),
         ("hand HERE/class --homework 1", "expected grades in HERE/class-grades, got none"),
         ("capstone HERE/empty", "expected notebooks (.ipynb) or a folder for each student"),
@@ -286,6 +302,7 @@ def test_what_cannot_be_is_refused_in_words(tmp_path, capsys, words, said):
     (tmp_path / "empty").mkdir(), (tmp_path / "class").mkdir()
     (tmp_path / "roster.csv").write_text("name\nAnna\n")
     (tmp_path / "twice.csv").write_text("name,id\nAnna,1\nAnna,2\n")
+    (tmp_path / "blank.csv").write_text("name,id\nAnna,1\nBo,\n")
     (tmp_path / "when.csv").write_text("name,id,deadline\nAnna,1,tomorrow\n")
     (tmp_path / "class/a.ipynb").write_text(json.dumps(code()))
     assert main(words.replace("HERE", str(tmp_path)).split()) == 2
