@@ -177,7 +177,7 @@ def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
         assert ("changed: ben 1.1 0 → 0.5, 1.5 open → 2, total 0 → 2.5" in said) == (again == 0)
         assert path.read_bytes() == before and len(tables) == 1
     assert "Größe €, &quot;fast&quot;; gut\nja" in page(tmp_path) and "-1 points. a day" in page(tmp_path)
-    assert "Your teacher: =neat" in page(tmp_path) and ". a day" in (tmp_path / "moodle.csv").read_text(
+    assert "Your teacher: =neat" in page(tmp_path) and ' a day"' in (tmp_path / "moodle.csv").read_text(
         "utf-8"
     )
     said, grades, _ = written(tmp_path, *rows("Otherwise."), words="as it is")
