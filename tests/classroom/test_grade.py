@@ -201,11 +201,8 @@ def test_nobody_is_lost(tmp_path):
     there = [f"{r['student']} {r['id']} {r['name']} {r['total']}" for r in grades]
     assert there == ["ann.ipynb =1+1 Änne 12", "Ben 2 Ben 12", "eve  eve 12", "Cleo 3 Cleo 0"]
     told = read(tmp_path / "diagnosis.csv")[0]
-    assert (
-        grades[0]["of"] == "16"
-        and grades[0]["task 1.5"] == ""
-        and (told["points"], told["of"], told["task"]) == ("3", "3", "task 1.1")
-    )
+    assert [grades[0][name] for name in ("of", "task 1.5")] == ["16", ""]
+    assert [told[name] for name in ("points", "of", "task")] == ["3", "3", "task 1.1"]
     assert [r["late"][-24:] for r in grades] == ["", " late by the date of the file"[-24:], "", ""]
     moodle = (tmp_path / "moodle.csv").read_text("utf-8-sig").splitlines()
     assert moodle[1].startswith("'=1+1,Änne,12,1.1: right. ") and len(moodle) == 4 and "=1+1;" not in whole
@@ -213,10 +210,7 @@ def test_nobody_is_lost(tmp_path):
     assert canvas[1:3] == ["    Points Possible,,,,,16", "Änne,,'=1+1,,,12"]
     assert "12 of 16 points, without 1.5, still to be read" in page(tmp_path)
     said, *_ = written(tmp_path, *rows[:1])
-    assert (
-        "gone since the last time: Cleo, 0 points" in said
-        and "in no row of the roster: ann.ipynb" not in said
-    )
+    assert "gone since the last time: Cleo, 0 points" in said and not [s for s in said if "no row" in s]
     assert "in hand.csv, and nobody's: zoe" not in said
     assert "in hand.csv, and nobody's: zoe" in written(tmp_path, row(), words=HAND + "zoe,1.1,1,,\n")[0]
     assert "new: zoe" in written(tmp_path, row(), row("zoe"))[0]
