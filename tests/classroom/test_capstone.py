@@ -83,7 +83,6 @@ def entries(tmp_path_factory):
 
 
 def accuracy(row) -> float:
-    """What is said of it."""
     return float(row.results["capstone"].says.split()[1].rstrip("%,")) / 100
 
 

@@ -46,21 +46,18 @@ def test_students_and_teachers_chapters_differ_only_where_they_must(path):
     assert not any(cell["outputs"] for cell in theirs if cell["cell_type"] == "code")
 
 
-def names(cells: list[dict]) -> tuple[set[str], set[str]]:
-    """What cells of code make, and what they use."""
-    text = "\n".join(TransformerManager().transform_cell(source(cell)) for cell in cells)
-    nodes = [*ast.walk(ast.parse(text))]
-    made = {getattr(node, "asname", None) or node.name for node in nodes if hasattr(node, "name")}
-    made |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    made |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return made, {node.id for node in nodes if isinstance(node, ast.Name)}
-
-
 @chapter
 def test_a_students_chapter_needs_no_name_that_a_solution_makes(path):
-    code = [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
-    made, used = names([cell for cell in code if "solution" not in cell["metadata"].get("tags", [])])
-    assert not (names(code)[0] - made) & used
+    made, used = (set(), set()), set()
+    for cell in (cell for cell in read(path)["cells"] if cell["cell_type"] == "code"):
+        solves = "solution" in cell["metadata"].get("tags", [])
+        for node in ast.walk(ast.parse(TransformerManager().transform_cell(source(cell)))):
+            fields = () if isinstance(node, ast.keyword) else ("id", "asname", "name", "arg")
+            found = {getattr(node, field, None) for field in fields} - {None}
+            loads = isinstance(getattr(node, "ctx", None), ast.Load)
+            used.update(found if loads and not solves else ())
+            made[solves].update(() if loads else found)
+    assert not (made[True] - made[False]) & used
 
 
 @chapter
