@@ -34,6 +34,7 @@ SAME = {  # the same function as the book's model, or nearly, by other weights
     "hidden units moved": lambda name, x: x.roll(1, HIDDEN[end]) if (end := name[-10:].strip(".")) in HIDDEN else x,
     "q and k scaled": lambda name, x: torch.cat([2 * x[:96], x[96:192] / 2, x[192:]]) if "qkv" in name else x,
     "logits scaled": lambda name, x: 3 * x if "head" in name else x,
+    "logits shifted": lambda name, x: x + x[:1] if "head" in name else x,
     "a step that is none": lambda name, x: x + 0.02 * x.std() * torch.linspace(0, 999, x.numel()).cos().view(x.shape),
     "mirrored": lambda name, x: x.flip(-1) if x.ndim == 4 else x,
 }  # fmt: skip
@@ -77,6 +78,7 @@ def entries(tmp_path_factory):
     for end in ("safetensors", "json"):
         (top / "link" / f"mine.{end}").symlink_to(top / "honest" / f"mine.{end}")
     (top / "nothing").mkdir()
+    shutil.copy(top / "honest/mine.safetensors", save("two models", weak) / "other.safetensors")
     (top / "model.zip").write_bytes(b"")
     found = capstone._graded(find(top)[0], *vl.load_drawn10("test", 300, seed=99), 0.2, 0.9)
     return {row.key: row for row in found}
@@ -90,6 +92,7 @@ REFUSED = {
     "infinite": "finite logits", "too large": "out of the budget", "too slow": "out of the budget",
     "diverged": "damaged", "pickled": "mine is damaged", "other weights": "sha256", "nothing": "expected one",
     "a card like a monster": "1024", "link": "symbolic link", "model.zip": "unpack it",
+    "two models": "got 2",
 }  # fmt: skip
 
 
