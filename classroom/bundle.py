@@ -6,8 +6,6 @@ In it: the built book, the students' chapters, and wheels of all that they impor
 Python. Arguments go to `pip download`.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -24,14 +22,10 @@ NAME = "bundle-{platform}-python{python}".format(**COMPUTER)
 README = """Patch by Patch, for a class without a network.
 
 Read:   open book/index.html in a browser. Nothing has to be installed.
-
 Run:    python3 start.py                 (Windows: py start.py)
-
-        It needs Python {python} on {platform}, and no network. The first time it installs from wheels/ into env/
-        ({size:.0f} MB to read, about four times that on disk), then it opens the chapters in JupyterLab. Closed or
-        broken off, the same command goes on. To try it before the class:
-
-        python3 start.py --run 01        runs chapter 01 and says whether it came through
+        It needs Python {python} on {platform}. The first time it installs from wheels/ into env/ ({size:.0f} MB to
+        read, about four times that on disk). Closed or broken off, the same command goes on.
+Try:    python3 start.py --run 01        runs chapter 01 and says whether it came through
 
 The chapters draw their own pictures (Drawn-10) and bring their trained models. For CIFAR-10, put the folder
 cifar-10-batches-bin somewhere and name the folder around it: VITLIB_DATA=/path/to/it python3 start.py
@@ -40,40 +34,32 @@ To start again from nothing, delete env/.
 """
 
 
-def wheels(folder: Path, arguments: list[str]) -> None:
-    """The package's wheel, and wheels of what the chapters need, in the versions of the lock."""
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    source = folder / colab.ZIP.name  # built from a copy: in the repository an old build/ would come along
-    colab.write(source)
-    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source], check=True)
-    source.unlink()
-    (own,) = folder.glob("*.whl")
-    lock = ["--constraint", ROOT / "requirements.txt", "--only-binary", ":all:"]
-    wanted = [own if name == "vitlib" else name for name in WANTED]
-    subprocess.run([*pip, "download", "--quiet", "--dest", folder, *lock, *arguments, *wanted], check=True)
-
-
 def write(folder: Path, arguments: list[str]) -> None:
-    """The folder that a class copies."""
-    (folder / "wheels").mkdir(parents=True)
-    wheels(folder / "wheels", arguments)
+    """The folder that a class copies; wheels have the versions of the lock."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    wheels, source = folder / "wheels", folder / colab.ZIP.name
+    colab.write(source)  # built from a copy: in the repository an old build/ would come along
+    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, source], check=True)
+    source.unlink()
+    lock = ["--constraint", ROOT / "requirements.txt", "--only-binary", ":all:"]
+    wanted = [*wheels.glob("*.whl"), *(name for name in WANTED if name != "vitlib")]
+    subprocess.run([*pip, "download", "--quiet", "--dest", wheels, *lock, *arguments, *wanted], check=True)
     shutil.copytree(HTML, folder / "book")
     (folder / "notebooks").mkdir()
     editions.write(folder / "notebooks", "student")
     shutil.copyfile(Path(__file__).with_name("start.py"), folder / "start.py")
     (folder / "made-for.json").write_text(json.dumps(COMPUTER) + "\n", encoding="utf-8")
-    size = sum(path.stat().st_size for path in (folder / "wheels").iterdir()) / 1e6
+    size = sum(path.stat().st_size for path in wheels.iterdir()) / 1e6
     (folder / "README.txt").write_text(README.format(**COMPUTER, size=size), encoding="utf-8")
 
 
-def main() -> int:
+def main() -> None:
     """Writes both zips and says how large they are."""
     if not (HTML / "index.html").is_file():
         raise SystemExit(f"expected the built book in {HTML}: make book first")
     editions.publish(NAME, lambda folder: write(folder, sys.argv[1:]))
     editions.publish("pages", lambda folder: shutil.copytree(HTML, folder / "book"))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

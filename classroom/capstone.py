@@ -1,28 +1,25 @@
 """The capstone, the best ViT in a fixed budget: checkpoints are evaluated here, whatever their cards say.
 
-Two models are one if they answer alike, whatever their weights look like: hidden units, heads or axes moved about, q
-scaled up and k down, logits scaled, a rounding, a step that is no step leave the answers as they are. On Drawn-10 such
-copies are alike by 0.94 or more (1: the same), after 300 steps at a rate of 0.0003 by 0.9, of 0.001 by 0.8; models of
-one recipe and other seeds by 0.62 at most, if they are worth a point; on CIFAR-10 different ones by up to 0.78. A copy
-that was trained on for long, or a model that was trained to imitate, is not found out.
+Two models are one if they answer alike, whatever was done to their weights. On Drawn-10 such copies are alike by 0.94
+or more (1: the same), after 300 steps at a rate of 0.0003 by 0.9, of 0.001 by 0.8; models of one recipe and other seeds
+by 0.62 at most, if they are worth a point; on CIFAR-10 different ones by up to 0.78. A copy that was trained on for
+long, or a model that was trained to imitate, is not found out.
 """
 
-from __future__ import annotations
-
 import json
-import struct
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
-from classroom.submissions import read_plain
+from classroom.grade import Graded, Result, Row, digest
+from classroom.homework import Homework, Task
+from classroom.submissions import HIDDEN, Submission, find, read_plain
 from vitlib import ViTConfig, build_model, count_macs, count_parameters, load_cifar10, load_drawn10
 from vitlib.data.cifar10 import find_cifar10
-from vitlib.files import printable, write_atomic
 from vitlib.train.evaluate import outputs
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
@@ -44,72 +41,60 @@ points, nor does the other, until your teacher has heard you.
 """.format(PARAMETERS, MACS, BYTES, POINTS, *LEVELS.values())
 
 
-@dataclass
-class Entry:
-    """How one student's checkpoint fared."""
-
-    student: str
-    points: float = 0.0
-    accuracy: float | None = None
-    parameters: int | None = None
-    problem: str = ""
+MODEL = Task("A model", "", POINTS, 0)
+WORK = Homework("capstone", "Capstone", "the best ViT in a small budget", "", POINTS, {"capstone": MODEL})
 
 
-def write_task(folder: Path) -> Path:
-    """Write the page that says what is asked for."""
-    return write_atomic(folder / "capstone.md", TASK.encode())
-
-
-def grade_capstone(folder: Path, data: str, seed: int) -> list[Entry]:
+def grade_capstone(folder: Path, data: str, seed: int) -> Graded:
     """Evaluate the checkpoint in each student's folder on pictures that were held back.
 
-    Args:
-        folder: A folder for each student, with one .safetensors and its card in it.
-        data: "drawn10", drawn with the seed; or "cifar10", its public test pictures.
-        seed: Of Drawn-10; only the teacher knows it.
-
-    Raises:
-        ValueError: If there are no such folders, or CIFAR-10 is not there.
+    Those of Drawn-10 are drawn with the seed, which only the teacher knows; of CIFAR-10 they are the public test's.
     """
     if data == "cifar10" and find_cifar10() is None:
         raise ValueError("expected CIFAR-10 on this machine, found none; run  python -m vitlib data cifar10")
-    folders = sorted(path for path in folder.glob("*") if path.is_dir() and not path.is_symlink())
-    if not folders:
-        raise ValueError(f"expected a folder for each student in {folder}, got none; unpack them there")
+    submissions, left_out = find(folder)
     images, labels = load_cifar10("test") if data == "cifar10" else load_drawn10("test", seed=seed)
-    return _graded(folders, images, labels, *LEVELS[data])
+    return Graded(_graded(submissions, images, labels, *LEVELS[data]), left_out, [])
 
 
-def _graded(folders: list[Path], images: Tensor, labels: Tensor, none: float, all_: float) -> list[Entry]:
-    entries: list[Entry] = []
-    known: list[tuple[str, Entry | None, list[Tensor]]] = []  # who; their manners
-    for folder in folders:
-        entries.append(entry := Entry(printable(folder.name)))
+def _graded(
+    submissions: list[Submission], images: Tensor, labels: Tensor, none: float, all_: float
+) -> list[Row]:
+    rows: list[Row] = []
+    known: list[tuple[str, Row | None, list[Tensor]]] = []  # who; their manners
+    for each in tqdm(submissions, "capstone"):
+        result = Result(0.0, "stopped")
+        rows.append(row := Row(each.key, {"capstone": result}, date=each.date))
         try:
-            model = _model(folder)
-            entry.parameters = count_parameters(model)
+            model, raw = _model(each.path)
             logits = outputs(model, images, None, 500)
             if not logits.isfinite().all():
                 raise ValueError("expected finite logits, got others: train with a lower learning rate")
-            entry.accuracy = (logits.argmax(1) == labels).double().mean().item()
-            share = (entry.accuracy - none) / (all_ - none)
-            entry.points = round(POINTS * min(max(share, 0), 1), 1)
-            if entry.points:
-                known.append((f"the entry {entry.student}", entry, _manners(model, images, labels)))
+            accuracy = (logits.argmax(1) == labels).double().mean().item()
+            result.kind, result.digest = "measured", digest(raw.hex())
+            result.says = f"accuracy {accuracy:.2%}, {count_parameters(model):,} parameters"
+            result.points = round(POINTS * min(max((accuracy - none) / (all_ - none), 0), 1), 1)
+            if result.points:
+                known.append((f"the entry {each.key}", row, _manners(model, images, labels)))
         except Exception as error:  # one bad submission stops no other
-            entry.problem = " ".join(str(error).split())[:300] or type(error).__name__
+            result.says = row.problem = " ".join(str(error).split())[:300] or type(error).__name__
     for name in list_pretrained() if known else ():
         known.insert(0, (f"the book's {name}", None, _manners(load_pretrained(name)[0], images, labels)))
-    for _, entry, (own, _) in known:
-        like = [(max(_alike(own, x) for x in both), who) for who, other, both in known if other is not entry]
-        if entry and (same := [f"{who} ({how:.2f})" for how, who in like if how >= SAME]):
-            entry.points = 0.0
-            entry.problem = f"it answers as {', '.join(same)} does: is it your own training?"
-    return entries
+    for _, row, (own, _) in known:
+        others = [(who, both) for who, other, both in known if other is not row]
+        like = [(who, max((own * x).sum(1).median().item() for x in both)) for who, both in others]
+        if row and (same := [f"{who} ({how:.2f})" for who, how in like if how >= SAME]):
+            row.problem = f"it answers as {', '.join(same)} does: is it your own training?"
+            result = row.results["capstone"]
+            result.points, result.says = 0.0, f"{result.says}; {row.problem}"
+    return rows
 
 
 def _manners(model: torch.nn.Module, images: Tensor, labels: Tensor) -> list[Tensor]:
-    """A model's answers to pictures and to their mirror images, without what is common to all pictures of a class."""
+    """A model's answers to pictures and to their mirror images, without what is common to all pictures of a class.
+
+    Their product is 1 for the same function, up to scale, and about 0 for strangers.
+    """
     found, labels = [], labels[:PROBES]
     for x in (images[:PROBES], images[:PROBES].flip(-1)):
         logits = outputs(model, x, None, 500).double()
@@ -120,14 +105,11 @@ def _manners(model: torch.nn.Module, images: Tensor, labels: Tensor) -> list[Ten
     return found
 
 
-def _alike(own: Tensor, other: Tensor) -> float:
-    """1 for the same function, up to scale, about 0 for strangers."""
-    return (own * other).sum(1).median().item()
-
-
-def _model(folder: Path) -> torch.nn.Module:
-    """The ViT in a folder, once it is known to be within the budget."""
-    found = [path for path in sorted(folder.rglob("*.safetensors")) if ".ipynb_checkpoints" not in path.parts]
+def _model(folder: Path) -> tuple[torch.nn.Module, bytes]:
+    """The ViT in a folder, once it is known to be within the budget, and its bytes."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise ValueError("expected a folder with both files of vl.save_pretrained, got none: unpack it")
+    found = [p for p in folder.rglob("*.safetensors") if not HIDDEN.search(str(p.relative_to(folder)))]
     if len(found) != 1:
         fix = "hand in what vl.save_pretrained writes"
         raise ValueError(f"expected one .safetensors file, got {len(found)}: {fix}")
@@ -137,14 +119,18 @@ def _model(folder: Path) -> torch.nn.Module:
     raw, text = read_plain(path, BYTES), read_plain(card, CARD)
     config = _config(json.loads(text))
     with torch.device("meta"):  # shapes alone: a card costs no memory
-        within("parameters", count_parameters(build_model(config)), PARAMETERS)
-    within("multiply-accumulates a picture", count_macs(config), MACS)
-    if len(raw) < 8 or struct.unpack("<Q", raw[:8])[0] > len(raw):
-        raise ValueError("expected weights in safetensors, got something else: use vl.save_pretrained")
+        parameters = count_parameters(build_model(config))
+    budget = {"parameters": PARAMETERS, "multiply-accumulates a picture": MACS}
+    for (name, most), value in zip(budget.items(), (parameters, count_macs(config)), strict=True):
+        if value > most:
+            raise ValueError(f"expected at most {most:,} {name}, got {value:,}: it is out of the budget")
     with tempfile.TemporaryDirectory() as copy:  # what was read is what is loaded
         Path(copy, path.name).write_bytes(raw)
         Path(copy, card.name).write_bytes(text)
-        return load_pretrained(path.stem, copy)[0]
+        try:
+            return load_pretrained(path.stem, copy)[0], raw
+        except ValueError as error:
+            raise ValueError(str(error).replace(f" in {copy}", "")) from None
 
 
 def _config(card: Any) -> ViTConfig:
@@ -159,9 +145,3 @@ def _config(card: Any) -> ViTConfig:
     if (cfg.image_shape, cfg.in_chans, cfg.num_classes) != ((32, 32), 3, 10):
         raise ValueError("expected a ViT for pictures of 3 × 32 × 32 and 10 classes, got another")
     return cfg
-
-
-def within(name: str, value: int, most: int) -> None:
-    """Refuse what is above the budget."""
-    if value > most:
-        raise ValueError(f"expected at most {most:,} {name}, got {value:,}: it is out of the budget")

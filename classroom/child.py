@@ -4,10 +4,6 @@ It knows cells, a name and arguments, never what is expected. One process that h
 loaded, and forks a confined one for each task; what that sends back is data, which the judge does not trust.
 """
 
-from __future__ import annotations
-
-import contextlib
-import copy
 import json
 import linecache
 import os
@@ -15,9 +11,7 @@ import signal
 import socket
 import sys
 import time
-import traceback
 import types
-import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,49 +22,40 @@ import vitlib as vl
 from classroom.cells import run
 from classroom.confine import confine
 from classroom.wire import pack, unpack
+from vitworkshop.exercises.answers import outcome
 
 MEMORY, DISK, FILES = 1_500_000_000, 16_000_000, 500  # bytes, bytes, a number
 
 
 def serve(judge: socket.socket) -> None:
     """Wait for tasks; fork a process for each, watch it and tell how it ended."""
-    judge.send(json.dumps(_trial()).encode())
     while True:
         raw, streams, *_ = socket.recv_fds(judge, 65536, 3)
         if not raw:
             return
         job = json.loads(raw)
+        told, tells = os.pipe()
         if (pid := os.fork()) == 0:
             try:
                 os.setsid()
+                open_still = _enter(job["folder"], job["seconds"])
+                os.write(tells, json.dumps(open_still).encode())
                 for number, stream in enumerate(streams):  # the request, what it prints, results
                     os.dup2(stream, (0, 1, 3)[number])
                 os.dup2(1, 2)
                 os.closerange(4, 65536)
-                _enter(job["folder"], job["seconds"])
-                work(0, 3)
+                work(3)
             finally:
                 os._exit(1)
-        for stream in streams:
-            os.close(stream)
-        judge.send(json.dumps(_watch(pid, job["seconds"])).encode())
-
-
-def _trial() -> list[str]:
-    """What the system cannot forbid, found out by a process that ends at once."""
-    out, into = os.pipe()
-    if (pid := os.fork()) == 0:
-        try:
-            os.write(into, json.dumps(_enter(os.environ["HOME"], 1)).encode())
-        finally:
-            os._exit(0)
-    os.close(into)
-    os.waitpid(pid, 0)
-    with os.fdopen(out) as file:
-        return json.loads(file.read() or '["anything: the confinement fails"]')
+        for file in (*streams, tells):
+            os.close(file)
+        open_still = os.read(told, 65536) or b'["anything: the confinement fails"]'
+        os.close(told)
+        judge.send(json.dumps(_watch(pid, job["seconds"]) | {"open": json.loads(open_still)}).encode())
 
 
 def _enter(folder: str, seconds: int) -> list[str]:
+    """Confine this process to a folder; what the system cannot forbid."""
     os.environ |= {"HOME": folder, "TMPDIR": folder, "MPLCONFIGDIR": folder}
     open_still = confine(Path(folder), Path(vl.__file__).parent, seconds + 1, MEMORY, DISK, FILES)
     os.chdir(folder)
@@ -89,47 +74,21 @@ def _watch(pid: int, seconds: int) -> dict[str, Any]:
     return {"late": late, "code": os.waitstatus_to_exitcode(ended[1])}
 
 
-def work(requested: int, answers: int) -> None:
+def work(answers: int) -> None:
     """Run the cells, then the function on each case; write what happens as it happens."""
-    with os.fdopen(requested, "rb") as file:
-        cells, name, cases, bare = next(unpack(file.read(), models=True))
+    with os.fdopen(0, "rb") as file:
+        cells, name, cases, seconds = next(unpack(file.read(), models=True))
     torch.set_num_threads(1)
     room = sys.modules["__main__"] = types.ModuleType("__main__")
-    failed = []
+    failed, end = [], time.monotonic() + seconds
     for number, code in cells:
         where = f"<cell {number}>"
         linecache.cache[where] = (len(code), None, code.splitlines(keepends=True), where)
-        failed += [(number, *failure) for failure in run(code, where, vars(room), bare)]
+        failed += [(number, *failure) for failure in run(code, where, vars(room), end)]
     os.write(answers, pack({"failed": failed, "there": callable(vars(room).get(name))}))
     for case in cases:
-        os.write(answers, pack(_called(vars(room).get(name), tuple(case))))
+        os.write(answers, pack(vars(outcome(None, vars(room).get(name), tuple(case)))))
     os._exit(0)  # without what was registered for the end
-
-
-def _called(function: Any, case: tuple) -> dict[str, Any]:
-    """What a call gave, as `vitworkshop.exercises.answers.outcome` says it."""
-    mine, found = copy.deepcopy(case), {"value": None, "error": "", "says": "", "where": "", "changed": 0}
-    before = _printed()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.manual_seed(0)
-            found["value"] = function(*mine)
-    except BaseException as error:
-        found["error"], found["says"] = type(error).__name__, " ".join(str(error).split())[:160]
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith("<cell")]
-        found["where"] = (frames[-1].line or "")[:160] if frames else ""
-    found["printed"] = _printed() > before
-    pairs = enumerate(zip(case, mine, strict=True), 1)
-    found["changed"] = next((n for n, (a, b) in pairs if pack(a) != pack(b)), 0)
-    return found
-
-
-def _printed() -> int:
-    """Bytes printed so far."""
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    return os.fstat(1).st_size
 
 
 if __name__ == "__main__":
@@ -141,4 +100,4 @@ if __name__ == "__main__":
         os.dup2(2, 1)
         Path("ready").touch()  # PyTorch is loaded: from now on the time counts
         _enter(os.getcwd(), 60)
-        work(0, answers)
+        work(answers)

@@ -4,8 +4,6 @@ Nothing here needs root. Where the system has no such means, `confine` says what
 system of the process's own, in memory and of a fixed size; where the system gives none to ordinary users, none are.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform
@@ -14,9 +12,8 @@ import sys
 from pathlib import Path
 
 DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, other processes, the network, …
-    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
-    "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425), "ptrace": (101, 117),
-    "kcmp": (312, 272),
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281), "socket": (41, 198),
+    "socketpair": (53, 199), "io_uring_setup": (425, 425), "ptrace": (101, 117), "kcmp": (312, 272),
     "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "process_madvise": (440, 440),
     "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424), "tkill": (200, 130),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "setns": (308, 268), "unshare": (272, 97),
@@ -28,64 +25,48 @@ DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, othe
     # … and what Landlock leaves open: whose turn it is, and what files are called and allow
     "setpriority": (141, 140), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118), "sched_setattr": (314, 274), "ioprio_set": (251, 30),
-    "migrate_pages": (256, 238), "move_pages": (279, 239), "open_by_handle_at": (304, 265),
-    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
-    "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
-    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
-    "utime": (132, None), "utimes": (235, None), "utimensat": (280, 88), "futimesat": (261, None),
+    "migrate_pages": (256, 238), "move_pages": (279, 239), "open_by_handle_at": (304, 265), "chmod": (90, None),
+    "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None), "fchown": (93, 55),
+    "lchown": (94, None), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7), "setxattrat": (463, 463), "utime": (132, None), "utimes": (235, None),
+    "utimensat": (280, 88), "futimesat": (261, None),
 }  # fmt: skip
 OWN = {"kill": (62, 129), "tgkill": (234, 131), "prlimit64": (302, 261)}  # allowed on the process itself
 CLONE, CLONE3, FCNTL, PRCTL = (56, 220), (435, 435), (72, 25), (157, 167)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 
+ALL_OPEN = ["files outside", "the network", "other processes", "too much memory and too large files"]
 READ_FILE, READ_DIR, WRITE_FILE, REMOVE_FILE, MAKE_REG, TRUNCATE = 4, 8, 2, 32, 256, 1 << 14
 SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/dev/urandom")
 SYSTEM += ("/proc/cpuinfo", "/sys/devices/system/cpu")  # PyTorch asks which instructions there are
 
 
 def confine(folder: Path, readable: Path, seconds: int, memory: int, disk: int, files: int) -> list[str]:
-    """Confine this process: it reads Python and `readable`, writes in `folder`, and reaches nothing else.
+    """Confine this process; what the system could not forbid, in words.
 
-    Args:
-        folder: Its own folder, an empty one; files in it are made, folders are not.
-        readable: A folder that it may read, beside the system's and Python's.
-        seconds: Of the processor.
-        memory: Bytes more than it has now.
-        disk: Bytes of all its files, those that are deleted and still open among them.
-        files: How many it may make.
-
-    Returns:
-        What the system could not forbid, in words.
+    It reads Python and `readable`, makes files in `folder`, an empty one, and reaches nothing else. It has so many
+    seconds of the processor, bytes of memory more than now, and bytes and number of files, deleted ones too.
     """
-    open_still = [] if _limit(seconds, memory, disk) else ["too much memory and too large files"]
     if sys.platform != "linux":
-        return [*open_still, "files outside", "the network", "other processes"]
+        return ALL_OPEN
+    import resource  # which Windows lacks
+
+    statm = Path("/proc/self/statm")
+    size = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
+    limits = {"CPU": seconds, "FSIZE": disk, "CORE": 0, "NOFILE": 64, "MEMLOCK": 0}
+    limits |= {"AS": size + memory} if size else {}
+    for name, most in limits.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
     libc = ctypes.CDLL(None, use_errno=True)
     writes = _own_disk(libc, folder, disk, files)
     libc.prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG: it does not outlive who waits for it
     libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, which both of the following ask for
     header, none = struct.pack("<II", 0x20080522, 0), bytes(24)
     libc.syscall({"x86_64": 126, "aarch64": 91}.get(platform.machine(), -1), header, none)  # capset
-    if not _landlock(libc, folder, readable, writes):
-        open_still.append("files outside")
-    if not _seccomp(libc):
-        open_still += ["the network", "other processes"]
-    return open_still
-
-
-def _limit(seconds: int, memory: int, file_size: int) -> bool:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return False
-    here = Path("/proc/self/statm")
-    size = int(here.read_text().split()[0]) * resource.getpagesize() if here.exists() else 0
-    limits = {"CPU": seconds, "FSIZE": file_size, "CORE": 0, "NOFILE": 64, "MEMLOCK": 0}
-    limits |= {"AS": size + memory} if size else {}
-    for name, most in limits.items():
-        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
-    return bool(size)
+    open_still = [] if size else ["too much memory"]
+    open_still += [] if _landlock(libc, folder, readable, writes) else ["files outside"]
+    return open_still + ([] if _seccomp(libc) else ["the network", "other processes"])
 
 
 def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
@@ -112,11 +93,8 @@ def _landlock(libc: ctypes.CDLL, folder: Path, readable: Path, writes: bool) -> 
     rules = libc.syscall(444, attributes, ctypes.c_size_t(len(attributes)), 0)
     own = READ_FILE | READ_DIR | writes * (WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE)
     paths = [*SYSTEM, sys.prefix, sys.base_prefix, readable]
-    allowed = [*((path, READ_FILE | READ_DIR) for path in paths), (folder, own)]
-    allowed.append(("/dev/null", READ_FILE | WRITE_FILE))
-    for path, rights in allowed:
-        if not os.path.exists(path):
-            continue
+    allowed = dict.fromkeys(filter(os.path.exists, paths), READ_FILE | READ_DIR)
+    for path, rights in (allowed | {folder: own, "/dev/null": READ_FILE | WRITE_FILE}).items():
         place = os.open(path, os.O_PATH)
         rights &= files & (~0 if os.path.isdir(path) else ~(READ_DIR | REMOVE_FILE | MAKE_REG))
         libc.syscall(445, rules, 1, struct.pack("<Qi", rights, place), 0)

@@ -2,25 +2,20 @@
 
     python -m classroom.editions        (or: make class)
 
-Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both,
-at the top what the page "For teachers" says of the chapter, and below each question which wrong answers its check
-names, and its hints.
+Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both, at
+the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
 """
-
-from __future__ import annotations
 
 import copy
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from classroom import capstone
-from classroom.homework import NUMBERS, make_references
-from classroom.homework import source as reference
+from classroom.homework import NUMBERS, make_references, source
 from classroom.homework.notebook import write_homework
 from page.address import chapters
 from tools import colab
@@ -46,96 +41,63 @@ In this folder, with Python 3.11 to 3.13:
 Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the first cell.
 """
 CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
-START = re.compile(r"^````\{solution-start\}.*", re.M | re.S)
-END = re.compile(r"^```\{solution-end\}\n```\n*", re.M)
+WHOLE, PART = r"^````\{solution\}.*?^````\n*", r"^````\{solution-start\}.*|^```\{solution-end\}\n```\n*"
+SOLUTION = re.compile(f"{WHOLE}|{PART}", re.M | re.S)
 FOLDED = re.compile(r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.")
-WHOLE = re.compile(r"^````\{solution\}.*?^````\n*", re.M | re.S)
-
-
-def source(cell: dict) -> str:
-    """The text of a cell."""
-    return "".join(cell["source"])
-
-
-def solved(cell: dict) -> bool:
-    """Whether a cell of code is a solution's."""
-    return "solution" in cell["metadata"].get("tags", [])
 
 
 def student(notebook: dict) -> dict:
     """A chapter without its solutions, and without outputs."""
-    cells, inside = [], False
+    cells = []
     for cell in copy.deepcopy(notebook["cells"]):
-        text = source(cell)
         if cell["cell_type"] == "code":
-            if solved(cell):
-                continue
-            cell |= {"execution_count": None, "outputs": []}
-        else:
-            if inside:
-                inside = not END.search(text)
-                text = "" if inside else END.split(text, maxsplit=1)[1]
-            inside = inside or bool(START.search(text))
-            text = FOLDED.sub("", START.sub("", WHOLE.sub("", text))).strip("\n")
-            if not text:
-                continue
-            cell["source"] = text
-        cells.append(cell)
+            if "solution" not in cell["metadata"].get("tags", []):
+                cells.append(cell | {"execution_count": None, "outputs": []})
+        elif text := FOLDED.sub("", SOLUTION.sub("", "".join(cell["source"]))).strip("\n"):
+            cells.append(cell | {"source": text})
     return notebook | {"cells": cells}
 
 
 def teacher(notebook: dict, notes: str) -> dict:
     """A chapter with its solutions, what there is to say of it, and what its checks know."""
-    cells, told = [], set()
-    for i, cell in enumerate(notebook["cells"]):
-        cells.append(cell)
-        if i == 0:
-            cells.append(remark("notes", notes))
-        for number in CALL.findall(source(cell)) if cell["cell_type"] == "code" else ():
-            if number not in told:
-                told.add(number)
-                cells.append(remark(number.replace(".", "-"), known(number)))
+    cells, told = [], {"notes": notes}
+    for cell in notebook["cells"]:
+        numbers = CALL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else []
+        said = {number: known(number) for number in numbers if number not in told} if cells else told
+        remarks = [(f"teacher-{name.replace('.', '-')}", text) for name, text in said.items()]
+        more = [{"cell_type": "markdown", "id": id, "metadata": {}, "source": text} for id, text in remarks]
+        cells, told = [*cells, cell, *more], told | said
     return notebook | {"cells": cells}
-
-
-def remark(name: str, text: str) -> dict:
-    """A cell that only the teacher has."""
-    return {"cell_type": "markdown", "id": f"teacher-{name}", "metadata": {}, "source": text}
 
 
 def known(number: str) -> str:
     """What an exercise's check knows: mistakes, as changes of the right answer, with what is said to each; hints."""
     entry = engine.find(number)
     given = entry.cases[0] if entry.cases else ()
-    says = [plain(engine.joined([said], given)) for *_, said in entry.mistakes]
-    edits = [(code(old), code(new)) for old, new, _ in entry.mistakes]
-    rows = [f"| {old} | {new} | {said} |" for (old, new), said in zip(edits, says, strict=True)]
+    told = (
+        (_code(old), _code(new), _line(engine.joined([said], given))) for old, new, said in entry.mistakes
+    )
+    rows = [f"| {old} | {new} | {said} |" for old, new, said in told]
     hints = [f"{i}. {hint}" for i, hint in enumerate(entry.hints, 1)]
     return "\n".join([KNOWN.format(number), *rows, "\nHints:\n", *hints])
 
 
-def code(text: str) -> str:
+def _code(text: str) -> str:
     """Code as a cell of a table holds it."""
-    return f"`{plain(text).replace('`', chr(39))}`" if text.strip() else "nothing"
+    return f"`{_line(text).replace('`', chr(39))}`" if text.strip() else "nothing"
 
 
-def plain(text: str) -> str:
+def _line(text: str) -> str:
     """A sentence as a cell of a table holds it."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def without_roles(text: str) -> str:
-    """Links of the book as their words alone: a notebook has no pages to lead to."""
-    return re.sub(r"\{\w+\}`([^<`]*?)\s*(?:<[^`]*>)?`", r"\1", text)
-
-
 def notes() -> dict[str, str]:
-    """What the page for teachers says of each chapter: "05" -> text."""
+    """What the page for teachers says of each chapter, "05" -> text, without links: a notebook leads to no pages."""
     page = (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
-    return {
-        number: without_roles(text.strip())
-        for number, text in re.findall(r"^\(teach-(\d\d)\)=\n(.*?)(?=^\(|^## |\Z)", page, re.M | re.S)
-    }
+    page = re.sub(r"\{\w+\}`([^<`]*?)\s*(?:<[^`]*>)?`", r"\1", page)
+    found = re.findall(r"^\(teach-(\d\d)\)=\n(.*?)(?=^\(|^## |\Z)", page, re.M | re.S)
+    return {number: text.strip() for number, text in found}
 
 
 def write(folder: Path, edition: str) -> None:
@@ -148,12 +110,12 @@ def write(folder: Path, edition: str) -> None:
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
     write_homework(folder / "homework")
-    capstone.write_task(folder / "homework")
+    (folder / "homework" / "capstone.md").write_text(capstone.TASK, encoding="utf-8", newline="\n")
     if said:  # `python -m classroom grade` runs in this folder, too
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "classroom", folder / "classroom", ignore=ignore)
+        mine, ignore = folder / "classroom", shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "classroom", mine, ignore=ignore)
         for number in NUMBERS:
-            shutil.copyfile(reference(number), folder / "classroom" / "homework" / f"h{number}.py")
+            shutil.copyfile(source(number), mine / "homework" / f"h{number}.py")
     (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")
 
 
@@ -168,13 +130,12 @@ def publish(name: str, fill: Callable[[Path], object]) -> None:
     print(f"Wrote {target} ({target.stat().st_size / 1e6:.1f} MB), and the folder beside it.")
 
 
-def main() -> int:
+def main() -> None:
     """Writes both editions."""
     make_references()
     for edition in ("student", "instructor"):
         publish(edition, partial(write, edition=edition))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

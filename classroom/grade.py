@@ -1,15 +1,11 @@
 """Grades a folder of submissions: students' code runs in the sandbox, the verdict is made here, from data."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
-import json
 import math
-import queue
 import secrets
 import threading
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +25,7 @@ from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 JOBS = 2  # students at a time
 _ONE = threading.Lock()  # references share PyTorch's random numbers, so one verdict is made at a time
 _LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
+DIGEST = "([a-fghkmnpqrst]{8})?"
 
 
 @dataclass
@@ -79,73 +76,64 @@ class Graded:
     open_still: list[str]
 
 
-def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Graded:
-    """Grade a homework of all students; what was graded before and is unchanged is not graded again.
+def kept(out: Path, seed: int | None) -> dict[str, Any]:
+    """What is kept of a class: the seed of what is hidden, as it is given, as the last time, or else a secret one."""
+    state = out / "state.json"
+    known = read_json(state, "delete it, and give the old --seed if you know it") if state.exists() else {}
+    known["seed"] = known.get("seed", secrets.randbelow(2**32)) if seed is None else seed
+    check_between("seed", known["seed"], 0, 2**63 - 1)
+    write_json(state, known)
+    return known
 
-    `out` is where what is known of each student is kept. `seed` draws the hidden arguments; None takes that of the last
-    time, or else a secret one.
-    """
+
+def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Graded:
+    """Grade a homework of all students; what was graded before, which `out` keeps, is not graded again."""
     work = homework(number)
     if out.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"expected --out beside the submissions, got {out}; it would count as one of them")
     submissions, left_out = find(folder)
-    state = out / "state.json"
-    known = read_json(state, "delete it, and give the old --seed if you know it") if state.exists() else {}
-    seed = known.get("seed", secrets.randbelow(2**63)) if seed is None else seed
-    check_between("seed", seed, 0, 2**63 - 1)
-    exercises = {key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise}
-    about = hashlib.sha256(f"{seed} {source(number).read_text(encoding='utf-8')}".encode()).hexdigest()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    rooms: queue.Queue[Sandbox] = queue.Queue()
-    for _ in range(JOBS):
-        rooms.put(Sandbox())  # which starts when it is needed
+    known = kept(out, seed)
+    exercises = {key: task.hidden(known["seed"]) for key, task in work.tasks.items() if task.exercise}
+    about = hashlib.sha256(f"{known['seed']} {source(number).read_text('utf-8')}".encode()).hexdigest()
 
     def one(submission: Submission) -> Row:
-        kept = out / "students" / f"{slug(submission.key)}-{number}.json"
+        file = out / "students" / f"{slug(submission.key)}-{number}.json"
         mark = hashlib.sha256(f"{about}{submission.digest}".encode()).hexdigest()
-        if (before := _kept(kept, mark)) is not None:
-            return Row(submission.key, *before, date=submission.date)
-        room = rooms.get()
+        row = Row(submission.key, {}, date=submission.date)
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # else it is graded once more
+            before = read_json(file, "")
+            if before["mark"] == mark:
+                row.results = {key: Result(**result) for key, result in before["results"].items()}
+                row.problem = before["problem"]
+                return row
+        room = rooms.pop()
         try:
             with _ONE:
                 submission.read(number)
-            found = {k: _graded(submission, k, t, exercises.get(k), room) for k, t in work.tasks.items()}
-            kept_as = {"results": {key: asdict(result) for key, result in found.items()}}
-            write_json(kept, kept_as | {"mark": mark, "problem": submission.problem})
+            row.problem = submission.problem
+            for key, task in work.tasks.items():
+                row.results[key] = _graded(submission, key, task, exercises.get(key), room)
+            results = {key: asdict(result) for key, result in row.results.items()}
+            write_json(file, {"results": results, "mark": mark, "problem": row.problem})
         except (OSError, MemoryError) as error:  # costs this student alone, until the next run
-            submission.problem = printable(f"not graded, run again: {error}")
-            found = {key: Result(0, "stopped", submission.problem) for key in work.tasks}
+            row.problem = printable(f"not graded, run again: {error}")
+            row.results = {key: Result(0, "stopped", row.problem) for key in work.tasks}
         finally:
             submission.cells = []
-            rooms.put(room)
-        return Row(submission.key, found, submission.problem, submission.date)
+            rooms.append(room)
+        return row
 
-    write_json(state, known | {"seed": seed})
-    pool = ThreadPoolExecutor(JOBS)
-    try:
-        tasks = [pool.submit(one, submission) for submission in submissions]
-        for _ in tqdm(as_completed(tasks), total=len(tasks), desc=f"homework {number}"):
-            pass
-        rows = [task.result() for task in tasks]
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for room in rooms.queue:
-            room.close()
-        torch.set_num_threads(threads)
-    seen = (room.open_still for room in rooms.queue if room.open_still is not None)
-    open_still = next(seen, known.get("open_still", []))
-    write_json(state, known | {"seed": seed, "open_still": open_still})
+    with contextlib.ExitStack() as stack:
+        stack.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
+        rooms = [
+            stack.enter_context(contextlib.closing(Sandbox())) for _ in range(JOBS)
+        ]  # started when needed
+        pool = stack.enter_context(ThreadPoolExecutor(JOBS))
+        rows = [*tqdm(pool.map(one, submissions), work.name, len(submissions))]
+    open_still = next((r.open_still for r in rooms if r.open_still is not None), known.get("open_still", []))
+    write_json(out / "state.json", known | {"open_still": open_still})
     return Graded(rows, left_out, open_still)
-
-
-def _kept(file: Path, mark: str) -> tuple[dict[str, Result], str] | None:
-    try:
-        known = json.loads(file.read_text(encoding="utf-8"))
-        results = {k: Result(**v) for k, v in known["results"].items()}
-        return (results, known["problem"]) if known["mark"] == mark else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def digest(text: str) -> str:
@@ -159,14 +147,15 @@ def _graded(submission: Submission, key: str, task: Task, exercise: Exercise | N
         points, kind, says = (None, "words", "") if answer else (0, "waiting", "not answered")
         return Result(points, kind, says, answer, digest(answer))
     if not (code := submission.code(key, task.name)):
-        says = submission.problem or f"no cell begins with  # task {key}, and none defines {task.name}"
+        says = "" if submission.cells else submission.problem
+        says = says or f"no cell begins with  # task {key}, and none defines {task.name}"
         return Result(0, "missing", says, digest=digest(""))
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
         verdict = judged(task, exercise, ran)
         right = parts(task, exercise, ran) if verdict.kind in ("named", "told") else []
     share = len(right) / len(task.parts) if right else verdict.kind == "right"
-    says = "not answered" if verdict.kind == "waiting" else verdict.says
+    says = {"waiting": "not answered", "right": ""}.get(verdict.kind, verdict.says)
     says += f" (right: {' and '.join(right)})" if right else ""
     answer = digest("\n".join(text for _, text in code))
     return Result(math.floor(2 * share * task.points) / 2, verdict.kind, says, "", answer, left_out(ran))
@@ -198,8 +187,6 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
     if ran.why:
         return Verdict("stopped", ran.why)
     try:
-        if head["there"] is not True and ran.first:
-            return Verdict("stopped", f"{ran.first}, before {task.name} was there")
         if head["there"] is not True:
             return Verdict("error", f"there is no function {task.name}; {left_out(ran)}".rstrip("; "))
         got = [_outcome(frame) for frame in frames]

@@ -4,13 +4,11 @@ A row belongs to the answer whose digest it names; where it names none, to the a
 read. Once the answer has changed, its points are not used, and the table says so.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from classroom.grade import Graded
+from classroom.grade import DIGEST, Graded
 from classroom.names import matched, shown
 from classroom.sheet import read_sheet, table
 from vitlib.files import write_atomic
@@ -33,22 +31,28 @@ class Word:
 def read_hand(path: Path, most: dict[str, int]) -> list[Word]:
     """The rows on these tasks that say something; none where there is no file."""
     found: dict[tuple[str, ...], Word] = {}
-    for n, row in enumerate(read_sheet(path, COLUMNS).rows if path.exists() else (), 2):
+    for row in read_sheet(path, COLUMNS).rows if path.exists() else ():
         key = re.sub(r"^task\s*", "", row["task"].casefold()).replace(",", ".")
         if re.fullmatch(r"[1-4]\.\d|capstone", key) and not any(key[:2] == other[:2] for other in most):
             continue  # of another homework
-        if key not in most and key != LATE:
+        where, points = f"in row {row['row']} of {path}", row["points"].replace("−", "-").replace(",", ".")
+        if key not in {*most, LATE}:
             fix = "a spreadsheet may have taken it for a date; write  task 1.5"
-            raise ValueError(f"expected a task in row {n} of {path}, or {LATE}, got {row['task']!r}; {fix}")
+            raise ValueError(f"expected a task {where}, or {LATE}, got {row['task']!r}; {fix}")
         low, high = (0, most[key]) if key != LATE else (-sum(most.values()), 0)
-        text, what = row["points"].replace("−", "-").replace(",", "."), f"{key} in row {n} of {path}"
-        if text and not (re.fullmatch(r"-?\d+(\.\d+)?", text) and low <= float(text) <= high):
-            raise ValueError(f"expected {low} to {high} points for {what}, got {row['points']!r}; mend it")
-        if text or row["comment"]:
-            points, answer = float(text) if text else None, row["answer"].casefold()
-            word = Word(row["student"], key, points, row["comment"], answer)
+        if points and not (re.fullmatch(r"-?\d+(\.\d+)?", points) and low <= float(points) <= high):
+            raise ValueError(
+                f"expected {low} to {high} points for {key} {where}, got {row['points']!r}; mend it"
+            )
+        if not re.fullmatch(DIGEST, answer := row["answer"].casefold()):
+            fix = "leave it empty, and put what has commas in quotes"
+            raise ValueError(f"expected eight letters as the answer {where}, got {answer!r}; {fix}")
+        if points or row["comment"]:
+            word = Word(row["student"], key, float(points) if points else None, row["comment"], answer)
             if found.setdefault((word.student, key, answer), word) != word:
-                raise ValueError(f"expected one row of {word.student} for {what}, got another; delete one")
+                raise ValueError(
+                    f"expected one row of {word.student} for {key}, got two, one {where}; delete one"
+                )
     return list(found.values())
 
 
@@ -60,10 +64,10 @@ def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
     keys = [row.key for row in graded.rows]
     meant = {word.student: next(iter(matched([word.student], keys)), "") for word in words}
     for row in graded.rows:
-        own = [word for word in words if meant[word.student] == row.key]
+        own = sorted((w for w in words if meant[w.student] == row.key), key=lambda word: word.answer)
         row.penalty, row.comment = next(((w.points or 0, w.comment) for w in own if w.task == LATE), (0, ""))
         for key, result in row.results.items():
-            mine = sorted((word for word in own if word.task == key), key=lambda word: word.answer)
+            mine = [w for w in own if w.task == key]
             fits = [w for w in mine if (w.answer or seen.setdefault(str(w), result.digest)) == result.digest]
             given, old = ([w.points for w in some if w.points is not None] for some in (fits, mine))
             result.comment = next((word.comment for word in fits[::-1] if word.comment), "")
@@ -74,15 +78,13 @@ def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
     return [f"in hand.csv, and nobody's: {shown(w.student)}" for w in words if not meant[w.student]]
 
 
-def add_rows(path: Path, rows: list[list[str]]) -> int:
+def add_rows(path: Path, rows: list[dict[str, str]]) -> int:
     """Add rows of student, task and digest to a person's file, which else stays as it is; how many."""
     if not path.exists():
         write_atomic(path, table([COLUMNS]))
     sheet, before = read_sheet(path, COLUMNS), path.read_bytes()
-    there = [(row["student"], row["task"], row["answer"]) for row in sheet.rows]
-    named = [{"student": who, "task": f"task {task}", "answer": answer} for who, task, answer in rows]
-    new = [each for each in named if (*each.values(),) not in there]
-    text = table([[each.get(column, "") for column in sheet.columns] for each in new], sheet.delimiter)
+    new = [each for each in rows if not any(each.items() <= row.items() for row in sheet.rows)]
+    text = table(([each.get(column, "") for column in sheet.columns] for each in new), sheet.delimiter)
     end = "" if before.decode(sheet.encoding, "replace").endswith("\n") else "\r\n"
     try:
         write_atomic(path, before + (end + text.decode("utf-8-sig")).encode(sheet.encoding))

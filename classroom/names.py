@@ -1,16 +1,16 @@
 """What something handed in is called: shown so that a person can tell any two names apart, and matched by one rule."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata
+from functools import partial
 
 # what prints nothing, though Python calls it printable; and "{", which begins what is written in its place
 BLANK = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180d\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0"
 HIDDEN = re.compile("[{" + BLANK + "]|^ | $|(?<= ) ")
 ENDING = re.compile(r"\.(ipynb|zip|py)(\.txt|\.json)?$", re.I)
 MOODLE = re.compile(r"_\d+_assignsubmission_\w+$")
+bare = partial(ENDING.sub, "")  # a name without the ending of a file
 
 
 def _short(name: str, digits: int) -> str:
@@ -31,11 +31,6 @@ def slug(key: str) -> str:
     return plain if plain == key else f"{plain}-{_short(key, 8)}"
 
 
-def bare(key: str) -> str:
-    """A name without the ending of a file."""
-    return ENDING.sub("", key)
-
-
 def folded(key: str) -> str:
     """A name without case, composition, invisible letters, ending, and what Moodle appends."""
     text = MOODLE.sub("", bare(re.sub("{[^}]*}", "", key)))
@@ -50,6 +45,6 @@ def matched(names: list[str], keys: list[str]) -> dict[str, str]:
         for name in names:
             like = [key for key in keys if same(key) == same(shown(name))]
             rivals = [other for other in names if same(shown(other)) == same(shown(name))]
-            if name not in found.values() and len(like) == len(rivals) == 1:
-                found.setdefault(like[0], name)
+            if len(like) == len(rivals) == 1:
+                found[like[0]] = name
     return found

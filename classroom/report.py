@@ -1,14 +1,12 @@
-"""What a teacher reads: tables, a page on the class, and what is odd or has changed since the last time."""
+"""What is read: a teacher's tables, a page on the class, one for each student, and what is odd or has changed."""
 
-from __future__ import annotations
-
+import inspect
 from collections import Counter
 from datetime import datetime
 from html import escape
 from pathlib import Path
 
 from classroom import hand, roster
-from classroom.feedback import STYLE, page
 from classroom.grade import Graded, Row
 from classroom.homework import Homework
 from classroom.names import slug
@@ -16,7 +14,13 @@ from classroom.sheet import table
 from vitlib.files import read_json, write_atomic, write_json
 
 FARED = {"right": "right", "named": "wrong", "told": "wrong", "error": "failed", "stopped": "stopped",
-         "missing": "not found", "waiting": "not answered", "words": "in words", "nothing": "absent"}  # fmt: skip
+         "missing": "not found", "waiting": "not answered", "words": "in words", "nothing": "absent",
+         "measured": "measured"}  # fmt: skip
+STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
+table{border-collapse:collapse;display:block;overflow-x:auto}td{padding:.3rem .8rem .3rem 0;vertical-align:top}
+pre{white-space:pre-wrap;border-left:3px solid #8888;padding-left:1rem}p,pre{overflow-wrap:anywhere}
+h2{break-after:avoid}</style>"""
 
 
 def write_reports(
@@ -43,12 +47,13 @@ def write_reports(
     for row in graded.rows:
         odd += [f"{row.key}: {said}" for said in (row.problem, row.late) if said]
         odd += [f"{row.key} {key}: {result.again}" for key, result in row.results.items() if result.again]
-        write_atomic(out / "feedback" / f"{slug(row.key)}.html", page(work, row, references).encode())
+        write_atomic(out / "feedback" / f"{slug(row.key)}.html", _page(work, row, references).encode())
     points = {row.key: _points(row) for row in graded.rows}
     odd += _changes(last["points"], points)
     _write_tables(out, work, graded.rows)
-    write_atomic(out / "class.html", _class(work, graded, odd).encode())
-    open_ = [[row.key, key, row.results[key].digest] for row in graded.rows for key in row.open]
+    write_atomic(out / "class.html", _class(work, graded.rows, odd).encode())
+    waits = ((row.key, key, row.results[key].digest) for row in graded.rows for key in row.open)
+    open_ = [{"student": who, "task": f"task {key}", "answer": mark} for who, key, mark in waits]
     write_json(file, {"points": points, "seen": last["seen"], "open": open_})
     return odd
 
@@ -62,36 +67,32 @@ def _changes(before: dict, now: dict) -> list[str]:
     """What other points somebody has than the last time, and who is new or there no more."""
     gone = [key for key in before if key not in now]
     found = [f"gone since the last time: {key}, {before[key]['total']} points" for key in gone]
-    for key, new in now.items():
+    for key, new in now.items() if before else ():
         old = before.get(key, new)
-        found += [f"new: {key}"] if before and key not in before else []
         parts = [f"{part} {old.get(part)} → {new[part]}" for part in new if new[part] != old.get(part)]
+        found += [f"new: {key}"] if key not in before else []
         found += [f"changed: {key} {', '.join(parts)}"] if parts else []
     return found
 
 
 def _write_tables(out: Path, work: Homework, rows: list[Row]) -> None:
+    """Those for a teacher, and those that a school's system imports."""
     heads = [f"task {key}" for key in work.tasks]
     grades: list[list] = [["student", "id", "name", *heads, *"late penalty total of open problem".split()]]
     told: list[list] = ["student task points of kind says left-out words comment answer".split()]
     for row in rows:
-        points = {key: "" if r.points is None else float(r.points) for key, r in row.results.items()}
-        for key, r in row.results.items():
-            of = [row.key, f"task {key}", points[key], work.tasks[key].points]
-            told.append([*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest])
+        points = [None if r.points is None else float(r.points) for r in row.results.values()]
         rest = [row.late, row.penalty or "", row.total, work.points, " ".join(row.open), row.problem]
-        grades.append([row.key, row.id, row.name, *points.values(), *rest])
+        grades.append([row.key, row.id, row.name, *points, *rest])
+        for got, (key, r) in zip(points, row.results.items(), strict=True):
+            of = [row.key, f"task {key}", got, work.tasks[key].points]
+            told.append([*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest])
     write_atomic(out / "diagnosis.csv", table(told))
     write_atomic(out / "grades.csv", table(grades))
-    write_gradebook(out, f"Homework {work.number}", work.points, rows)
-
-
-def write_gradebook(out: Path, title: str, most: int, rows: list[Row]) -> None:
-    """Write canvas.csv and moodle.csv, which a school's system imports."""
-    canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
-    canvas.append(["    Points Possible", "", "", "", "", most])
-    moodle: list[list] = [["ID number", "Full name", title, "Feedback"]]
-    for row in rows:
+    canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", work.name]]
+    canvas.append(["    Points Possible", "", "", "", "", work.points])
+    moodle: list[list] = [["ID number", "Full name", work.name, "Feedback"]]
+    for row in (row for row in rows if row.id):  # who is not on the roster cannot be imported
         said = [f"{key}: {r.says or FARED[r.kind]}. {r.comment}".strip() for key, r in row.results.items()]
         canvas.append([row.name, "", row.id, "", "", row.total])
         moodle.append([row.id, row.name, row.total, " ".join([*said, row.comment]).strip()])
@@ -99,28 +100,65 @@ def write_gradebook(out: Path, title: str, most: int, rows: list[Row]) -> None:
     write_atomic(out / "moodle.csv", table(moodle))
 
 
-def _class(work: Homework, graded: Graded, odd: list[str]) -> str:
+def _tags(name: str, *texts: str) -> str:
+    """What there is to say, as HTML; all that a student or a teacher wrote is escaped."""
+    return "".join(f"<{name}>{escape(text)}</{name}>\n" for text in texts if text)
+
+
+def _table(head: str, lines: list[tuple]) -> str:
+    rows = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
+    return "".join([_tags("h2", head), "<table>", *(f"<tr>{row}</tr>\n" for row in rows), "</table>"])
+
+
+def _class(work: Homework, rows: list[Row], odd: list[str]) -> str:
     """The class's page: the commonest mistakes, how each task fared, the answers in words, what is odd."""
-    rows, title = graded.rows, f"Homework {work.number}"
     mean = sum(row.total for row in rows) / len(rows)
-    parts = [f"{STYLE}<title>{title}</title><h1>{title}: {len(rows)} students</h1>"]
-    parts.append(f"<p>{mean:.1f} of {work.points} points on average, without what is still to be read.</p>")
-    wrong = Counter((k, r.says) for row in rows for k, r in row.results.items() if FARED[r.kind] == "wrong")
-    parts += _list("Mistakes, the commonest first", [(n, *what) for what, n in wrong.most_common()])
+    told = [(row.key, key, r.says, FARED[r.kind]) for row in rows for key, r in row.results.items()]
+    wrong = Counter(line[1:3] for line in told if line[3] == "wrong")
+    parts = [_tags("p", f"{mean:.1f} of {work.points} points on average, without what is still to be read.")]
+    parts += [_table("Mistakes, the commonest first", [(n, *what) for what, n in wrong.most_common()])]
     for key, task in work.tasks.items():
-        fared = Counter(FARED[row.results[key].kind] for row in rows).most_common()
+        fared = Counter(line[3] for line in told if line[1] == key).most_common()
         sums = " + ".join(f"{count} {how}" for how, count in fared)
-        parts.append(f"<h2>{key} {escape(task.title)}</h2><p>{sums} = {len(rows)}</p>")
-        parts.append(f"<p>{escape(task.rubric)}</p>")
-        read = [(f"{row.key}: {_points(row)[key]}", row.results[key].answer) for row in rows]
-        parts += [f"<p>{escape(who)}</p><pre>{escape(answer)}</pre>" for who, answer in read if answer]
-    told = [(row.key, k, r.says, FARED[r.kind]) for row in rows for k, r in row.results.items()]
+        parts += [_tags("h2", f"{key} {task.title}"), _tags("p", f"{sums} = {len(rows)}", task.rubric)]
+        for row in rows:
+            if answer := row.results[key].answer:
+                parts += [_tags("p", f"{row.key}: {_points(row)[key]}"), _tags("pre", answer)]
     lines = [line[:3] for line in told if line[3] in ("stopped", "failed", "not found")]
-    parts += _list("Failed, stopped or not found", lines)
-    parts += _list("Odd, or changed", [(said,) for said in odd])
-    return "\n".join(parts)
+    parts += [
+        _table("Failed, stopped or not found", lines),
+        _table("Odd, or changed", [(said,) for said in odd]),
+    ]
+    head = f"{work.name}: {len(rows)} students"
+    return "".join([STYLE, _tags("title", head), _tags("h1", head), *parts])
 
 
-def _list(head: str, lines: list[tuple]) -> list[str]:
-    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
-    return [f"<h2>{head}</h2><table>", *(f"<tr>{line}</tr>" for line in cells), "</table>"]
+def _page(work: Homework, row: Row, references: bool) -> str:
+    """A student's page: points, what the computer and a person say of each task, and where to read on."""
+    still = ", ".join(key for key, result in row.results.items() if result.points is None)
+    total = f"{row.total:g} of {work.points} points{f', without {still}, still to be read' if still else ''}"
+    penalty = f"{row.penalty:g} points. {row.comment}" if row.penalty or row.comment else ""
+    parts = [_tags("p", row.name, total, row.problem, row.late, penalty)]
+    for key, result in row.results.items():
+        task = work.tasks[key]
+        points = "still to be read" if result.points is None else f"{result.points:g} of {task.points}"
+        parts.append(_tags("h2", f"{key} {task.title}: {points if task.points else 'not graded'}"))
+        says = {"right": "Right.", "words": "", "measured": result.says}.get(
+            result.kind, f"Not yet: {result.says}"
+        )
+        hints = task.exercise.hints if task.exercise and result.kind == "waiting" else ()
+        chapter, _, section = task.read.partition(" ")
+        parts += [_tags("pre", result.answer), _tags("p", says)]
+        for head, text in (
+            ("Lines that failed and were left out:", result.left_out),
+            ("Your teacher:", result.comment),
+            ("What earns which points.", task.rubric if result.answer and result.points is not None else ""),
+            ("To begin:", "".join(hints[:1])),  # which fits no mistake
+            (f"Read in chapter {chapter}:", section if result.points != task.points else ""),
+        ):
+            parts += [_tags("p", f"{head} {text}")] if text else []
+        if references and task.exercise:
+            source = inspect.getsource(task.exercise.reference)
+            parts += [_tags("p", "A right answer:"), _tags("pre", source)]
+    head = f"{work.name}: {work.title}"
+    return "".join([STYLE, _tags("title", head), _tags("h1", head), *parts])

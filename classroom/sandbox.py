@@ -1,7 +1,5 @@
 """Runs one task of one submission in a process of its own, with limits; brings back what it wrote, as data."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
@@ -12,17 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from classroom.confine import ALL_OPEN
 from classroom.wire import pack, unpack
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 10  # for the cells and all calls of a task
 CHILD = [sys.executable, "-s", "-m", "classroom.child"]
 CAN_FORK = sys.platform == "linux"  # elsewhere a process is started for each task
-OPEN = ["files outside", "the network", "other processes", "too much memory and too large files"]
 
 
 @dataclass
@@ -31,82 +30,71 @@ class Ran:
 
     values: list[Any] = field(default_factory=list)  # first about the cells, then one of each call
     why: str = ""  # why it ended before its end, in words
-    first: str = ""  # why its cells did, when they were run whole
 
 
 class Sandbox:
     """A process that waits with PyTorch loaded, and runs one task after the other in forks of itself."""
 
     def __init__(self) -> None:
-        self.open_still = None if CAN_FORK else OPEN  # what the system cannot forbid, once known
-        self._process: subprocess.Popen | None = None
+        self.open_still = None if CAN_FORK else ALL_OPEN  # what the system cannot forbid, once known
         self._line: socket.socket | None = None
-        self._home: tempfile.TemporaryDirectory | None = None
+        self._stack = contextlib.ExitStack()
 
     def close(self) -> None:
         """End the process; the next task begins another."""
-        if self._process and self._line and self._home:
-            self._line.close()
-            self._process.kill()
-            self._process.wait()
-            self._home.cleanup()
-            self._process = None
+        self._line = None
+        self._stack.close()
 
     def run(self, cells: list[tuple[int, str]], name: str, cases: list[tuple], seconds: int = SECONDS) -> Ran:
         """Run cells and then the function of this name on each case, for some seconds at most.
 
-        Where the cells themselves do not end well, only their definitions are run. An OSError is this machine's, a
-        full disk, say: nothing is known of the answer then, and the next one is run as usual.
+        An OSError is this machine's, a full disk, say: nothing is known of the answer then, and the next one is run as
+        usual.
         """
-        ran = self._run([cells, name, cases, False], seconds)
-        if ran.values or not ran.why:
-            return ran
-        return replace(self._run([cells, name, cases, True], seconds), first=ran.why)
-
-    def _run(self, request: list[Any], seconds: int) -> Ran:
         with contextlib.ExitStack() as stack:
             streams = [stack.enter_context(_stream()) for _ in range(3)]
             folder = tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
             asked, _, results = streams
-            asked.write(pack(request))
+            asked.write(pack([cells, name, cases, seconds]))
             asked.seek(0)  # and written, down to its last byte
             run = self._forked if CAN_FORK else _started
             why = run(streams, stack.enter_context(folder), seconds)
             results.seek(0)
-            values = list(itertools.islice(unpack(results.read(64_000_000)), 1 + len(request[2])))
-            if not why and len(values) < 1 + len(request[2]):
+            values = list(itertools.islice(unpack(results.read(64_000_000)), 1 + len(cases)))
+            if not why and len(values) < 1 + len(cases):
                 why = "its process ended early, or what it returns is too large to send"
             return Ran(values, why)
 
-    def _start(self) -> None:
-        mine, its = socket.socketpair()
-        self._home = tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True)
-        none = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        words, env = [*CHILD, str(its.fileno())], _environment(self._home.name)
-        self._process = subprocess.Popen(
-            words, cwd=ROOT, env=env, pass_fds=[its.fileno()], start_new_session=True, **none
-        )
-        its.close()
-        self._line = mine
-        mine.settimeout(120)
-        if not (told := mine.recv(65536)):
-            raise OSError("expected a process for students' code, got none; try  python -m classroom.child")
-        self.open_still = json.loads(told)
-
     def _forked(self, streams: list[BinaryIO], folder: str, seconds: int) -> str:
         """Let the waiting process fork; why the fork ended too early, in words."""
-        if self._process is None:
-            self._start()
-        assert self._line
+        if not self._line:
+            self._process, self._line = self._stack.enter_context(_waiting())
         job = json.dumps({"folder": folder, "seconds": seconds}).encode()
         try:
             socket.send_fds(self._line, [job], [stream.fileno() for stream in streams])
-            self._line.settimeout(seconds + 20)
+            self._line.settimeout(seconds + 120)  # in which it may begin, too
             end = json.loads(self._line.recv(65536))
         except (OSError, ValueError):  # nobody's code should be able to do that
             self.close()
-            raise OSError("the process that runs students' code was lost") from None
+            raise OSError("the process for students' code was lost; try  python -m classroom.child") from None
+        self.open_still = end["open"]
         return _in_words(end["late"], end["code"], seconds)
+
+
+@contextlib.contextmanager
+def _waiting() -> Iterator[tuple[subprocess.Popen, socket.socket]]:
+    """A process that has PyTorch loaded, and the line to it."""
+    mine, its = socket.socketpair()
+    with mine, its, tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True) as home:
+        how: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        how |= {"cwd": ROOT, "env": _environment(home), "pass_fds": [its.fileno()], "start_new_session": True}
+        process = subprocess.Popen([*CHILD, str(its.fileno())], **how)
+        its.close()
+        try:
+            yield process, mine
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _stream() -> BinaryIO:
@@ -132,9 +120,9 @@ def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
 
 def _environment(home: str) -> dict[str, str]:
     """Nothing of the teacher's, but what Windows cannot do without."""
-    kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    kept |= {"HOME": home, "MPLCONFIGDIR": home, "MPLBACKEND": "Agg", "LANG": "C.UTF-8"}
-    return kept | {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+    own = {"HOME": home, "MPLCONFIGDIR": home, "MPLBACKEND": "Agg", "LANG": "C.UTF-8"}
+    own |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "PYTHONUNBUFFERED": "1"}
+    return own | {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
 
 
 def _in_words(late: bool, code: int, seconds: int) -> str:

@@ -1,7 +1,5 @@
 """Tables as spreadsheets write them, in whatever language, and as they may read them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -19,7 +17,7 @@ class Sheet:
     """What a file holds, and how it is written."""
 
     columns: list[str]
-    rows: list[dict[str, str]]
+    rows: list[dict[str, str]]  # each with its "row" in the file
     delimiter: str
     encoding: str
 
@@ -36,31 +34,32 @@ def read_sheet(path: Path, needed: Iterable[str]) -> Sheet:
     text = re.sub(r"^sep=.\r?\n", "", text.lstrip("\ufeff"))
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     head, *lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
-    columns = [name.strip().casefold() for name in head]
+    columns, rows = [name.strip().casefold() for name in head], []
     if not {*needed} <= {*columns}:
-        names = ", ".join(needed)
-        raise ValueError(f"expected the columns {names} in {path}, got {', '.join(columns)}; add them")
+        raise ValueError(
+            f"expected the columns {', '.join(needed)} in {path}, got {', '.join(columns)}; add them"
+        )
     for number, cells in enumerate(lines, 2):
         if any(cells[len(columns) :]):
             got = f"got {len(cells)}; put a cell that holds {delimiter!r} in quotes"
             raise ValueError(f"expected {len(columns)} cells in row {number} of {path}, {got}")
-    width = [""] * len(columns)
-    rows = [dict(zip(columns, map(_read, cells + width), strict=False)) for cells in lines if any(cells)]
+        plain = [(cell.removeprefix("'") if cell[1:].startswith(FORMULA) else cell).strip() for cell in cells]
+        if any(plain):
+            rows.append(
+                {**dict.fromkeys(columns, ""), **dict(zip(columns, plain, strict=False)), "row": str(number)}
+            )
     return Sheet(columns, rows, delimiter, encoding)
-
-
-def _read(cell: str) -> str:
-    return (cell[1:] if cell[:1] == "'" and cell[1:].startswith(FORMULA) else cell).strip()
 
 
 def table(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> bytes:
     """A table that no spreadsheet takes for a formula."""
     file = io.StringIO()
-    for row in rows:
-        cells = [f"{c:g}" if isinstance(c, float) else _guarded(str(c)) for c in row]
-        csv.writer(file, delimiter=delimiter).writerow(cells)
+    csv.writer(file, delimiter=delimiter).writerows(map(_written, row) for row in rows)
     return file.getvalue().encode("utf-8-sig", errors="replace")
 
 
-def _guarded(text: str) -> str:
-    return ("'" if text.startswith(FORMULA) else "") + text.replace("\0", "")
+def _written(cell: Any) -> str:
+    if isinstance(cell, float):
+        return f"{cell:g}"
+    text = "" if cell is None else str(cell).replace("\0", "")
+    return f"'{text}" if text.startswith(FORMULA) else text

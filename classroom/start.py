@@ -20,23 +20,16 @@ ENV = HERE / "env"
 PYTHON = ENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 COMPUTER = {"python": "{}.{}".format(*sys.version_info), "platform": sysconfig.get_platform()}
 WANTED = ["vitlib", "jupyterlab", "nbclient"]
-RUN = """
-import sys, nbformat
-from nbclient import NotebookClient
-path = sys.argv[1]
-print(f"Running {path} ...")
-NotebookClient(nbformat.read(path, 4), timeout=600).execute()
-print("It ran from top to bottom.")
-"""
 
 
-def fits() -> str:
-    """What is wrong with this Python for these wheels; "" if nothing."""
+def wrong(arguments: list[str], run: list[Path]) -> str:
+    """What cannot be, of this Python for these wheels or of what was asked for; "" if nothing."""
     wanted = json.loads((HERE / "made-for.json").read_text(encoding="utf-8"))
-    if wanted == COMPUTER:
-        return ""
-    want, got = ("Python {python} on {platform}".format(**each) for each in (wanted, COMPUTER))
-    return f"expected {want}, got {got}: start it with that Python, or have the folder made on a computer like this one"
+    if wanted != COMPUTER:
+        want, got = ("Python {python} on {platform}".format(**each) for each in (wanted, COMPUTER))
+        fix = "start it with that Python, or have the folder made on a computer like this one"
+        return f"expected {want}, got {got}: {fix}"
+    return f"expected --run and a chapter, as --run 01; got {arguments}" if arguments and not run else ""
 
 
 def install() -> None:
@@ -52,17 +45,9 @@ def install() -> None:
 
 def main(arguments: list[str]) -> int:
     """Installs what is missing, and opens or runs the chapters."""
-    chapters = HERE / "notebooks"
-    match arguments:
-        case ["--run", number]:
-            run = sorted(chapters.glob(f"{number}-*.ipynb"))
-        case _:
-            run = []
-    wrong = fits()
-    if not wrong and arguments and not run:
-        wrong = f"expected --run and a chapter, as --run 01; got {arguments}"
-    if wrong:
-        print(wrong)
+    run = [*(HERE / "notebooks").glob(f"{arguments[-1]}-*.ipynb")] if arguments[:1] == ["--run"] else []
+    if said := wrong(arguments, run):
+        print(said)
         return 2
     try:
         install()
@@ -70,9 +55,11 @@ def main(arguments: list[str]) -> int:
         print(error.output or "")  # where Python lacks ensurepip, what it said
         print("Installing broke off; once the cause is mended, the same command begins anew.")
         return 1
-    if run:
-        return subprocess.run([PYTHON, "-c", RUN, run[0].name], cwd=chapters).returncode
-    return subprocess.run([PYTHON, "-m", "jupyter", "lab"], cwd=chapters).returncode
+    what = ["execute", "--timeout=600", *run] if run else ["lab"]
+    ended = subprocess.run([PYTHON, "-m", "jupyter", *what], cwd=HERE / "notebooks").returncode
+    if run and not ended:
+        print("It ran from top to bottom.")
+    return ended
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """What students handed in: whatever lies in the folder is found, read as data and cut into what belongs to a task."""
 
-from __future__ import annotations
-
+import contextlib
 import hashlib
 import io
+import itertools
 import json
 import os
 import re
@@ -37,25 +37,23 @@ class Submission:
 
     def read(self, homework: int) -> None:
         """Read the notebook that has most of a homework's tasks, the newest of them; say what else is there."""
-        best, last, several, others, problems, odd = -1, "", [], set(), [], []
+        best, last, several, others, problems, odd = -1, "", 0, set(), [], []
         for name, raw in _pieces(self.path):
             try:
-                if isinstance(raw, str):
-                    raise ValueError(raw)
                 cells = _cells(raw)
             except ValueError as error:
-                why = str(error)
-                said = f"{name}: {why}" if why and name != self.key else why or name
-                (problems if why else odd).append(said)
+                where = "" if name == self.key else f"{name}: "
+                problems += [f"{where}{error}"] if str(error) else []
+                odd += [] if str(error) else [name]
                 continue
             text = "\n".join(text for _, text in cells)
             tasks = re.findall(rf"^[ \t]*(?:# task |{ANSWER})(\d)\.\d", text, re.M)
             others |= {*tasks} - {str(homework)}
             if (count := tasks.count(str(homework))) >= best:
                 best, self.cells, last = count, cells, name
-            several += [name] if count else []
-        if len(several) > 1:
-            problems.append(f"{len(several)} notebooks have tasks of it, {last} is what was read")
+            several += count > 0
+        if several > 1:
+            problems.append(f"{several} notebooks have tasks of it, {last} is what was read")
         if best == 0 and others:
             problems.append(f"it has the tasks of homework {', '.join(sorted(others))}, not of {homework}")
         if best < 0 and not problems:
@@ -73,11 +71,15 @@ class Submission:
         return []
 
     def words(self, number: str) -> str:
-        """The answer in words to a question."""
-        for kind, text in reversed(self.cells):
+        """The answer in words to a question, with what was written into cells below it."""
+        for i, (_, text) in reversed([*enumerate(self.cells, 1)]):
             head, _, answer = text.partition("\n")
-            if kind == "markdown" and head.strip().strip("#").strip() == f"Answer {number}":
-                return "\n".join(map(printable, answer.strip().strip("…").strip()[:5000].split("\n")))
+            if head.strip().strip("#").strip() == f"Answer {number}":
+                below = itertools.takewhile(
+                    lambda cell: cell[0] != "code" and cell[1][:1] != "#", self.cells[i:]
+                )
+                whole = "\n\n".join([answer.strip().strip("…"), *(text for _, text in below)])
+                return "\n".join(map(printable, whole.strip()[:5000].split("\n")))
         return ""
 
 
@@ -90,7 +92,11 @@ def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
         if HIDDEN.search(path.name):
             left_out[shown(path.name)] = "hidden, made by a computer"
         elif ENDING.search(path.name) or path.is_dir() or path.is_symlink():
-            found.append(_found(path))
+            digest, dates = hashlib.sha256(), [*map(_date, _files(path)), 0.0]
+            for name, raw in _pieces(path):
+                digest.update(name.encode(errors="surrogatepass") + b"\0")
+                digest.update(raw if isinstance(raw, bytes) else raw.encode())
+            found.append(Submission(shown(path.name), path, digest.hexdigest(), max(dates)))
         else:
             left_out[shown(path.name)] = "no notebook, folder or zip"
     if not found:
@@ -98,28 +104,19 @@ def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
     return found, left_out
 
 
-def _found(path: Path) -> Submission:
-    digest = hashlib.sha256()
-    for name, raw in _pieces(path):
-        digest.update(name.encode(errors="surrogatepass") + b"\0")
-        digest.update(raw if isinstance(raw, bytes) else raw.encode())
-    return Submission(shown(path.name), path, digest.hexdigest(), max(map(_date, [path, *_files(path)])))
-
-
 def _date(path: Path) -> float:
-    try:
-        return 0.0 if path.is_dir() and not path.is_symlink() else path.lstat().st_mtime
-    except OSError:
-        return 0.0
+    with contextlib.suppress(OSError):
+        return path.lstat().st_mtime
+    return 0.0
 
 
 def _files(path: Path) -> list[Path]:
-    """The files in what was handed in, the newest last."""
+    """The files in what was handed in: notebooks and zips last, the newest of them at the end."""
     if path.is_symlink() or not path.is_dir():
         return [path]
     files = [Path(top, name) for top, _, names in os.walk(path) for name in names]
     files = [file for file in files if not HIDDEN.search(str(file.relative_to(path)))]
-    return sorted(files, key=lambda file: (_date(file), file))
+    return sorted(files, key=lambda file: (bool(ENDING.search(file.name)), _date(file), file))
 
 
 def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
@@ -132,10 +129,12 @@ def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
             else:
                 looked_at = NOTEBOOK.search(file.name) or file.is_symlink()
                 yield shown(file.name), read_plain(file, MOST) if looked_at else ""
-        except (OSError, ValueError) as error:
-            yield shown(file.name), str(error) if isinstance(error, ValueError) else "cannot be read"
-    if len(files) > FILES:
-        yield "a folder", f"{len(files)} files, only the newest {FILES} are looked at"
+        except ValueError as error:
+            yield shown(file.name), str(error)
+        except OSError:
+            yield shown(file.name), "cannot be read"
+    if len(files) > FILES and ENDING.search(files[-FILES - 1].name):
+        yield "a folder", f"{len(files)} files, only {FILES} are looked at"
 
 
 def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
@@ -145,7 +144,8 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
         raise ValueError("expected a zip of some files, got more: hand in the .ipynb alone")
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            for info in sorted(archive.infolist(), key=lambda info: (info.date_time, info.filename))[-FILES:]:
+            order = lambda info: (bool(NOTEBOOK.search(info.filename)), info.date_time, info.filename)  # noqa: E731
+            for info in sorted(archive.infolist(), key=order)[-FILES:]:
                 name = shown(info.filename)
                 if info.is_dir() or HIDDEN.search(name):
                     continue
@@ -179,20 +179,22 @@ def _limited(raw: bytes, most: int) -> bytes:
     return raw
 
 
-def _cells(raw: bytes) -> list[Cell]:
-    """A notebook's cells."""
+def _cells(raw: bytes | str) -> list[Cell]:
+    """A notebook's cells; words are why there is none."""
+    if isinstance(raw, str):
+        raise ValueError(raw)
     if raw.count(b"[") + raw.count(b"{") > BRACKETS or raw.count(b'"cell_type"') > CELLS:
         raise ValueError(f"expected at most {CELLS} cells, and outputs to match, got more: clear its outputs")
     try:
-        whole = json.loads(raw)
+        cells = json.loads(raw)["cells"]
+    except (TypeError, KeyError):
+        cells = None
     except (ValueError, RecursionError):
         raise ValueError("not a notebook: download it as .ipynb and hand it in again") from None
-    cells = whole.get("cells") if isinstance(whole, dict) else None
     if not isinstance(cells, list):
         raise ValueError("not a notebook of version 4: open it in Jupyter, save it and hand it in again")
     found = []
-    for cell in cells:
-        cell = cell if isinstance(cell, dict) else {}
+    for cell in (cell if isinstance(cell, dict) else {} for cell in cells):
         source = cell.get("source")
         text = "".join(map(str, source)) if isinstance(source, list) else source
         found.append((str(cell.get("cell_type")), text if isinstance(text, str) else ""))

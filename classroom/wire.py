@@ -1,12 +1,11 @@
-"""Values that cross between the judge and a student's process: JSON and the bytes of tensors, never a pickle."""
+"""Values that cross between the judge and a student's process: JSON, a line each, never a pickle."""
 
-from __future__ import annotations
-
+import io
 import json
-import math
-import struct
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,81 +13,56 @@ import torch
 
 from vitlib import VisionTransformer, ViTConfig
 
-# of a student's value at most: bytes of JSON; parts; in a set or dict
-TEXT, PARTS, MEMBERS = 1_000_000, 20_000, 1_000
+# of a student's value at most: letters of a text; signs that JSON is built of; parts; in a set or dict
+TEXT, SIGNS, PARTS, MEMBERS = 1_000_000, 200_000, 20_000, 1_000
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128")
-_SIZES = struct.Struct("<QQ")  # of the text, of the tensors
 
 
 def pack(value: Any) -> bytes:
-    """A value as bytes; what is none of the known kinds leaves only its type's name."""
-    blobs: list[bytes] = []
-    text = json.dumps(_encode(value, blobs)).encode()
-    data = b"".join(blobs)
-    return _SIZES.pack(len(text), len(data)) + text + data
+    """A value as a line of bytes; what is none of the known kinds leaves only its type's name."""
+    return json.dumps(_encode(value)).encode() + b"\n"
 
 
 def unpack(raw: bytes, models: bool = False) -> Iterator[Any]:
     """The values in bytes that a student may have written: ends with the first that is damaged.
 
-    With `models`, a ViT may be among them, and long text; a student's process sends none.
+    With `models`, a ViT may be among them, and whatever is long; a student's process sends none.
     """
-    at = 0
-    while at + _SIZES.size <= len(raw):
-        text, data = _SIZES.unpack_from(raw, at)
-        start, at = at + _SIZES.size, at + _SIZES.size + text + data
-        if text > TEXT and not models or at > len(raw):
+    for line in io.BytesIO(raw):
+        signs = sum(map(line.count, (b"[", b"{", b",")))
+        if not line.endswith(b"\n") or signs > SIGNS and not models:
             return
         try:
-            blob = memoryview(raw)[start + text : at]
-            yield _decode(json.loads(raw[start : start + text]), _Reader(blob, models), models)
+            yield _decode(json.loads(line), count(), models)
         except Exception:  # whatever it is: bytes from outside, and nothing is lost but their writer's answer
             return
 
 
-def _encode(x: Any, blobs: list[bytes]) -> Any:
+def _encode(x: Any) -> Any:
     if x is None or type(x) in (bool, int, float, str):
         return x
     if isinstance(x, VisionTransformer):
-        return {"kind": "vit", "config": asdict(x.cfg), "state": _encode(dict(x.state_dict()), blobs)}
+        return {"kind": "vit", "config": asdict(x.cfg), "state": _encode(dict(x.state_dict()))}
     if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc":
         x = torch.as_tensor(x)
     if isinstance(x, torch.Tensor):
         x = x.detach().cpu()
         x = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-        dtype = str(x.dtype).removeprefix("torch.")
-        if dtype not in DTYPES:
-            x, dtype = x.long(), "int64"
-        blobs.append(x.contiguous().numpy().tobytes())
-        return {"kind": "tensor", "dtype": dtype, "shape": list(x.shape)}
+        x = x if str(x.dtype).removeprefix("torch.") in DTYPES else x.long()
+        data = b64encode(x.contiguous().numpy().tobytes()).decode()
+        return {"kind": "tensor", "dtype": str(x.dtype)[6:], "shape": [*x.shape], "data": data}
     if isinstance(x, dict):
-        return {"kind": "dict", "items": [[_encode(k, blobs), _encode(v, blobs)] for k, v in x.items()]}
+        return {"kind": "dict", "items": [[_encode(k), _encode(v)] for k, v in x.items()]}
     for kind in (list, tuple, set):
         if isinstance(x, kind):
-            return {"kind": kind.__name__, "items": [_encode(each, blobs) for each in x]}
+            return {"kind": kind.__name__, "items": [*map(_encode, x)]}
     return {"kind": "other", "name": type(x).__name__[:40]}
 
 
-class _Reader:
-    """The tensors' bytes, one after the other; and how many parts there may still be."""
-
-    def __init__(self, blob: memoryview, models: bool) -> None:
-        self.blob, self.at, self.left = blob, 0, math.inf if models else PARTS
-
-    def tensor(self, dtype: str, shape: list[int]) -> torch.Tensor:
-        if dtype not in DTYPES or len(shape) > 8 or not all(type(n) is int and n >= 0 for n in shape):
-            raise ValueError(f"no tensor is {dtype!r:.20}, {shape!r:.80}")
-        size = math.prod(shape) * np.dtype(dtype).itemsize
-        part, self.at = self.blob[self.at : self.at + size], self.at + size
-        if len(part) != size:
-            raise ValueError(f"expected {size} bytes, got {len(part)}")
-        return torch.from_numpy(np.frombuffer(part, dtype).reshape(shape).copy())
-
-
-def _decode(x: Any, reader: _Reader, models: bool) -> Any:
-    reader.left -= 1
-    if reader.left < 0 or isinstance(x, int) and x.bit_length() > 64:
-        raise ValueError("too many parts, or a whole number that is too long")
+def _decode(x: Any, parts: Iterator[int], models: bool) -> Any:
+    long = next(parts) >= PARTS or isinstance(x, str) and len(x) > TEXT
+    if long and not models or isinstance(x, int) and x.bit_length() > 64:
+        raise ValueError("too many parts, or one that is too long")
     if not isinstance(x, dict):
         if isinstance(x, list):
             raise ValueError("a list must say its kind")
@@ -97,14 +71,16 @@ def _decode(x: Any, reader: _Reader, models: bool) -> Any:
     if kind in ("set", "dict") and len(x["items"]) > MEMBERS:  # whose hashes may all be the same
         raise ValueError(f"expected at most {MEMBERS:,} members")
     if kind == "tensor":
-        return reader.tensor(x["dtype"], x["shape"])
+        if x["dtype"] not in DTYPES or len(x["shape"]) > 8:
+            raise ValueError("expected a tensor, got none that is known here")
+        return torch.from_numpy(np.frombuffer(b64decode(x["data"]), x["dtype"]).reshape(x["shape"]).copy())
     if kind == "vit" and models:
         model = VisionTransformer(ViTConfig(**x["config"]))
-        model.load_state_dict(_decode(x["state"], reader, models))
+        model.load_state_dict(_decode(x["state"], parts, models))
         return model.eval()
     if kind == "other":
         return type(str(x["name"])[:40], (), {})()
     if kind == "dict":
-        return {_decode(k, reader, models): _decode(v, reader, models) for k, v in x["items"]}
-    items = [_decode(each, reader, models) for each in x["items"]]
+        return {_decode(k, parts, models): _decode(v, parts, models) for k, v in x["items"]}
+    items = [_decode(each, parts, models) for each in x["items"]]
     return {"list": list, "tuple": tuple, "set": set}[kind](items)

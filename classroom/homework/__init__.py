@@ -4,8 +4,6 @@ Who has the repository can read them. What a class is graded by lies in referenc
 git ignores: there each task asks for something else, with numbers of the class's own, and tasks have another order.
 """
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import random
@@ -28,29 +26,17 @@ ADD = "from classroom.homework import book  # TASKS += [book('05.b')] sets an ex
 
 @dataclass(frozen=True)
 class Task:
-    """What a student is asked for.
-
-    Args:
-        title: In a few words.
-        text: The statement, Markdown.
-        points: For a right answer; 0 where it is not graded.
-        minutes: That it should take.
-        exercise: Reference, known mistakes and what draws the arguments; None for a question that is answered in words.
-        examples: The arguments of each public example, as a student would write them.
-        read: The number of a chapter, and its section that teaches what is asked for.
-        parts: What each part of the answer is, where the parts count alone.
-        rubric: Of a question in words: what earns which points, by a person.
-    """
+    """What a student is asked for."""
 
     title: str
-    text: str
-    points: int
+    text: str  # the statement, Markdown
+    points: int  # for a right answer; 0 where it is not graded
     minutes: int
-    exercise: Exercise | None = None
-    examples: list[str] = field(default_factory=list)
-    read: str = ""
-    parts: tuple[str, ...] = ()
-    rubric: str = ""
+    exercise: Exercise | None = None  # None for a question that is answered in words
+    examples: list[str] = field(default_factory=list)  # arguments, as a student would write them
+    read: str = ""  # the number of a chapter, and its section that teaches what is asked for
+    parts: tuple[str, ...] = ()  # what each part of the answer is, where the parts count alone
+    rubric: str = ""  # of a question in words: what earns which points, by a person
     book: str = ""  # the number of the book's exercise that it is
 
     @property
@@ -71,31 +57,25 @@ class Task:
 class Homework:
     """A homework: its tasks by number, as in "1.2"."""
 
-    number: int
+    number: int | str
+    name: str
     title: str
     chapters: str
+    points: int
     tasks: dict[str, Task]
-
-    @property
-    def points(self) -> int:
-        """Of all tasks."""
-        return sum(task.points for task in self.tasks.values())
 
 
 @cache
 def homework(number: int) -> Homework:
-    """One of the four.
-
-    Raises:
-        ValueError: If there is no such homework.
-    """
+    """One of the four."""
     check_between("homework", number, NUMBERS[0], NUMBERS[-1])
     spec = spec_from_file_location(f"homework_{number}", source(number))
     assert spec and spec.loader
     file = sys.modules[spec.name] = module_from_spec(spec)  # where its functions' source is looked for
     spec.loader.exec_module(file)
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
-    return Homework(number, file.TITLE, file.CHAPTERS, tasks)
+    points = sum(task.points for task in file.TASKS)
+    return Homework(number, f"Homework {number}", file.TITLE, file.CHAPTERS, points, tasks)
 
 
 def source(number: int) -> Path:
@@ -125,11 +105,7 @@ def varied(number: int, dice: random.Random) -> str:
 
 
 def book(number: str, points: int = 0) -> Task:
-    """A task that is an exercise of the book, one that asks for a function; its reference lies where students read.
-
-    Raises:
-        ValueError: If there is no such exercise, or it asks for something else.
-    """
+    """A task that is an exercise of the book, one that asks for a function; its reference lies where students read."""
     entry = find(number)
     if not entry.inputs or entry.run or b'{"kind": "other"' in pack(entry.cases):
         raise ValueError(f"expected an exercise that asks for a function of numbers, got {number}: try 05.b")

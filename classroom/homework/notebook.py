@@ -1,20 +1,19 @@
 """A homework as students get it: statements, stubs, an example or two; no reference is in it."""
 
-from __future__ import annotations
-
 import inspect
-import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import nbformat
 import torch
+from nbformat import v4
 
 from classroom.homework import NUMBERS, Homework, Task, homework
 from vitlib.files import write_atomic
 
 TAG = "# task "  # how a cell that is graded begins
 ANSWER = "### Answer "  # and one that a person reads
-INTRO = """# Homework {number}. {title}
+INTRO = """# {name}. {title}
 
 {points} points. You need chapters {chapters}.
 
@@ -41,39 +40,29 @@ def write_homework(folder: Path) -> list[Path]:
 
 
 def _write(path: Path, work: Homework) -> Path:
-    cells = [("markdown", INTRO.format(**vars(work), points=work.points)), ("code", SET_UP)]
+    cells = [v4.new_markdown_cell(INTRO.format(**vars(work))), v4.new_code_cell(SET_UP)]
     for number, task in work.tasks.items():
         worth = f"{task.points} points" if task.points else "not graded"
-        head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)\n\n{task.text}"
-        cells.append(("markdown", head))
-        cells += _coded(number, task) if task.exercise else [("markdown", f"{ANSWER}{number}\n\n…")]
-    whole = {
-        "cells": [_cell(f"{work.number}-{i}", *cell) for i, cell in enumerate(cells)],
-        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    return write_atomic(path, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
+        head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)"
+        cells.append(v4.new_markdown_cell(f"{head}\n\n{task.text}"))
+        if task.exercise:
+            cells += map(v4.new_code_cell, _coded(number, task, task.exercise.reference))
+        else:
+            cells.append(v4.new_markdown_cell(f"{ANSWER}{number}\n\n…"))
+    for i, cell in enumerate(cells):
+        cell["id"] = f"homework-{work.number}-{i}"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    whole = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    return write_atomic(path, nbformat.writes(whole).encode())
 
 
-def _coded(number: str, task: Task) -> list[tuple[str, str]]:
+def _coded(number: str, task: Task, reference: Callable) -> list[str]:
     """The stub, and the cell that tries its examples."""
-    assert task.exercise
-    reference = task.exercise.reference
     stub = f"{TAG}{number}\ndef {task.name}{inspect.signature(reference)}:\n    ...  # yours"
     tries = [f'vl.check("{task.book}", {task.name})'] if task.book else []
     for example in task.examples:
         want = reference(*eval(f"({example},)", {"torch": torch}))
-        want = want if isinstance(want, list | tuple) else [want]
-        tries.append(f'example("{number}", {task.name}({example}), {", ".join(map(_literal, want))})')
-    return [("code", stub), ("code", "\n".join(tries))]
-
-
-def _literal(x: Any) -> str:
-    return str(torch.as_tensor(x).double().mul(1e4).round().div(1e4).tolist())
-
-
-def _cell(name: str, kind: str, source: str) -> dict[str, Any]:
-    more = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    lines = source.splitlines(keepends=True)
-    return {"cell_type": kind, "id": f"homework-{name}", "metadata": {}, **more, "source": lines}
+        parts = want if isinstance(want, list | tuple) else [want]
+        wants = [str(torch.as_tensor(x).double().mul(1e4).round().div(1e4).tolist()) for x in parts]
+        tries.append(f'example("{number}", {task.name}({example}), {", ".join(wants)})')
+    return [stub, "\n".join(tries)]

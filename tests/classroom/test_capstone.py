@@ -9,6 +9,7 @@ import torch
 
 import vitlib as vl
 from classroom import capstone
+from classroom.submissions import find
 
 
 def trained(seed: int):
@@ -33,6 +34,7 @@ SAME = {  # the same function as the book's model, or nearly, by other weights
     "hidden units moved": lambda name, x: x.roll(1, HIDDEN[end]) if (end := name[-10:].strip(".")) in HIDDEN else x,
     "q and k scaled": lambda name, x: torch.cat([2 * x[:96], x[96:192] / 2, x[192:]]) if "qkv" in name else x,
     "logits scaled": lambda name, x: 3 * x if "head" in name else x,
+    "logits shifted": lambda name, x: x + x[:1] if "head" in name else x,
     "a step that is none": lambda name, x: x + 0.02 * x.std() * torch.linspace(0, 999, x.numel()).cos().view(x.shape),
     "mirrored": lambda name, x: x.flip(-1) if x.ndim == 4 else x,
 }  # fmt: skip
@@ -76,41 +78,48 @@ def entries(tmp_path_factory):
     for end in ("safetensors", "json"):
         (top / "link" / f"mine.{end}").symlink_to(top / "honest" / f"mine.{end}")
     (top / "nothing").mkdir()
-    found = capstone._graded(sorted(top.iterdir()), *vl.load_drawn10("test", 300, seed=99), 0.2, 0.9)
-    return {entry.student: entry for entry in found}
+    shutil.copy(top / "honest/mine.safetensors", save("two models", weak) / "other.safetensors")
+    (top / "model.zip").write_bytes(b"")
+    found = capstone._graded(find(top)[0], *vl.load_drawn10("test", 300, seed=99), 0.2, 0.9)
+    return {row.key: row for row in found}
+
+
+def accuracy(row) -> float:
+    return float(row.results["capstone"].says.split()[1].rstrip("%,")) / 100
 
 
 REFUSED = {
     "infinite": "finite logits", "too large": "out of the budget", "too slow": "out of the budget",
-    "diverged": "damaged", "pickled": "safetensors", "other weights": "sha256", "nothing": "expected one",
-    "a card like a monster": "1024", "link": "symbolic link",
+    "diverged": "damaged", "pickled": "mine is damaged", "other weights": "sha256", "nothing": "expected one",
+    "a card like a monster": "1024", "link": "symbolic link", "model.zip": "unpack it",
+    "two models": "got 2",
 }  # fmt: skip
 
 
 def test_an_honest_checkpoint_gets_what_it_is_worth(entries):
     entry = entries["honest"]
-    assert entry.problem == "" and 0.3 < entry.accuracy < 0.8
-    assert entry.points == round(10 * (entry.accuracy - 0.2) / 0.7, 1)
+    assert entry.problem == "" and 0.3 < accuracy(entry) < 0.8
+    assert abs(entry.total - 10 * (accuracy(entry) - 0.2) / 0.7) < 0.051
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_what_answers_as_the_books_model_does_gets_nothing_whatever_its_weights(entries, name):
     entry = entries[name]
-    assert entry.points == 0 and entry.accuracy > 0.85
+    assert entry.total == 0 and accuracy(entry) > 0.85
     assert entry.problem.startswith("it answers as the book's drawn10-token-s1 (")
 
 
 def test_of_two_that_answer_alike_neither_gets_points(entries):
     for one, other in (("twin", "twin's twin"), ("twin's twin", "twin")):
-        assert entries[one].points == 0 and entries[one].accuracy > 0.25
+        assert entries[one].total == 0 and accuracy(entries[one]) > 0.25
         assert entries[one].problem.startswith(f"it answers as the entry {other} (1.00) does")
 
 
 @pytest.mark.parametrize("name", ["forged accuracy", "wrong order"])
 def test_what_a_card_says_is_worth_nothing(entries, name):
-    assert entries[name].problem == "" and entries[name].accuracy < 0.3 and entries[name].points == 0
+    assert entries[name].problem == "" and accuracy(entries[name]) < 0.3 and entries[name].total == 0
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_entry_gets_nothing(entries, name):
-    assert entries[name].points == 0 and REFUSED[name] in entries[name].problem, entries[name]
+    assert entries[name].total == 0 and REFUSED[name] in entries[name].problem, entries[name]

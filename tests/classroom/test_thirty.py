@@ -50,7 +50,7 @@ DEEDS = {
     "printing": (deed("print(images)", "    return None\n"), "it prints, and returns None"),
     "surrogates": (deed("raise ValueError(chr(0xD800) + chr(27))"), "ValueError"),
     "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "no function snake"),
-    "endless": ("# task 1.1\ndef make():\n    while True: pass\nsnake = make()", "10 seconds, stopped, before"),
+    "endless": ("# task 1.1\ndef make():\n    while True: pass\nsnake = make()", "cell 4, line 4: TimeoutError"),
     "folders": (deed("os.makedirs('a/' * 900)"), "PermissionError"),
     "mistaken-0": (mistaken("1.1", 0), "the first row is to go from left to right"),
     "mistaken-1": (mistaken("1.1", 1), "every row goes from left to right"),
