@@ -2,6 +2,7 @@
 
 `zh/ch05.json` holds the texts of chapter 05, `zh/told.json` those that are said in any. A key is the English text of
 the source, with {} for each field of an f-string; its value may name the fields, {1} before {0}. Fields are said, too.
+The first that fits is taken, so what joins sentences stands there before what is within one.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ def language(name: str | None = None) -> str:
 
 @cache
 def texts() -> tuple[dict[str, str], list[tuple[re.Pattern, str]]]:
-    """English -> Chinese: whole texts, and those with fields as patterns, first those that leave least open."""
-    known = {k: v for path in sorted(ZH.glob("*.json")) for k, v in json.loads(path.read_text("utf-8")).items()}
-    fields = sorted((key for key in known if "{}" in key), key=len, reverse=True)
-    return known, [(re.compile(re.escape(key).replace(r"\{\}", "(.*?)"), re.S), known[key]) for key in fields]
+    """English -> Chinese: whole texts, and those with fields as patterns."""
+    files = [ZH / "told.json", *sorted(ZH.glob("ch*.json"))]
+    known = {english: said for file in files for english, said in json.loads(file.read_text("utf-8")).items()}
+    fields = {re.escape(key).replace(r"\{\}", "(.*?)"): said for key, said in known.items() if "{}" in key}
+    return known, [(re.compile(pattern, re.S), said) for pattern, said in fields.items()]
 
 
 def say(text: str) -> str:

@@ -97,7 +97,7 @@ def differ(got: Any, want: Any, tol: float) -> str:
 def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     """A wrong shape."""
     if want.ndim == 1 and got.ndim < 2:
-        return f"expected {len(want)} numbers, got {len(got) if got.ndim else 'one'}"
+        return f"expected {len(want)} numbers, got {got.numel()}"
     shapes = f"expected shape {tuple(want.shape)}, got {tuple(got.shape)}"
     if got.squeeze().shape == want.squeeze().shape:
         return f"{shapes}: an axis of length 1 too many or too few"
@@ -115,8 +115,8 @@ def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     if got.ndim == want.ndim:
         off = [i for i in range(got.ndim) if got.shape[i] != want.shape[i]]
         if len(off) == 1 and abs(got.shape[off[0]] - want.shape[off[0]]) == 1:
-            more_there = got.shape[off[0]] > want.shape[off[0]]
-            return f"{shapes}: one too {'many' if more_there else 'few'} along axis {off[0]}"
+            many = f"{shapes}: one too many along axis {off[0]}"
+            return many if got.shape > want.shape else f"{shapes}: one too few along axis {off[0]}"
     return shapes
 
 
@@ -223,12 +223,11 @@ def moved(got: Tensor, want: Tensor, axis: int, tol: float) -> Iterator[str]:
     if same(got.flip(axis), want, tol):
         yield f"the order{along} is reversed"
     for by in range(1, min(n - 1, 9)):
-        how = "one" if by == 1 else by
         for a, b in ((got, want), (want, got)):
             if same(a.narrow(axis, by, n - by), b.narrow(axis, 0, n - by), tol):
-                yield f"shifted by {how}{along}"
+                yield f"shifted by {by}{along}"
             if same(a.roll(by, axis), b, tol):
-                yield f"shifted by {how}{along}, around the end"
+                yield f"shifted by {by}{along}, around the end"
     if 1 < n <= 256 and want.ndim > 1:
         rows = [x.movedim(axis, 0).flatten(1) for x in (got, want)]
         fit = torch.cdist(*rows, p=torch.inf) <= tol * want.abs().max()
