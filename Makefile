@@ -1,5 +1,6 @@
 # Patch by Patch. `make book` and `make test` are all that most people need; `make help` lists the rest.
 #
+# LANGUAGES=en,zh  build the Chinese pages, too
 # TORCH=cpu    take torch from PyTorch's CPU index: spares Linux users without a GPU the CUDA packages
 # PYTHON=...   the Python (3.11 or newer) that makes the virtual environment
 # PORT=8000    where `make serve` shows the book
@@ -9,6 +10,7 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
+LANGUAGES ?= en
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	if $$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
 	then echo $$p; exit; fi; done; echo none)
@@ -24,11 +26,12 @@ help:  ## this list
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 	@echo
+	@echo "  LANGUAGES=...  en, zh or en,zh: which pages make book builds"
 	@echo "  TORCH=cpu      on Linux without a GPU: make book TORCH=cpu"
 	@echo "  PYTHON=...     which Python makes the virtual environment (found now: $(PYTHON))"
 
 book: $(STAMP)  ## build the book (first time: sets everything up)
-	@$(BIN)/python -m tools.build
+	@LANGUAGES=$(LANGUAGES) $(BIN)/python -m tools.build
 
 test: $(STAMP)  ## run every check: package, notebooks, book, browser
 	@$(BIN)/python -m tools.check

@@ -136,7 +136,8 @@ def put_letters(app, doctree, docname: str) -> None:
     for glossary in list(doctree.findall(addnodes.glossary)):
         first: dict[str, str] = {}
         for term in glossary.findall(nodes.term):
-            first.setdefault(term.astext()[0].upper(), term["ids"][0])
+            if (letter := term.astext()[0].upper()).isascii():  # a Chinese entry has its English term, too
+                first.setdefault(letter, term["ids"][0])
         row = nodes.bullet_list(classes=["letters"])
         for letter, anchor in sorted(first.items()):
             way = nodes.reference("", letter, internal=True, refuri=f"#{anchor}")

@@ -89,8 +89,8 @@ def entries(doctree) -> list[dict]:
             add(text_of(title), section["ids"], text, "".join(map(code_of, body)))
     for glossary in doctree.findall(addnodes.glossary):
         for item in glossary.findall(nodes.definition_list_item):
-            term = item[0]
-            add(text_of(term), term["ids"], text_of(item, (nodes.term,)))
+            for term in item.findall(nodes.term):
+                add(text_of(term), term["ids"], text_of(item, (nodes.term,)))
     for question, answer in doctree.findall(dropdown_main):
         title = text_of(question)
         # within the fold, which a browser then opens

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]  # of the book
-AROUND = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+AROUND = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md"]
 
 
 @cache

@@ -3,7 +3,7 @@
     python -m tools.check           (or: make test)
 
 The checks are ruff, on style and on layout; the types; the package's tests, with every annotated shape enforced; those
-of error messages and the slow ones, without; the build of the book, which runs each chapter; how long they are to
+of error messages and the slow ones, without; the build of the book, which runs each chapter, and of its Chinese pages; how long they are to
 read; nbval, which compares the printed text of that run where it is tagged `nbval-check-output`; and the tests of the
 built book, in a headless browser where there is one. All of them run, whichever fails; what each printed is in
 `_build/checks/`.
@@ -37,7 +37,7 @@ CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with t
     "types": (["pyrefly", "check"], {}),
     "package": ([*PYTEST, *PACKAGE, "-m", "not errors and not slow"], {"VITLIB_TYPECHECK": "1"}),
     "errors": ([*PYTEST, *PACKAGE, "-m", "errors or slow"], {}),
-    "build": (["tools.build"], {}),
+    "build": (["tools.build"], {"LANGUAGES": "en,zh"}),
     "lengths": (["page.lengths"], {}),
     "notebooks": ([*PYTEST, *NBVAL, *CHAPTERS], {}),
     "book": ([*PYTEST, *OF_THE_BOOK], {}),

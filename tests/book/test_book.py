@@ -243,7 +243,7 @@ def anchors(name: str) -> set[str]:
     return {tag[key] for tag in found for key in ("id", "name") if tag.get(key)}
 
 
-@page
+@pytest.mark.parametrize("name", [*toc_pages(), *(f"zh/{name}" for name in toc_pages())])
 def test_internal_links_lead_somewhere(name):
     here = (HTML / f"{name}.html").resolve()
     for link in soup(name).find_all("a", href=True):
