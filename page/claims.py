@@ -25,10 +25,10 @@ from page.typography import NARROW
 from vitworkshop.studies import budget
 from vitworkshop.studies.board import Row, admitted, all_rows, rows_of, unit, whole
 from vitworkshop.studies.claim import OPEN, Claim
-from vitworkshop.studies.registry import PLAN, STUDIES
-from vitworkshop.studies.report import base_changes, summary, turned
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.report import summary
 
-KINDS = ("ahead", "equal", "apart")
+KINDS = ("ahead", "equal")
 EXAMPLES = ((2, 0.6), (0.5, 0.3), (1.2, 0.6), (0.1, 0.6), (-0.7, 1.1), (-2, 0.6))  # mean, reach, in margins
 
 
@@ -120,7 +120,7 @@ def missing() -> str:
     """What the plan holds and the book has not run to its end, with its price."""
     rows = [
         [
-            f"{STUDIES[name].question} `{name}`{'' if name in PLAN else ' (beyond the budget)'}",
+            f"{STUDIES[name].question} `{name}`",
             price.runs,
             f"{price.core_minutes / 60:.1f}",
         ]
@@ -150,7 +150,7 @@ def study(name: str) -> str:
         vl.viz.table(heads, claims) if claims else "",
         variants(name, result),
     ]
-    return "\n\n".join([*filter(None, parts), rounding(name), about(name, result)])
+    return "\n\n".join([*filter(None, parts), about(name, result)])
 
 
 def how(name: str) -> str:
@@ -164,14 +164,6 @@ def variants(name: str, result: dict) -> str:
     """Every variant of a study with its mean, folded."""
     head, *rows = summary(result)
     return f":::{{dropdown}} All {len(rows)} variants of {name}: {result['measure']}\n{vl.viz.table(head, rows)}\n:::"
-
-
-def rounding(name: str) -> str:
-    """What moving the first weights by a rounding error changes, where it was tried."""
-    if (claims := turned(name)) is None:
-        return ""
-    said = "; ".join(claims) if claims else "no verdict"
-    return f"With the first weights of one seed moved by a ten-millionth, another verdict: {said}."
 
 
 def sentence(claim: Claim) -> str:
@@ -207,14 +199,12 @@ def unbroken(text: str) -> str:
 
 
 def about(name: str, result: dict) -> str:
-    """Scale, data, machine and time of a study's runs, its log, and the command that repeats it."""
+    """Data, machine and time of a study's runs, its log, and the command that repeats it."""
     runs = len(result["runs"])
     said = [
-        f"*{result['dataset']}, {result['scale']} scale, {runs} run{'s' * (runs != 1)} in "
+        f"*{result['dataset']}, {runs} run{'s' * (runs != 1)} in "
         f"{time_taken(result)} on {hardware(result['hardware'])}, {result['precision']}.*"
     ]
-    if older := base_changes(result):
-        said.append(f"*Run before the study became what it is now ({older}).*")
     again = f"`python -m vitlib study run {name}`"
     said.append(f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`. Again: {again}")
     return " ".join(said)

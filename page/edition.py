@@ -44,9 +44,15 @@ BANNER = "本页有 {} 段尚无译文，或英文在翻译之后又改过：这
 
 
 def paragraphs(text: str) -> list[str]:
-    """What stands between blank lines; a block of code is one."""
-    hidden = re.sub(CODE, lambda code: code[0].replace("\n\n", "\n\0\n"), text.strip("\n"), flags=re.M | re.S)
-    return [each.replace("\0", "") for each in re.split(r"\n(?:[ \t]*\n)+", hidden) if each.strip()]
+    """What stands between blank lines, and each row of a table; a block of code is one."""
+    hidden = re.sub(CODE, lambda code: code[0].replace("\n", "\0"), text.strip("\n"), flags=re.M | re.S)
+    cut = re.split(r"\n(?:[ \t]*\n)+|(?<=\|)\n(?=\|)", hidden)
+    return [each.replace("\0", "\n") for each in cut if each.strip()]
+
+
+def joined(parts: list[str]) -> str:
+    """Paragraphs as a text again."""
+    return re.sub(r"(?m)(^\|.*\|)\n\n(?=\|)", r"\1\n", "\n\n".join(parts))
 
 
 def digest(paragraph: str) -> str:
@@ -58,7 +64,10 @@ def bare(text: str) -> str:
     """What a translator may change: without code, formulas, names of directives, targets of links, tags."""
     text = re.sub(CODE, " ", text, flags=re.M | re.S)
     text = re.sub(
-        r"\$\$.*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$", "█", text, flags=re.S | re.M
+        r"\$\$.*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$",
+        "█",
+        text,
+        flags=re.S | re.M,
     )
     text = re.sub(r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: f"█{role[1] or ''}█", text)
     text = re.sub(
@@ -69,7 +78,7 @@ def bare(text: str) -> str:
 
 def is_prose(paragraph: str) -> bool:
     """Whether there is anything to translate."""
-    return re.search(r"[A-Za-z]{2,}", bare(paragraph)) is not None
+    return re.search(rf"[A-Za-z]{{2,}}|{HAN}", bare(paragraph)) is not None
 
 
 def units(path: Path) -> dict[tuple[str, str], str]:
@@ -81,7 +90,7 @@ def units(path: Path) -> dict[tuple[str, str], str]:
             if heading := re.search(r"^#{1,4} (.*)", each, re.M):
                 name = make_id(heading[1]) or "section"
             found.setdefault((name, ""), []).append(each)
-        return {key: "\n\n".join(parts) for key, parts in found.items()}
+        return {key: joined(parts) for key, parts in found.items()}
     texts = {}
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         if cell["cell_type"] == "markdown":
@@ -109,7 +118,7 @@ def pieces(path: Path) -> list[tuple[str, str, str, str]]:
     if path.exists():
         _, *parts = HEAD.split(path.read_text("utf-8"))
         for cell, part, hashes, text in zip(*(parts[i::4] for i in range(4)), strict=True):
-            said = paragraphs(text)
+            said = [each for each in paragraphs(text) if each[0] != "|" or is_prose(each)]
             if len(said) != len(hashes.split()):
                 raise ValueError(
                     f"{path.name}, {cell}: expected {len(hashes.split())} paragraphs, got {len(said)}"
@@ -134,8 +143,9 @@ SAME = {  # what stands in both languages, as often
     "stars": r"([★☆]{3})",
     "tag": r"(</?[a-z][\w-]*[^>]*>)",
     "item": r"^([-*]|\d+\.) ",
-    "row": r"^\|.*(\|)",
+    "cell": r"(?<!\\)(\|)",
     "heading": r"^(#{1,4}) ",
+    "fence": r"^([`:]{3,})$",
 }
 COUNTED = "two three four five six seven eight nine ten eleven twelve sixteen thirty forty fifty hundred thousand half"
 COUNTED += (
@@ -177,7 +187,7 @@ def problems(english: str, chinese: str) -> list[str]:
         for what, p in wrong.items()
         if (m := re.search(p, ours))
     ]
-    found += ["no Chinese in it"] * (not re.search(HAN, chinese))
+    found += ["no Chinese in it"] * (not re.search(HAN, chinese) and chinese[0] != "|")
     return found
 
 
@@ -214,7 +224,7 @@ def new(stem: str) -> None:
         if todo := [each for each in paragraphs(text) if digest(each) not in known and is_prose(each)]:
             known |= set(map(digest, todo))
             print(f"<!-- {' '.join(filter(None, (cell, part)))} {' '.join(map(digest, todo))} -->")
-            print("\n\n".join(todo), end="\n\n")
+            print(joined(todo), end="\n\n")
 
 
 # Composing what Sphinx builds
@@ -227,9 +237,13 @@ def chinese(text: str, known: dict[str, str], mark: str = MARK) -> tuple[str, in
         words = known.get(digest(each))
         if words is None and is_prose(each):
             untranslated += 1
-            words = re.sub(r"^(?=[*\"“A-Z]|\[(?!x))", lambda _: f"{mark} " if mark else "", each)
+            words = re.sub(
+                r"^(\| )?(?=[*\"“A-Z`]|\[(?!x))(?!`{3})",
+                lambda m: f"{m[1] or ''}{mark} " if mark else m[0],
+                each,
+            )
         parts.append(words or each)
-    return "\n\n".join(parts), untranslated
+    return joined(parts), untranslated
 
 
 def banner(text: str, untranslated: int) -> str:

@@ -45,7 +45,7 @@ CALLS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("Block", "PostNormBlock"), dict(embed_dim=12, num_heads=2, hidden_dim=24)),
     **dict.fromkeys(("drawn10_masks", "load_drawn10"), dict(split="test", n=2, seed=0)),
     **dict.fromkeys(("check", "hint"), dict(exercise="03.1")),
-    **dict.fromkeys(("load_pretrained", "load_results"), dict(name="cifar10-laptop")),
+    **dict.fromkeys(("load_pretrained", "load_results"), dict(name="cifar10-plain")),
     **dict.fromkeys(("cutmix", "mixup"), dict(images=IMAGES, targets=TARGETS, alpha=0.8, generator=DRAW)),
     "Attention": dict(embed_dim=12, num_heads=2),
     "AxialAttention": dict(embed_dim=12, num_heads=2, grid=(2, 2), axis="row"),
@@ -338,7 +338,7 @@ def test_what_passes():
     checks.check_between("n", 3, 1, 3)
     checks.check_choice("split", "test", ("train", "test"))
     tensors.check_finite({"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)}, torch.float16, "mend")
-    for name in ("cifar10-laptop", ".hidden", "v1.5", "Été 3", "x" * 200):
+    for name in ("cifar10-plain", ".hidden", "v1.5", "Été 3", "x" * 200):
         checks.check_name("--name", name, "give another")
     assert checks.as_pair("size", 8) == checks.as_pair("size", [8, 8]) == (8, 8)
 

@@ -56,17 +56,30 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
 
 
 def write_json(path: str | Path, value: dict) -> Path:
-    """Write `value` to `path` as indented JSON, atomically, with a "checksum" that `read_json` looks at."""
+    """Write `value` to `path` as JSON, atomically, with a "checksum" that `read_json` looks at."""
     return write_atomic(path, as_json(value))
 
 
 def as_json(value: dict) -> bytes:
     """What `write_json` writes; refuses what JSON does not hold."""
     try:
-        return json.dumps({**value, "checksum": _checksum(value)}, indent=1).encode() + b"\n"
+        whole = json.loads(json.dumps({**value, "checksum": _checksum(value)}))
     except (TypeError, ValueError) as error:
         fix = "give numbers, strings, lists and dicts"
         raise ValueError(f"expected what JSON can hold, got other: {error}; {fix}") from error
+    return _lines(whole, "\n").encode() + b"\n"
+
+
+def _lines(value: dict | list, end: str) -> str:
+    """JSON with a line for each entry; what holds no further lists or dicts stands on one."""
+    inner = value.values() if isinstance(value, dict) else value
+    if not any(isinstance(part, dict | list) for part in inner):
+        return json.dumps(value)
+    parts = [_lines(part, f"{end} ") if isinstance(part, dict | list) else json.dumps(part) for part in inner]
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {part}" for key, part in zip(value, parts, strict=True)]
+    first, last = json.dumps(type(value)())
+    return f"{first}{end} {f',{end} '.join(parts)}{end}{last}"
 
 
 def read_json(path: str | Path, fix: str) -> dict:

@@ -38,7 +38,7 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
     **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 5, "09": 2, "10": 14},
-    **{"11": 9, "12": 2, "14": 4, "15": 1, "16": 9, "17": 4, "18": 5, "clinic": 7, "questions": 1},
+    **{"11": 9, "12": 2, "14": 4, "16": 9, "17": 4, "18": 2, "clinic": 7, "questions": 1},
 }
 
 
@@ -103,7 +103,8 @@ def curve(study: str, variant: str) -> np.ndarray:
 
 def epochs(study: str, variant: str) -> int:
     """How many epochs each run of a variant had."""
-    (number,) = {len(run["epochs"]) for run in runs(study, variant)}
+    logs = [run["epochs"] for run in runs(study, variant)]  # of most only their number is kept
+    (number,) = {len(log) if isinstance(log, list) else log for log in logs}
     return number
 
 
@@ -142,7 +143,7 @@ def masked_steps(variant: str) -> int:
     study, batch = result("masked"), result("masked")["base"]["batch_size"]
     labelled = study["n_train"] // masked.PARTS
     before, after = (study["n_train"] - labelled) // batch, labelled // batch
-    (steps,) = {len(run["before"]) * before + len(run["epochs"]) * after for run in runs("masked", variant)}
+    (steps,) = {run["before"] * before + run["epochs"] * after for run in runs("masked", variant)}
     return steps
 
 

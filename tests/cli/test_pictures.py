@@ -299,7 +299,7 @@ def test_pictures_that_will_not_do(command, name, birds, tmp_path, monkeypatch, 
 def test_models_and_pictures_that_are_not_there(trained, birds, tmp_path, capsys):
     picture = str(birds / "wren" / "00.png")
     said = refused(["predict", "cifar10-laptob", picture], capsys)
-    assert "no model called 'cifar10-laptob'; there are: cifar10-laptop, " in said
+    assert "no model called 'cifar10-laptob'; there are: cifar10-modern, " in said
     assert "the folders of your runs" in said
     assert "got none; a run writes it" in refused(["predict", str(birds), picture], capsys)
     assert "got none; it is empty" in refused(["predict", "drawn10-small", str(tmp_path)], capsys)

@@ -37,7 +37,7 @@ MODELS = "nope ../../x empty file no-name no-object bad-name two run/nope ''"
 PICTURES = "nope.jpg file text.jpg empty.png empty ''"
 STUDIES = """
 --seeds -1 | --seeds 0 0 | --seeds abc | --seeds | --seeds 1.5 | --jobs 0 | --jobs -1 | --jobs 100000 |
---limit 5 | --budget-minutes 0 | --data x | --data pets | --from nothere | --from file | --all |
+--limit 5 | --budget-minutes 0 | --data x | --data pets | --all |
 --set seed=3 | --set jobs=2 | --set model.patch_embed=conv
 """
 WHOLE = """

@@ -1,4 +1,4 @@
-"""One study as it is to be run: which finished trials are its own, what it imports from elsewhere, what it writes."""
+"""One study as it is to be run: which finished trials are its own, what it writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from toys import DATA, row, toy
 
 from vitlib.files import read_json, write_json
-from vitworkshop.studies import plan as plans
 from vitworkshop.studies.plan import Plan, make_plans
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.study import QUICK
@@ -69,7 +68,6 @@ def test_a_variant_that_names_what_its_base_has_is_as_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scale": "full"}, "scale was 'quick', now 'full'"),
         ({"changes": {"lr": 0.5}}, r"base.lr was 0.002, now 0.5"),
         ({"n_val": 4, "study": replace(RECIPED, holdout=True)}, r"data was \['toys', \d+\], now"),
         ({"study": replace(RECIPED, variants={"a": {"lr": 1.0}})}, "variant.lr was 0.002, now 1.0"),
@@ -118,22 +116,8 @@ def test_a_file_of_results_that_is_damaged_or_was_made_otherwise_is_refused(tmp_
     with pytest.raises(ValueError, match=r"stems.json was made otherwise \(base.lr was 0.002, now 0.1"):
         make(tmp_path, RECIPED, changes={"lr": 0.1})
     plan.path.write_text(plan.path.read_text()[:100])
-    for again in (lambda: make(tmp_path, RECIPED), lambda: plan.import_results(tmp_path)):
-        with pytest.raises(
-            ValueError, match="stems.json is damaged .*; delete it, and the same command goes on"
-        ):
-            again()
-
-
-def test_an_older_file_of_results_is_known_by_label_and_size(tmp_path):
-    plan = make(tmp_path, RECIPED)
-    plan.write()
-    old = read_json(plan.path, "")
-    del old["data_checksum"], old["base"]["model"]["mask_token"]
-    assert plan.mismatch(old) == ""
-    assert plan.mismatch(old | {"dataset": "CIFAR-10"}) == "dataset was 'CIFAR-10', now 'toys'"
-    assert plan.mismatch(old | {"n_train": 5}) == "n_train was 5, now 20"
-    assert plan.mismatch(old | {"data_checksum": 1}).startswith("data_checksum was 1, now ")
+    with pytest.raises(ValueError, match="stems.json is damaged .*; delete it, and the same command goes on"):
+        make(tmp_path, RECIPED)
 
 
 def test_the_file_holds_all_runs_of_the_folder(tmp_path):
@@ -170,61 +154,6 @@ def test_every_variant_has_a_folder_of_its_own(name, tmp_path):
     assert len(folders) == len(STUDIES[name].variants) and not any("/" in folder for folder in folders)
 
 
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    """Committed results of four runs: two variants, seeds 0 and 1."""
-    plan = make(tmp_path / "elsewhere", RECIPED)
-    keep(plan, *plan.trials)
-    plan.write()
-    folder = tmp_path / "results"
-    folder.mkdir()
-    plan.path.rename(folder / "stems.json")
-    monkeypatch.setattr(plans, "RESULTS", folder)
-    return folder / "stems.json"
-
-
-def test_committed_runs_count_as_finished(tmp_path, book):
-    committed = read_json(book, "")
-    plan = make(tmp_path / "here", RECIPED, seeds=(0, 2))
-    said = plan.import_results("results")
-    assert said == f"stems: 4 of 4 runs in {book} count as finished" and plan.finished == 2
-    again = make(tmp_path / "here", RECIPED, seeds=(0, 2))  # they are kept here now, like all others
-    result = again.write()
-    assert result["runs"] == committed["runs"] and result["hardware"] == "A"
-    assert result["summary"] == committed["summary"]
-    assert again.import_results(book.parent) == said  # nothing is done twice
-
-
-def test_committed_runs_that_were_made_otherwise_do_not_count(tmp_path, book):
-    other = make(tmp_path / "here", RECIPED, changes={"lr": 0.5})
-    said = other.import_results("results")
-    assert "nothing is taken" in said and "base.lr was 0.002, now 0.5" in said and not other.done
-    assert not (tmp_path / "here").exists()
-    changed = replace(RECIPED, variants={**RECIPED.variants, "b": {"flip": False}})
-    plan = make(tmp_path / "there", changed)
-    assert "2 of 4 runs" in plan.import_results("results") and {variant for variant, _ in plan.done} == {"a"}
-    older = read_json(book, "")
-    del older["variants"], older["data_checksum"], older["base"]["mixup"]
-    book.write_text(json.dumps(older))  # each row says what it changed; label and size tell the data
-    plan = make(tmp_path / "older", changed)
-    assert "2 of 4 runs" in plan.import_results("results") and {variant for variant, _ in plan.done} == {"a"}
-    assert "there is no" in make(tmp_path / "third", RECIPED, name="pooling").import_results("results")
-
-
-def test_rows_of_other_names_are_taken_with_their_run(tmp_path, book):
-    """Whatever they say of their changes: the file names those of the variants."""
-    result = read_json(book, "")
-    own = [
-        {**run, "run": run["variant"], "variant": f"{run['variant']} at {px}", "changes": {"px": px}}
-        for run in result["runs"]
-        for px in "12"
-    ]
-    book.write_text(json.dumps(result | {"runs": own}))
-    plan = make(tmp_path / "here", RECIPED)
-    plan.import_results("results")
-    assert plan.finished == 4 and [len(rows) for rows in plan.done.values()] == [2] * 4
-
-
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -236,8 +165,7 @@ def test_what_a_caller_cannot_change_is_refused(tmp_path, changes, message):
 
 
 def test_the_header_says_what_the_runs_share(tmp_path):
-    header = make(tmp_path, replace(RECIPED, holdout=True, n_train=15), n_val=5, scale="full").header
-    assert (header["n_train"], header["n_val"], header["scale"]) == (10, 5, "full")
-    assert header["base"]["epochs"] == 100 and header["base"]["model"]["embed_dim"] == 192
+    header = make(tmp_path, replace(RECIPED, holdout=True, n_train=15), n_val=5).header
+    assert (header["n_train"], header["n_val"]) == (10, 5)
     assert header["base"].keys() == asdict(QUICK).keys()
     assert make(tmp_path, toy(n_train=0)).header["n_train"] == 0

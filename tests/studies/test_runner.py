@@ -149,14 +149,6 @@ def test_lines_stand_above_the_bar(tmp_path, one, terminal):
     assert "2/2" in lines[2][-1]
 
 
-def test_going_on_from_a_folder_of_results(tmp_path, one, capsys):
-    run(tmp_path / "theirs")
-    result = run(tmp_path / "ours", start_from=tmp_path / "theirs", seeds=(1, 2), progress=True)
-    assert calls(tmp_path / "ours") == [("a", 2), ("b", 2)] and len(result["runs"]) == 6
-    assert "4 of 4 runs in" in capsys.readouterr().out
-    assert len(run(tmp_path / "ours", seeds=(1,))["runs"]) == 6  # they stay
-
-
 @pytest.mark.errors
 def test_a_disk_without_locks_says_so(tmp_path, monkeypatch):
     def fail(self, timeout):
@@ -285,12 +277,8 @@ def whole(tmp_path_factory) -> tuple[dict, Path]:
 
 def without_clock(result: dict) -> list[dict]:
     """The runs without the times they took."""
-    clock = ("seconds", "images_per_s", "seal")
-    return [
-        {key: value for key, value in run.items() if key not in (*clock, "epochs")}
-        | {"epochs": [{k: v for k, v in epoch.items() if k not in clock} for epoch in run["epochs"]]}
-        for run in result["runs"]
-    ]
+    clock = ("seconds", "seal")
+    return [{key: value for key, value in run.items() if key not in clock} for run in result["runs"]]
 
 
 @POSIX
@@ -370,8 +358,6 @@ def test_a_killed_process_of_the_pool_is_told(tmp_path, one, monkeypatch):
         ),
         ({"seeds": ()}, "one or more different numbers"),
         ({"seeds": (2, 2)}, r"one or more different numbers, got \(2, 2\)"),
-        ({"scale": "half"}, "quick or full, got 'half'"),
-        ({"start_from": "nowhere"}, "there is no folder nowhere to start from; 'results' takes"),
         ({"changes": {"epochs": 3}}, "follows no recipe"),
     ],
 )
@@ -401,15 +387,9 @@ def test_all_studies_from_the_command_line(tmp_path, two, capsys):
     assert "| claim |" in capsys.readouterr().out
 
 
-def test_a_scale_changes_what_the_study_says_and_the_caller_has_the_last_word(tmp_path, monkeypatch):
+def test_the_caller_has_the_last_word_on_the_precision(tmp_path, monkeypatch):
     monkeypatch.setattr(plans, "pick_precision", lambda *_: "picked")
-    base = replace(QUICK, precision="auto")
-    with only(ours=toy(base=base, full={"epochs": 7, "precision": "bf16"})):
-
-        def header(**how):
-            (plan,) = make_plans({"ours": tmp_path}, lambda _: DATA, **how)
-            return plan.header["base"]["epochs"], plan.header["precision"]
-
-        assert header() == (base.epochs, "picked")
-        assert header(scale="full") == (7, "bf16")
-        assert header(scale="full", changes={"epochs": 2, "precision": "fp32"}) == (2, "fp32")
+    with only(ours=toy(base=replace(QUICK, precision="auto"))):
+        for changes, precision in (({}, "picked"), ({"precision": "bf16"}, "bf16")):
+            (plan,) = make_plans({"ours": tmp_path}, lambda _: DATA, changes=changes)
+            assert plan.header["precision"] == precision

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +14,13 @@ from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.evidence import RESULTS, load_results
 from vitlib.files import read_json
 from vitlib.train.objective import OBJECTIVES
-from vitworkshop.studies import clinic, families, norm_order, residuals, stems
+from vitworkshop.studies import clinic, families, norm_order, residuals
 from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report, tell
 from vitworkshop.studies.rows import read_study
 from vitworkshop.studies.runner import run_study
-from vitworkshop.studies.study import Job, changes_of, draw_images, initial_model
+from vitworkshop.studies.study import Job, changes_of, draw_images
 
 TRAINED = [name for name, study in STUDIES.items() if study.base]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
@@ -39,7 +38,7 @@ def test_claims_name_variants_there_are(name):
     study = STUDIES[name]
     for claim in study.claims if study.metric != "accuracy" else ():
         assert {*claim.first, *claim.second} <= study.variants.keys()
-        assert claim.kind in ("ahead", "equal", "apart") and claim.margin > 0 and claim.source
+        assert claim.kind in ("ahead", "equal") and claim.margin > 0 and claim.source
     assert "" not in (says := [claim.says for claim in study.claims]) and len(set(says)) == len(says)
 
 
@@ -67,7 +66,7 @@ def test_what_a_committed_study_says_follows_from_its_runs(name):
         assert run["seed"] not in scores.setdefault(run["variant"], {}), "a run stands there twice"
         scores[run["variant"]][run["seed"]] = run["final"][study.metric]
         assert {claim.metric for claim in study.claims} <= run["final"].keys()
-        assert len(json.dumps(run, indent=1)) < 1000 + 300 * max(1, len(run.get("epochs", ())))  # it is small
+        assert isinstance(run.get("epochs"), list) == (run["variant"] in study.curves)
     for of in scores.values():  # the seeds that chose a rate do not judge it
         for seed in study.choosing:
             of.pop(seed, None)
@@ -96,8 +95,7 @@ def test_a_study_says_what_it_asks_and_what_it_cost(name):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-@pytest.mark.parametrize("scale", ["quick", "full"])
-def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatch, tmp_path):
+def test_every_variant_asks_for_a_model_of_its_own(data, name, monkeypatch, tmp_path):
     """As the study's own code asks for it, up to its first training; or its pictures are its own."""
     study, asked = STUDIES[name], []
 
@@ -109,7 +107,7 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatc
     monkeypatch.setattr(Job, "train", train)
     for module in (studies, families):
         monkeypatch.setattr(module, "draw_images", lambda data, n, seed: replace(data, label=str(n)))
-    job = Job(data, data, tmp_path, scale, study.full if scale == "full" else {}, "cpu", None, False)
+    job = Job(data, data, tmp_path, {}, "cpu", None, False)
     trained = [one for one in study.variants if not one.startswith("pixels") and "training" not in one]
     trained = [variant for variant in trained if not variant.endswith("untrained")]
     assert not any(study.run(study, variant, 0, job) for variant in trained)
@@ -120,13 +118,13 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, scale, monkeypatc
     if name == "data-size":
         assert kinds == {vl.VisionTransformer, vl.ResNet}
         sides = {getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0)) for one in recipes}
-        assert sides == ({4, 1} if scale == "full" else {8, 2})
+        assert sides == {8, 2}
 
 
-def test_epochs_are_multiplied_at_every_scale(data):
+def test_epochs_are_multiplied(data):
     study = replace(STUDIES["shape"], variants={"a": {"times": 4, "lr": 0.1}, "b": {"times": 0.2}, "c": {}})
     for changes, times in (({}, (8, 1)), ({"epochs": 100}, (400, 20))):
-        job = Job(data, None, Path(), "quick", changes, "cpu", None, False)
+        job = Job(data, None, Path(), changes, "cpu", None, False)
         own = [changes_of(study, name, job) for name in study.variants]
         assert own == [{"epochs": times[0], "lr": 0.1}, {"epochs": times[1]}, {}]
     assert study.variants["a"] == {"times": 4, "lr": 0.1}  # left as it was
@@ -168,7 +166,7 @@ def test_several_runs_at_once_find_the_same(data, tmp_path, run):
     first = run("stems", seeds=(0,), out=tmp_path / "two", **TINY)
     how = {"n_val": 20, "seeds": (0, 1), "device": "cpu", "jobs": 2, "progress": False, "changes": TINY}
     two = run_study("stems", data, tmp_path / "two", **how)
-    assert two["finished"] and two["runs"][:4] == first["runs"]  # seconds and all
+    assert two["finished"] and two["runs"][:3] == first["runs"]  # seconds and all
     assert [row["final"] for row in two["runs"]] == [row["final"] for row in one["runs"]]
     assert two["summary"] == one["summary"] and (two["n_train"], two["n_val"]) == (40, 20)
     assert two["dataset"] == "Drawn-10" and two == read_json(tmp_path / "two" / "stems.json", "")
@@ -188,7 +186,7 @@ def test_a_data_set_of_ones_own_can_be_studied(data, tmp_path):
 
 def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(monkeypatch, tmp_path):
     monkeypatch.setattr(norm_order, "learn_by_heart", lambda *args: list(range(120)))
-    job = Job(load_dataset("drawn10", n=8), None, tmp_path, "quick", {}, "cpu", None, False)
+    job = Job(load_dataset("drawn10", n=8), None, tmp_path, {}, "cpu", None, False)
     study = STUDIES["norm-order"]
     (row,) = study.run(study, "pre lr=0.002 init=xavier", 0, job)
     assert row["final"]["train_loss"] == 109.5 and 0 <= row["final"]["train_accuracy"] <= 1
@@ -233,16 +231,3 @@ def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_las
     right = (clinic.answers(model, images[18:]) == labels[18:]).double().mean().item()
     assert seen == [0, 1] and result["runs"][0]["final"]["val_accuracy"] == round(right, 4)
     assert result["runs"][0]["final"]["train_loss"] == round(sum(losses) / 20, 4)  # of twenty, if there were
-
-
-def test_framed_patches_start_as_separate_ones(run, tmp_path, monkeypatch):
-    cfg, images = vl.ViTConfig(patch_embed="overlap", depth=1, embed_dim=12), torch.randn(2, 3, 32, 32)
-    plain = initial_model(replace(cfg, patch_embed="conv"), 1)
-    features = [model.forward_features(images) for model in (stems.framed(cfg, 1), plain)]
-    torch.testing.assert_close(*features)
-    assert features[0].std() > 0.1
-    few(monkeypatch, "stems", "framed")
-    assert run("stems", **{**TINY, "lr": 1e-9})["finished"]
-    kernel = torch.load(tmp_path / "framed-s0" / "checkpoint.pt")["model"]["patch_embed.proj.weight"]
-    assert kernel.shape[-1] == 16 and kernel[..., 4:12, 4:12].std() > 0.05  # it starts there
-    assert kernel.abs().sum() - kernel[..., 4:12, 4:12].abs().sum() < 1e-3  # and nothing beside it

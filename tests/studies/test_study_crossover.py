@@ -66,17 +66,17 @@ def test_both_families_do_the_same_work_and_see_as_many_pictures(name):
             own = {key: value for key, value in changes.items() if key not in ("question", "n_train")}
             one = recipe(study.base, **own)
             macs.setdefault(variant.partition(",")[0], set()).add(vl.count_macs(one.model))
-            n, epochs = changes["n_train"], crossover.SEEN["quick"] // changes["n_train"]
+            n, epochs = changes["n_train"], crossover.SEEN // changes["n_train"]
             seen.add(epochs * (n // one.batch_size) * one.batch_size)
     (vit,), (resnet,) = macs["ViT"], macs["ResNet"]
-    assert abs(resnet / vit - 1) < 0.02 and seen == {crossover.SEEN["quick"]}
+    assert abs(resnet / vit - 1) < 0.02 and seen == {crossover.SEEN}
 
 
 def test_a_tiny_crossover(run, monkeypatch):
     """Rates are chosen on one seed and judged on the others; the pixels are judged there alone."""
     small = {name: changes for name, changes in STUDY.variants.items() if "family, 200" in name}
     monkeypatch.setitem(STUDIES, "crossover", replace(STUDY, variants=small, claims=()))
-    monkeypatch.setattr(crossover, "SEEN", {"quick": 200})
+    monkeypatch.setattr(crossover, "SEEN", 200)
     monkeypatch.setattr(crossover, "JUDGED", 50)
     result = run("crossover", seeds=(0, 1))
     assert result["finished"] and result["dataset"] == crossover.LABEL and result["n_train"] == 0

@@ -58,10 +58,10 @@ def test_methods_know_their_places_or_not(name):
     got = METHODS[name](address(8, 8), (6, 10), (8, 8))[0, 1:]
     true = torch.cartesian_prod(*((torch.arange(m) + 0.5) * 8 / m - 0.5 for m in (6, 10)))
     near = (got - true).abs().max() <= 0.5 + 1e-5
-    assert near == (name in ("bicubic", "plain bicubic", "bilinear", "ends aligned", "nearest"))
+    assert near == (name in ("bicubic", "plain bicubic", "bilinear", "ends aligned"))
 
 
-def test_one_line_swapped_first_and_mean_beside_slow_ones():
+def test_one_line_swapped_and_first_beside_slow_ones():
     table, new = torch.randn(1, 17, 8), (3, 5)
     line = F.interpolate(table[:, 1:].mT[:, :, None], size=(1, 15), mode="bicubic", antialias=True)[
         :, :, 0
@@ -72,7 +72,6 @@ def test_one_line_swapped_first_and_mean_beside_slow_ones():
     assert torch.equal(METHODS["first N"](table, new, OLD), table[:, :16])
     many = METHODS["first N"](table, (5, 5), OLD)
     assert torch.equal(many[:, 1:17], table[:, 1:]) and torch.equal(many[:, 17:], table[:, 1:10])
-    assert (METHODS["mean"](table, new, OLD)[0, 1:] - table[0, 1:].mean(0)).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("grid", [(3, 3), (4, 4), (6, 6), (6, 2)])
@@ -102,11 +101,11 @@ def test_reading_at_another_size_takes_the_methods_table(model, pictures):
     found = read_at(model, wide, labels)
     expected = vl.evaluate(model.with_img_size((12, 20)), wide, labels)["predictions"] == labels
     assert found.dtype == torch.bool and torch.equal(found, expected)
-    table = METHODS["mean"](model.pos_embed.table(), (3, 5), OLD)
+    table = METHODS["first N"](model.pos_embed.table(), (3, 5), OLD)
     copy = with_table(model, (12, 20), table)
     assert torch.equal(copy.pos_embed.table(), table) and model.cfg.grid == OLD
     right = vl.evaluate(copy, wide, labels)["predictions"] == labels
-    assert torch.equal(read_at(model, wide, labels, "mean"), right)
+    assert torch.equal(read_at(model, wide, labels, "first N"), right)
 
 
 @pytest.fixture
@@ -119,15 +118,14 @@ def tiny(model, pictures, monkeypatch) -> None:
         "load_dataset": lambda name, split, n: Dataset(images[:n], labels[:n], label="Drawn-10"),
         "SIZES": ((12, 12), (12, 20)),
         "MORE_SIZES": ((20, 20),),
-        "_QUICK": 20,
+        "_TEST": 20,
     }.items():
         monkeypatch.setattr(resolution, name, value)
     monkeypatch.setitem(STUDIES, "resolution", replace(resolution.STUDY, variants={"tiny": {}, "absent": {}}))
 
 
-@pytest.mark.parametrize(("scale", "n"), [("quick", 20), ("full", 30)])
-def test_run_has_the_format(data, tiny, tmp_path, scale, n):
-    result = run_study("resolution", data, tmp_path, scale=scale, device="cpu", progress=False)
+def test_run_has_the_format(data, tiny, tmp_path):
+    result = run_study("resolution", data, tmp_path, device="cpu", progress=False)
     assert result["finished"] and result["dataset"] == "Drawn-10" and "read again" in result["measure"]
     assert (result["n_train"], result["n_val"]) == (0, 0)
     assert (tmp_path / "absent-s0" / "rows.json").is_file()  # a model that is not there is finished, too
@@ -136,12 +134,12 @@ def test_run_has_the_format(data, tiny, tmp_path, scale, n):
     assert {run["seed"] for run in result["runs"]} == {0, 1}
     for run in result["runs"]:
         p = run["final"]["accuracy"]
-        assert run["variant"].startswith("tiny: ") and run["final"]["n"] == n
-        assert run["final"]["se"] == pytest.approx((p * (1 - p) / n) ** 0.5, abs=1e-5)
+        assert run["variant"].startswith("tiny: ") and run["final"]["n"] == 20
+        assert run["final"]["se"] == pytest.approx((p * (1 - p) / 20) ** 0.5, abs=1e-5)
     one = {run["variant"]: run["final"] for run in result["runs"]}
     assert one["tiny: swapped 12x12"] == one["tiny: bicubic 12x12"]
-    mean = pytest.approx(one["tiny: mean 12x20"]["accuracy"], abs=1e-5)
-    assert result["summary"]["tiny: mean 12x20"] == {"mean": mean, "sd": 0.0, "n": 2}
+    mean = pytest.approx(one["tiny: first N 12x20"]["accuracy"], abs=1e-5)
+    assert result["summary"]["tiny: first N 12x20"] == {"mean": mean, "sd": 0.0, "n": 2}
 
 
 def test_a_change_is_a_methods_minus_bicubics(model, pictures, monkeypatch):
@@ -151,8 +149,8 @@ def test_a_change_is_a_methods_minus_bicubics(model, pictures, monkeypatch):
     monkeypatch.setattr(resolution, "read_at", right)
     rows = resolution.read_model(model, Dataset(*pictures), "tiny", 0, False)
     final = {row["method"]: row["final"] for row in rows}
-    assert final["bicubic"]["change"] == 0 and final["mean"]["change"] == pytest.approx(0.2)
-    assert final["mean"]["change_se"] == pytest.approx((0.2 * 0.8 / 30) ** 0.5, abs=1e-6)
+    assert final["bicubic"]["change"] == 0 and final["first N"]["change"] == pytest.approx(0.2)
+    assert final["first N"]["change_se"] == pytest.approx((0.2 * 0.8 / 30) ** 0.5, abs=1e-6)
 
 
 def test_committed_result_is_what_the_study_asks():

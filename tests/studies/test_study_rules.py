@@ -21,12 +21,12 @@ from vitlib.config import ViTConfig
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitworkshop.studies.claim import LEARNED, SEEDS, SEEDS_APART
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.study import FULL, QUICK
+from vitworkshop.studies.study import QUICK
 
 KNOWN = Path(__file__).with_name("study-rules.json")
 LARGE = [recipe(name, "full") for name in ("plain", "paper", "modern", "finetune")]
 RULE = (SEEDS, SEEDS_APART, LEARNED)
-SHARED = {"QUICK": QUICK, "FULL": FULL, "rule": RULE, "presets": RECIPES, "presets, full": LARGE}
+SHARED = {"QUICK": QUICK, "rule": RULE, "presets": RECIPES, "presets, full": LARGE}
 
 
 def plain(value: object) -> object:

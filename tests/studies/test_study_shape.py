@@ -1,4 +1,4 @@
-"""The studies of shape and of axial attention: what is matched is matched, and a tiny run has the format."""
+"""The study of shape: what is matched is matched, and a tiny run has the format."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import pytest
 
 import vitlib as vl
 from vitlib.train.recipe import Recipe, recipe
-from vitworkshop.studies import axial, shape
+from vitworkshop.studies import shape
 from vitworkshop.studies.board import rows_of
 from vitworkshop.studies.registry import STUDIES
 
 
-def recipes(study, scale: str) -> dict[str, Recipe]:
-    changes = study.full if scale == "full" else {}
+def recipes(study) -> dict[str, Recipe]:
     own = {name: {k: v for k, v in one.items() if k != "times"} for name, one in study.variants.items()}
-    return {name: recipe(study.base, **{**changes, **one}) for name, one in own.items()}
+    return {name: recipe(study.base, **one) for name, one in own.items()}
 
 
-@pytest.mark.parametrize("scale", ["quick", "full"])
 @pytest.mark.parametrize("rate", shape._RATES)
-def test_shapes_at_equal_compute_cost_the_same(scale, rate):
-    models = {name.split(", lr")[0]: one.model for name, one in recipes(shape.STUDY, scale).items()}
-    assert {one.lr for name, one in recipes(shape.STUDY, scale).items() if f"lr={rate:g}" in name} == {rate}
+def test_shapes_at_equal_compute_cost_the_same(rate):
+    models = {name.split(", lr")[0]: one.model for name, one in recipes(shape.STUDY).items()}
+    assert {one.lr for name, one in recipes(shape.STUDY).items() if f"lr={rate:g}" in name} == {rate}
     macs = {name: vl.count_macs(model) for name, model in models.items()}
     matched = [macs[name] for name in ("17 deep", "237 wide", "MLP 1512", "patch 4", "in proportion")]
     assert max(matched) < 1.01 * min(matched)
@@ -41,17 +39,9 @@ def test_shapes_at_equal_compute_cost_the_same(scale, rate):
 
 
 def test_smaller_patches_need_no_more_parameters():
-    sizes = {name: vl.VisionTransformer(one.model) for name, one in recipes(shape.STUDY, "quick").items()}
+    sizes = {name: vl.VisionTransformer(one.model) for name, one in recipes(shape.STUDY).items()}
     small, base = (vl.count_parameters(sizes[f"{name}, lr=0.001"]) for name in ("patch 4", "base"))
     assert small < base
-
-
-@pytest.mark.parametrize("scale", ["quick", "full"])
-def test_axial_and_full_attention_are_matched(scale):
-    macs = {name: vl.count_macs(one.model) for name, one in recipes(axial.STUDY, scale).items()}
-    assert macs["axial, 4 deep"] == pytest.approx(macs["full, 7 deep"], rel=0.003)
-    assert macs["axial, 2 deep"] == pytest.approx(0.88 * macs["full, 4 deep"], rel=0.005)
-    assert macs["axial, 4 deep"] > 1.7 * macs["full, 4 deep"]
 
 
 def test_a_tiny_study_of_shape(run, monkeypatch):
@@ -60,17 +50,7 @@ def test_a_tiny_study_of_shape(run, monkeypatch):
     monkeypatch.setitem(STUDIES, "shape", study)
     result = run("shape", epochs=1, batch_size=20)
     assert result["finished"] and [row["variant"] for row in result["runs"]] == list(one_rate)
-    for row, one in zip(result["runs"], recipes(study, "quick").values(), strict=True):
+    for row, one in zip(result["runs"], recipes(study).values(), strict=True):
         assert row["final"]["million_macs"] == round(vl.count_macs(one.model) / 1e6, 3)
-        assert len(row["epochs"]) == (4 if "longer" in row["variant"] else 1)
+        assert row["epochs"] == (4 if "longer" in row["variant"] else 1)
     assert {row.found["verdict"] for row in rows_of("shape", result)} == {"open"}  # one seed decides nothing
-
-
-def test_a_tiny_study_of_axial_attention(run):
-    tiny = {"epochs": 1, "batch_size": 20, "model.embed_dim": 12, "model.patch_size": 8}
-    result = run("axial", seeds=(0, 1, 2), **tiny)
-    assert result["finished"] and len(result["runs"]) == 12
-    cost = {row["variant"]: row["final"]["million_macs"] for row in result["runs"]}
-    costs_more = next(row.found for row in rows_of("axial", result) if "costs more" in row.claim.says)
-    assert costs_more["difference"] == pytest.approx(cost["axial, 4 deep"] - cost["full, 4 deep"])
-    assert costs_more["se"] == 0 and costs_more["metric"] == "million_macs"

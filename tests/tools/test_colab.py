@@ -68,7 +68,7 @@ def test_the_zip_has_what_pip_needs_and_nothing_else(tmp_path):
         if path.is_file() and "__pycache__" not in path.parts and path.name[0] != "."
     }
     assert set(names(tmp_path / "a.zip")) == {"pyproject.toml", "README.md", "LICENSE", *package}
-    assert {"vitlib/results/cifar10-muon.safetensors", "vitworkshop/web/vit.js"} <= package
+    assert {"vitlib/results/cifar10-photo.safetensors", "vitworkshop/web/vit.js"} <= package
     size = f"some {(tmp_path / 'a.zip').stat().st_size / 1e6:.0f} MB"
     assert size in (ROOT / "book/how-to-run.md").read_text(encoding="utf-8")
 

@@ -216,7 +216,8 @@ def test_a_new_lock_makes_a_new_environment_and_a_new_address_does_not(tmp_path)
 
 def test_workflows_can_be_read():
     for path in (ROOT / ".github/workflows").glob("*.yml"):
-        workflow = yaml.safe_load(path.read_text())
+        workflow = yaml.safe_load(text := path.read_text())
+        assert all((ROOT / test).exists() for test in re.findall(r"\btests/[\w/]+\.py", text))
         assert workflow["name"] and all(job["steps"] and job["runs-on"] for job in workflow["jobs"].values())
 
 

@@ -19,7 +19,7 @@ MODULES = {part: part for part in ("patch_embed", "pos_embed", "blocks", "norm",
     **{part: f"blocks.0.attn.{part}" for part in ("qkv", "proj")},
     **{part: f"blocks.0.mlp.{part}" for part in ("fc1", "fc2")},
 }
-BOOKS = tuple(f"cifar10-{name}" for name in ("plain", "photo", "modern", "laptop")) + (
+BOOKS = tuple(f"cifar10-{name}" for name in ("plain", "photo", "modern")) + (
     "drawn10-token",
     "drawn10-small",
 )

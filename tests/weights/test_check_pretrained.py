@@ -210,8 +210,8 @@ def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
     assert main(["finetune", "dino.pth.tar", *words]) == 2
     error = capsys.readouterr().err
     assert "beside it tells its heads (--heads 1 is usual at this width) and its pictures' norm" in error
-    assert main(["finetune", "cifar10-laptop", *words, "--heads", "3"]) == 2
-    assert "are for files of others' weights, cifar10-laptop is none" in capsys.readouterr().err
+    assert main(["finetune", "cifar10-plain", *words, "--heads", "3"]) == 2
+    assert "are for files of others' weights, cifar10-plain is none" in capsys.readouterr().err
     vl.save_pretrained(model, {"name": "mine"}, "runs/mine")
     starts = {"ViT-B_16.npz": [], "dino.pth.tar": ["--heads", "3", "--mean-std", "imagenet"], "runs/mine": []}
     for start, told in starts.items():

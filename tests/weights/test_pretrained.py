@@ -245,7 +245,7 @@ def test_a_run_is_loaded_by_its_folder(tmp_path, monkeypatch):
 # --- the committed models ---------------------------------------------------------------------------------------
 
 NAMES = vl.list_pretrained()
-EXPECTED = {f"cifar10-{recipe}" for recipe in ("plain", "modern", "laptop", "muon", "photo")}
+EXPECTED = {f"cifar10-{recipe}" for recipe in ("plain", "modern", "photo")}
 EXPECTED |= {"drawn10-small", "drawn10-token"}
 TOLERANCE = 0.002  # the cards' numbers belong to the float16 weights; other kernels may turn a few near ties
 MB = 1_000_000
@@ -304,7 +304,7 @@ def test_the_accuracy_is_reproduced(name, n):
 def test_all_evidence_together_is_small():
     assert all((RESULTS / f"{name}.safetensors").stat().st_size <= 12 * MB for name in NAMES)
     files = [Path(folder) / file for folder, _, files in os.walk(RESULTS) for file in files]
-    assert sum(file.stat().st_size for file in files) < 25 * MB
+    assert sum(file.stat().st_size for file in files) < 6.5 * MB
     assert {file.suffix for file in files} <= {".json", ".safetensors"}
 
 

@@ -23,7 +23,7 @@ from vitlib.train.loop import Trainer
 from vitlib.train.objective import OBJECTIVES
 from vitworkshop.studies.choosing import ways
 from vitworkshop.studies.plan import make_plans
-from vitworkshop.studies.registry import BEYOND, PLAN
+from vitworkshop.studies.registry import PLAN
 from vitworkshop.studies.study import Job, Study
 
 WARM, STEPS = 3, 12
@@ -57,7 +57,7 @@ def main() -> None:
     torch.set_num_threads(1)
     found: dict[str, dict[str, float]] = {}
     with TemporaryDirectory() as folder:
-        places = {name: Path(folder) / name for name in (*PLAN, *BEYOND)}
+        places = {name: Path(folder) / name for name in PLAN}
         for plan in make_plans(places, partial(load_dataset, split="train"), device="cpu"):
             every = tqdm(ways(plan.study).items(), desc=plan.name)
             found[plan.name] = {way: round(cost(plan.study, names[0], plan.job), 1) for way, names in every}

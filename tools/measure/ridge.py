@@ -48,10 +48,9 @@ def plain(name: str, job: Job) -> Parts:
 
 
 def transfer(_name: str, job: Job) -> Parts:
-    """The task's pictures, all or those of each seed."""
+    """The task's pictures, those of each seed."""
     task, val = (of_classes(one, KNOWN) for one in (job.data, job.val) if one)
     few = [Dataset(*split_validation(task.images, task.labels, PICTURES, seed)[1]) for seed in SEEDS]
-    yield "*all pictures*", [(task, val)]
     yield "*", [(one, val) for one in few]
 
 

@@ -149,7 +149,7 @@ RECIPES = {
         magnitude=5.0,
         ema_decay=0.999,
     ),
-    # The most accurate after ten minutes on two cores that was found; its model is `cifar10-muon` (chapter 10).
+    # The most accurate after ten minutes on two cores that was found; its run is `cifar10-muon` (chapter 10).
     "laptop": Recipe(
         "laptop",
         replace(_SMALL, patch_drop_rate=0.5),

@@ -42,7 +42,6 @@ def add_device(p: argparse.ArgumentParser) -> None:
 def add_runs(p: argparse.ArgumentParser, out: str) -> None:
     """The options of every command that trains."""
     p.add_argument("--out", type=Path, help=f"the folder (default: {out})")
-    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
     text = "change other fields of the recipe or, as model.FIELD, of the model: --set mixup=0 model.depth=8"
     p.add_argument("--set", nargs="*", action="extend", default=[], metavar="FIELD=VALUE", help=text)
     p.add_argument("--limit", type=int, metavar="N", help="use the first N training images")

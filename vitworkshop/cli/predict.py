@@ -15,7 +15,7 @@ from vitworkshop.cli.options import add_device
 from vitworkshop.cli.pictures import named_pictures
 from vitworkshop.web.export import export_web
 
-MODEL = "a model of the book (cifar10-laptop, drawn10-small, ...), or the folder of a run (runs/pets-laptop)"
+MODEL = "a model of the book (cifar10-photo, drawn10-small, ...), or the folder of a run (runs/pets-laptop)"
 _TOP = 3
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from functools import partial
 from pathlib import Path
 
@@ -14,14 +13,13 @@ from vitlib.data.dataset import load_dataset
 from vitlib.device import describe_hardware
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
-from vitworkshop.studies import budget
 from vitworkshop.studies.board import board
 from vitworkshop.studies.registry import STUDIES, find, folders
-from vitworkshop.studies.repeat import nudged, repeat
+from vitworkshop.studies.repeat import repeat
 from vitworkshop.studies.report import report
 from vitworkshop.studies.runner import run_studies
 
-_OPTIONS = ("data", "scale", "seeds", "out", "device", "budget_minutes", "jobs")
+_OPTIONS = ("data", "seeds", "out", "device", "budget_minutes", "jobs")
 _NO_FIELDS = ("name", "seed")  # nor options of that name
 
 
@@ -41,8 +39,6 @@ def configure(commands) -> None:
     p.add_argument("name", help="the study")
     p.add_argument("--out", type=Path, help="its folder (default: runs/study-<name>, else the book's own)")
     p.set_defaults(run=_report)
-    p = actions.add_parser("plan", help="what is planned, and its price")
-    p.set_defaults(run=_plan)
     p = actions.add_parser("board", help="every claim that is admitted, and what we got")
     p.add_argument("--out", type=Path, help="the folder of all studies' runs (default: the book's own)")
     p.set_defaults(run=_board)
@@ -50,7 +46,6 @@ def configure(commands) -> None:
     p.add_argument("name", help="the study")
     p.add_argument("--variant", help="which of its variants (default: the quickest)")
     p.add_argument("--seed", type=int, default=0, metavar="N", help="which seed")
-    p.add_argument("--nudge", action="store_true", help="move the first weights by a ten-millionth")
     p.add_argument("--threads", type=int, default=1, metavar="N", help="CPU threads; the book's had one")
     p.set_defaults(run=_repeat)
     p = actions.add_parser(
@@ -66,8 +61,6 @@ def configure(commands) -> None:
     add_runs(p, out="runs/study-<name>; of --all, runs")
     p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
     p.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, also on one GPU")
-    text = "count what is finished in FOLDER/<name>.json; results means the book's own"
-    p.add_argument("--from", dest="start_from", metavar="FOLDER", help=text)
     p.set_defaults(run=_run)
 
 
@@ -85,10 +78,6 @@ def _report(args: argparse.Namespace) -> None:
     print(report(args.name, args.out))
 
 
-def _plan(_args: argparse.Namespace) -> None:
-    print("\n".join(budget.table()))
-
-
 def _board(args: argparse.Namespace) -> None:
     print("\n".join(board(args.out)))
 
@@ -97,8 +86,7 @@ def _repeat(args: argparse.Namespace) -> None:
     check_between("--threads", args.threads, 1, 256)
     torch.set_num_threads(args.threads)
     variants = [args.variant] if args.variant else None
-    with nudged() if args.nudge else contextlib.nullcontext():
-        book, here = repeat(args.name, partial(load_dataset, split="train"), variants, args.seed)
+    book, here = repeat(args.name, partial(load_dataset, split="train"), variants, args.seed)
     print(
         f"the book's: {load_results(args.name)['hardware']}; here: {describe_hardware(torch.device('cpu'))}"
     )
@@ -128,8 +116,6 @@ def _run(args: argparse.Namespace) -> None:
         load if args.data is None else lambda _: load(args.data),
         jobs=args.jobs,
         budget_minutes=args.budget_minutes,
-        start_from=args.start_from,
-        scale=args.scale,
         seeds=args.seeds and tuple(args.seeds),
         device=args.device,
         changes=settings(args.set, _OPTIONS, _NO_FIELDS),

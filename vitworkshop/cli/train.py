@@ -71,7 +71,7 @@ def configure(commands) -> None:
         description="Go on with a trained model on other classes: a new head that starts at zero, and the recipe of\n"
         "the paper's fine-tuning (SGD with momentum, cosine, no weight decay). Stopped or killed, the same\n"
         "command goes on where it was; its folder then holds what `train` leaves.",
-        epilog="example: python -m vitlib finetune cifar10-laptop --data pets --img-size 48",
+        epilog="example: python -m vitlib finetune cifar10-photo --data pets --img-size 48",
     )
     text = "; or a file of weights from timm, transformers, torchvision, DINO, DeiT, MAE or Google"
     p.add_argument("model", metavar="NAME", help=MODEL + text)
@@ -87,6 +87,7 @@ def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
     text = "side of the images in pixels, a multiple of the model's patch size (default: the model's)"
     p.add_argument("--img-size", type=int, metavar="N", help=text)
     add_runs(p, out="runs/<name>")
+    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
     for field, (kind, what) in _OF_THE_PRESET.items():
         p.add_argument(f"--{field}", type=kind, metavar="N", help=f"{what} (default: the preset's)")
     p.add_argument("--name", help=f"the run's name (default: {name})")

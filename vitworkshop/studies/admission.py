@@ -24,13 +24,8 @@ def why_not(claim: Claim, found: dict, study: Study, runs: list[dict], ridge: di
     if (seeds := found.get("n", 0)) < least:
         lacks.append(f"{seeds} seed{'s' * (seeds != 1)}, {least} are needed")
     lacks += learned(found, study, runs, ridge)
-    for side in (
-        ("first", "second") if study.n_train != 0 else ()
-    ):  # what trains nothing has no rate to choose
-        name = found.get(side, "")
+    for name in trained(found) if study.n_train != 0 else ():  # what trains nothing has no rate to choose
         rates = rates_of(name, runs, claim.metric, study.choosing)
-        if name.startswith("pixels"):  # solved in closed form
-            continue
         if len(rates) < 2:
             lacks.append(f"one learning rate was tried of “{name}”")
         elif not bracketed(rates):
@@ -39,21 +34,26 @@ def why_not(claim: Claim, found: dict, study: Study, runs: list[dict], ridge: di
 
 
 def learned(found: dict, study: Study, runs: list[dict], ridge: dict[str, float]) -> list[str]:
-    """Whether the better side is far enough above a ridge regression on the pixels of the same pictures."""
-    sides = {name: accuracy(name, study, runs) for side in ("first", "second") if (name := found.get(side))}
-    known = {name: share for name, share in sides.items() if share is not None}
-    if not known:
-        return ["no accuracy on pictures held out"]
-    best = max(known, key=known.__getitem__)
-    below = pixels(best, study, runs, ridge)
-    if below is None:
-        return ["no ridge regression on the pixels of the same pictures"]
-    if known[best] - below >= LEARNED:
-        return []
-    return [
-        f"its better side has {known[best]:.1%}, a ridge regression on the pixels of the same pictures {below:.1%}: "
-        f"less than {100 * LEARNED:g} points below it"
-    ]
+    """Whether both sides are far enough above a ridge regression on the pixels of the same pictures."""
+    lacks = []
+    for name in trained(found):
+        share, below = accuracy(name, study, runs), pixels(name, study, runs, ridge)
+        if share is None:
+            return ["no accuracy on pictures held out"]
+        if below is None:
+            return ["no ridge regression on the pixels of the same pictures"]
+        if share - below < LEARNED:
+            lacks.append(
+                f"“{name}” has {share:.1%}, less than {100 * LEARNED:g} points above a ridge regression on the pixels "
+                f"of the same pictures ({below:.1%})"
+            )
+    return lacks
+
+
+def trained(found: dict) -> list[str]:
+    """The sides of a claim, without those that are solved in closed form."""
+    sides = (found.get(side, "") for side in ("first", "second"))
+    return [name for name in sides if not name.startswith("pixels")]
 
 
 def accuracy(variant: str, study: Study, runs: list[dict]) -> float | None:

@@ -8,12 +8,13 @@ from scipy.stats import t
 
 from vitlib.evidence import load_results
 from vitworkshop.studies.choosing import FIRST, ways
-from vitworkshop.studies.registry import BEYOND, PLAN, STUDIES
+from vitworkshop.studies.registry import PLAN, STUDIES
 
 # core-minutes: of the whole plan, and of one seed with all that is compared within it
 ALL, UNIT = (720.0, 90.0)
-# of paired differences of accuracy over seeds, in the studies that were run before
-DEVIATIONS = (0.005, 0.014)
+DEVIATION = (
+    0.014  # the largest of paired differences of accuracy over seeds, in the studies that were run before
+)
 
 
 class Price(NamedTuple):
@@ -22,14 +23,14 @@ class Price(NamedTuple):
     runs: int  # if every way's best rate is among the first three
     core_minutes: float
     unit: float  # the dearest seed's
-    half_width: float  # of a 95 % interval, if the deviation is the largest seen
+    half_width: float  # of a 95 % interval, if they deviate as much
     margin: float  # the smallest of its claims
 
 
 def prices() -> dict[str, Price]:
-    """The price of each study of the plan and beyond, by the pilot in vitlib/results/prices.json."""
+    """The price of each study of the plan, by the pilot in vitlib/results/prices.json."""
     seconds = load_results("prices")["core_seconds"]
-    return {name: price(name, seconds[name]) for name in (*PLAN, *BEYOND)}
+    return {name: price(name, seconds[name]) for name in PLAN}
 
 
 def price(name: str, seconds: dict[str, float]) -> Price:
@@ -45,25 +46,6 @@ def price(name: str, seconds: dict[str, float]) -> Price:
         len(study.choosing) * tried + seeds * len(costs),
         len(study.choosing) * choosing + seeds * once,
         max(choosing, once),
-        float(t.ppf(0.975, seeds - 1)) * DEVIATIONS[1] / seeds**0.5,
+        float(t.ppf(0.975, seeds - 1)) * DEVIATION / seeds**0.5,
         min(claim.margin for claim in study.claims),
     )
-
-
-def table() -> list[str]:
-    """The plan as a table in Markdown: what each study asks, costs and can decide."""
-    lines = [
-        "| study | question | runs | core-minutes | dearest seed | half-width, margin |",
-        "|---" * 6 + "|",
-    ]
-    for name, one in prices().items():
-        widths = f"{100 * one.half_width:.1f}, {100 * one.margin:g} points"
-        numbers = f"{one.runs} | {one.core_minutes:.0f} | {one.unit:.0f}"
-        planned = name if name in PLAN else f"({name}: beyond the budget)"
-        lines.append(f"| {planned} | {STUDIES[name].question} | {numbers} | {widths} |")
-    spent = sum(one.core_minutes for name, one in prices().items() if name in PLAN)
-    return [
-        *lines,
-        "",
-        f"{spent:.0f} of {ALL:.0f} core-minutes; a seed with all that is compared may take {UNIT:.0f}.",
-    ]

@@ -12,7 +12,7 @@ from vitlib.evidence import paired_difference
 MATTERS, MATTERS_NOT, OPEN = "matters", "does not matter", "open"
 # that a row needs: of older runs; of those whose rates were chosen on seeds of their own
 SEEDS, SEEDS_APART = (3, 5)
-LEARNED = 0.15  # how far above a ridge regression on the pixels of the same pictures the better side must be
+LEARNED = 0.15  # how far above a ridge regression on the pixels of the same pictures both sides must be
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Claim:
     "does not matter": the whole interval lies between the margins.
     "open": neither, or fewer than three seeds.
 
-    The claim expects one of them: "ahead", that it matters, with the first side above; "apart", that it matters, with
-    either; "equal", that it does not. It agrees, differs, or is open.
+    The claim expects one of them: "ahead", that it matters, with the first side above; "equal", that it does not.
+    It agrees, differs, or is open.
 
     A metric is a key of each run's "final"; its larger value is ahead, so a claim on losses names the worse side first.
     """
@@ -83,12 +83,8 @@ class Claim:
         """What a finding says of the claim."""
         if found == OPEN:
             return OPEN
-        expected = {
-            "ahead": found == MATTERS and difference > 0,
-            "apart": found == MATTERS,
-            "equal": found == MATTERS_NOT,
-        }
-        return "agrees" if expected[self.kind] else "differs"
+        ahead = found == MATTERS and difference > 0
+        return "agrees" if (ahead if self.kind == "ahead" else found == MATTERS_NOT) else "differs"
 
 
 def hold(interval: list[float] | None, margin: float) -> str:

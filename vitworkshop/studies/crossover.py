@@ -41,7 +41,7 @@ from vitworkshop.studies.study import Job, Study, at_rates, make_row
 PATCH, GLYPH, CELLS = 8, 6, 3  # pixels; glyphs stand in 3 x 3 cells, each as large as a patch
 KINDS = 8  # glyphs of a family
 SIZES = {"family": (200, 1_000), "same": (1_000, 5_000, 25_000)}  # different pictures
-SEEN = {"quick": 100_000, "full": 1_000_000}  # pictures seen in training, with repetition
+SEEN = 100_000  # pictures seen in training, with repetition
 JUDGED = 4_000
 LABEL = "drawings of two glyphs"
 SHIFTED = ", half a patch aside"
@@ -110,7 +110,7 @@ def of(question: str, n: int, seed: int, shift: int = 0) -> Dataset:
 def _prepare(study: Study, variant: str, seed: int, job: Job, shift: int) -> tuple[Recipe, Dataset, None]:
     own = dict(study.variants[variant])
     data = of(own.pop("question"), own.pop("n_train"), derive_seed(seed, "train"), shift)
-    changes: dict[str, Any] = {**job.changes, **own, "epochs": SEEN[job.scale] // len(data), "seed": seed}
+    changes: dict[str, Any] = {**job.changes, **own, "epochs": SEEN // len(data), "seed": seed}
     return recipe(study.base or BASE, **changes), data, None  # judged at the end alone
 
 
@@ -173,7 +173,6 @@ def study(shift: int, where: str, elsewhere: str) -> Study:
         variants=trained | pixels,
         claims=tuple(_claims(where, elsewhere)),
         base=recipe(BASE, batch_size=100, crop=0, flip=False, warmup=0.1),
-        full={"batch_size": 500, "precision": "bf16"},
         seeds=(0, 1, 2, 3, 4),
         choosing=(100,),
         source="after Figures 3 and 4",

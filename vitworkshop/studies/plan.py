@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -10,12 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from filelock import Timeout
-
 from vitlib.checks import check_between
 from vitlib.data.dataset import Dataset
 from vitlib.device import pick_device
-from vitlib.evidence import RESULTS, provenance, summarize
+from vitlib.evidence import provenance, summarize
 from vitlib.files import lock, read_json, write_json
 from vitlib.train.checkpoint import checksum, differences
 from vitlib.train.precision import pick_precision
@@ -33,7 +30,7 @@ Trial = tuple[str, int]  # variant and seed
 
 @dataclass
 class Plan:
-    """A study as it is to be run here: with these data, scale and seeds, in this folder; and what of it is finished."""
+    """A study as it is to be run here: with these data and seeds, in this folder; and what of it is finished."""
 
     name: str
     study: Study
@@ -73,11 +70,7 @@ class Plan:
 
     def mismatch(self, result: dict) -> str:
         """What a file of results has otherwise, in words; "" where its runs count here."""
-        keys = ["name", "scale", "base", "n_train", "n_val"]
-        if "data_checksum" in result:
-            keys.append("data_checksum")
-        elif self.study.n_train != 0:  # an older file; where nothing is trained, each row names its data
-            keys.append("dataset")
+        keys = ("name", "scale", "base", "n_train", "n_val", "data_checksum")
         theirs, ours = ({key: what.get(key) for key in keys} for what in (result, as_json(self.header)))
         return "; ".join(differences(theirs, ours, self.defaults))
 
@@ -114,33 +107,6 @@ class Plan:
             if name in names and seed.isdecimal() and (trial := (names[name], int(seed))) not in self.done:
                 self.done[trial] = read_rows(path, self.identity(trial[0]), self.defaults)
 
-    def import_results(self, folder: str | Path) -> str:
-        """Keep here the finished runs of another file of results, and say how many, or why none."""
-        path = (RESULTS if folder == "results" else Path(folder)) / f"{self.name}.json"
-        if not path.exists():
-            return f"{self.name}: there is no {path} to go on from"
-        result = read_json(path, DELETE)
-        if differs := self.mismatch(result):
-            return f"{self.name}: nothing is taken from {path}, which was made otherwise ({differs})"
-        shared = {key: result[key] for key in SHARED}  # there they stand once, for all
-        theirs: dict[Trial, list[dict]] = {}
-        for row in result["runs"]:
-            row = {key: part for key, part in row.items() if key != "seal"}
-            theirs.setdefault((row.get("run", row["variant"]), row["seed"]), []).append(shared | row)
-        for (variant, seed), rows in theirs.items():
-            if variant not in self.study.variants:
-                continue
-            identity, here = self.identity(variant), self.job.folder(variant, seed) / ROWS
-            changes = rows[0].get("changes", identity["variant"])  # an older file says it in each row
-            changes = result.get("variants", {}).get(variant, changes)
-            if not any(differences(changes, identity["variant"], self.defaults["variant"])):
-                with contextlib.suppress(Timeout), lock(here.parent):  # another runner may be at it, or was
-                    if not here.exists():
-                        write_json(here, {"about": identity, "rows": rows})
-        self.collect()
-        count = f"{len(theirs.keys() & self.done)} of {len(theirs)} runs"
-        return f"{self.name}: {count} in {path} count as finished"
-
     def write(self) -> dict:
         """Write what is known so far, by all runners in this folder."""
         with lock(self.job.out, timeout=-1):
@@ -148,6 +114,11 @@ class Plan:
             result = self.result()
             write_json(self.path, result)
         return result
+
+    def short(self, row: dict) -> dict:
+        """A row with the number of its epochs in place of their log, unless its curve is to be kept."""
+        logs = [key for key in ("epochs", "before") if isinstance(row.get(key), list)]
+        return row if row["variant"] in self.study.curves else {**row, **{key: len(row[key]) for key in logs}}
 
     def result(self) -> dict:
         """What the file of results holds; what all runs share stands once, in the header."""
@@ -172,7 +143,7 @@ class Plan:
             "seconds": round(sum(run["seconds"] for run in runs), 1),
             "finished": self.finished == len(self.trials),
             "variants": as_json(self.study.variants),
-            "runs": [seal({k: v for k, v in run.items() if k not in hidden}) for run in runs],
+            "runs": [seal(self.short({k: v for k, v in run.items() if k not in hidden})) for run in runs],
             "summary": {variant: summarize(values) for variant, values in scores.items()},
         }
 
@@ -196,7 +167,6 @@ def make_plans(
     places: Mapping[str, Path],
     load: Callable[[str], Dataset],
     *,
-    scale: str = "quick",
     seeds: tuple[int, ...] | None = None,
     n_val: int | None = None,
     device: str = "auto",
@@ -207,8 +177,6 @@ def make_plans(
     `load` gives the training images by the name of a data set; `n_val` of them are held out, or a tenth, 5,000 at most.
     `changes` are fields that every trial changes, as for `recipe`.
     """
-    if scale not in ("quick", "full"):
-        raise ValueError(f"scale must be quick or full, got {scale!r}")
     if seeds is not None and (not seeds or len(set(seeds)) != len(seeds)):
         raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
     for seed in seeds or ():
@@ -235,13 +203,12 @@ def make_plans(
             raise ValueError(
                 f"study {name!r} varies {', '.join(own)} itself; change something else, or write a study"
             )
-        shared = {**(study.full if scale == "full" else {}), **changes}
-        base = study.base and recipe(study.base, **shared)  # before any data are loaded
+        base = study.base and recipe(study.base, **changes)  # before any data are loaded
         if study.sample:
             train, val, crc = (drawn := study.sample()), None, checksum(drawn)
         else:
             train, val, crc = divide(study.data, study.n_train, study.holdout)
-        shared, base = {"data": train.name, **shared}, base and replace(base, data=train.name)
+        shared, base = {"data": train.name, **changes}, base and replace(base, data=train.name)
         precision = base.precision if base else "fp32"
         if base and precision == "auto":
             precision = pick_precision(where, base.model)
@@ -249,7 +216,7 @@ def make_plans(
             "name": name,
             "question": study.question,
             "source": study.source,
-            "scale": scale,
+            "scale": "quick",  # as older runs have it
             "measure": study.measure,
             "metric": study.metric,
             **provenance(train.label, where, precision),
@@ -258,7 +225,7 @@ def make_plans(
             "data_checksum": crc,
             **({"base": asdict(base)} if base else {}),
         }
-        job = Job(train, val, out, scale, shared, device, None, False)
+        job = Job(train, val, out, shared, device, None, False)
         plan = Plan(name, study, job, header, study.seeds if seeds is None else tuple(seeds))
         if others := [other for other in STUDIES if other != name and (out / f"{other}.json").exists()]:
             raise ValueError(

@@ -14,17 +14,14 @@ CHAPTERS = {
     "04": "resolution",
     "06": "norm-order residuals",
     "07": "readout pooling",
-    "10": "optimisers recipe-ladder minutes clinic",
+    "10": "recipe-ladder minutes clinic",
     "11": "crossover crossover-shifted data-size",
     "12": "deeper shape",
-    "15": "position-patterns",
     "16": "transfer",
     "17": "masked",
-    "18": "axial",
 }
 # what `study run --all` runs, in this order; see `budget`
 PLAN = ("crossover", "crossover-shifted", "places", "readout", "deeper")
-BEYOND = ("optimisers",)  # written and priced, and more than the plan's core-hours hold
 STUDIES: dict[str, Study] = {
     name: import_module(f"vitworkshop.studies.{name.replace('-', '_')}").STUDY
     for names in CHAPTERS.values()

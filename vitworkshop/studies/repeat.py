@@ -1,42 +1,15 @@
-"""A row of the book run again here, as it is, or with its first weights moved by a rounding error."""
+"""A row of the book run again here."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest.mock import patch
-
-import torch
 
 from vitlib.data.dataset import Dataset
 from vitlib.evidence import load_results
-from vitlib.model.resnet import ResNet
-from vitlib.model.vit import VisionTransformer
 from vitworkshop.studies.plan import make_plans
 from vitworkshop.studies.registry import find
-
-NUDGE = 1e-7  # about what float32 rounds away
-
-
-@contextlib.contextmanager
-def nudged(size: float = NUDGE) -> Iterator[None]:
-    """Every model that is built meanwhile has each of its weights multiplied by 1 + size times a normal number."""
-
-    def moved(build: Callable) -> Callable:
-        def __init__(self, *arguments, **options) -> None:
-            build(self, *arguments, **options)
-            with torch.no_grad(), torch.random.fork_rng(devices=[]):
-                for weight in self.parameters():
-                    weight.mul_(1 + size * torch.randn_like(weight))
-
-        return __init__
-
-    with contextlib.ExitStack() as stack:
-        for kind in (VisionTransformer, ResNet):
-            stack.enter_context(patch.object(kind, "__init__", moved(kind.__init__)))
-        yield
 
 
 def repeat(
@@ -57,7 +30,7 @@ def repeat(
     if missing := [variant for variant in variants if variant not in known]:
         raise ValueError(f"the book has no run {missing[0]!r} of {name!r}; choose one of {', '.join(known)}")
     with TemporaryDirectory() as folder:
-        (plan,) = make_plans({name: Path(folder)}, load, scale=book["scale"], seeds=(seed,))
+        (plan,) = make_plans({name: Path(folder)}, load, seeds=(seed,))
         if plan.header["dataset"] != book["dataset"]:
             raise ValueError(
                 f"the book's runs were on {book['dataset']}; here there is {plan.header['dataset']}"

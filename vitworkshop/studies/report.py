@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from vitlib.evidence import load_results
-from vitlib.train.checkpoint import differences
-from vitlib.train.recipe import default_fields
 from vitworkshop.studies.board import difference, rows_of
 from vitworkshop.studies.registry import STUDIES, folders
 from vitworkshop.studies.rows import read_study
-
-VERDICTS = ("claim", "what we got", "seeds", "verdict")
 
 
 def show(value: float, metric: str) -> str:
@@ -29,7 +23,7 @@ def report(name: str, out: str | Path | None = None) -> str:
     held_out = result["n_val"] and "accuracy" in result["metric"]
     measured = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
     head, *rows = (f"| {' | '.join(cells)} |" for cells in summary(result))
-    first = f"{result['question']} {result['dataset']}, {result['scale']} scale, {measured}."
+    first = f"{result['question']} {result['dataset']}, {measured}."
     return "\n".join([first, "", head, "|---|---|---|---|", *rows, "", tell(result)])
 
 
@@ -57,50 +51,10 @@ def tell(result: dict) -> str:
         f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
         f"{minutes:.0f} minutes: `{result['command']}`"
     )
-    if older := base_changes(result):
-        lines.append(f"They were run before the study became what it is now: {older}.")
     return "\n".join(lines)
-
-
-def verdicts(name: str) -> list[tuple[str, ...]]:
-    """What the rules of a study say of the book's own runs: a row of `VERDICTS` for each of its claims."""
-    rows = rows_of(name, read_study(name))
-    return [
-        (row.claim.says, row.measured, str(row.found.get("n", 0)), f"**{row.found['verdict']}**")
-        for row in rows
-    ]
 
 
 @cache
 def judged(name: str) -> dict[str, dict]:
     """What the book's own runs of a study say of each of its claims; see `Claim.judge`."""
     return {row.claim.says: row.found for row in rows_of(name, read_study(name))}
-
-
-def turned(name: str) -> list[str] | None:
-    """The claims whose verdict is another one with runs whose first weights were moved; None if it was not tried.
-
-    These stand in vitlib/results/rounding.json; see tools/measure/rounding.py.
-    """
-    if (moved := load_results("rounding")["studies"].get(name)) is None:
-        return None
-    runs, instead = read_study(name)["runs"], {(run["variant"], run["seed"]) for run in moved}
-    others = [run for run in runs if (run["variant"], run["seed"]) not in instead] + moved
-    return [
-        claim.says
-        for claim in STUDIES[name].claims
-        if claim.judge(others)["verdict"] != judged(name)[claim.says]["verdict"]
-    ]
-
-
-def base_changes(result: dict) -> str:
-    """What a study's base had otherwise when it was run, in words; "" where nothing differs."""
-    study = STUDIES.get(result["name"])
-    if study is None or study.base is None or "base" not in result or result["scale"] != "quick":
-        return ""
-    own = ("data", "name", "seed")
-    then, now = (
-        {key: value for key, value in base.items() if key not in own}
-        for base in (result["base"], asdict(study.base))
-    )
-    return "; ".join(differences(then, now, default_fields(study.base)))

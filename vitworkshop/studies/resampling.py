@@ -45,24 +45,15 @@ def _first(table: Tensor, new: Grid, old: Grid) -> Tensor:
     return torch.cat([table[:, :1], table[:, 1:][:, again]], dim=1)
 
 
-def _mean(table: Tensor, new: Grid, old: Grid) -> Tensor:
-    """No positions left: every place gets the mean of all, so that the size of the sum stays about right."""
-    return torch.cat(
-        [table[:, :1], table[:, 1:].mean(dim=1, keepdim=True).expand(-1, math.prod(new), -1)], dim=1
-    )
-
-
 # each takes a table (1, 1+N, D), the new grid and the old one, (rows, columns) both, and returns (1, 1+N', D)
 METHODS = {
     "bicubic": resample_pos_embed,
     "plain bicubic": _interpolated(mode="bicubic"),  # not antialiased, and torch's other kernel
     "bilinear": _interpolated(mode="bilinear", antialias=True),
     "ends aligned": _interpolated(mode="bilinear", align_corners=True),  # as in the paper's code
-    "nearest": _interpolated(mode="nearest-exact"),
     "one line": _one_line,
     "swapped": _swapped,
     "first N": _first,
-    "mean": _mean,
 }
 
 

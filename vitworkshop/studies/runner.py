@@ -38,7 +38,6 @@ def run_studies(
     jobs: int = 1,
     budget_minutes: float | None = None,
     progress: bool = True,
-    start_from: str | Path | None = None,
     **how: Any,
 ) -> dict[str, dict]:
     """Run several studies as one, the most valuable first: all variants with a first seed before any with a second.
@@ -47,8 +46,7 @@ def run_studies(
     trial is done by one of them, and all end when all are done. One that is killed loses its last minute at most.
 
     `jobs` is how many trials run at once, each in a process with its share of the threads. After `budget_minutes` it
-    stops, and the same call goes on. `start_from` is a folder of results whose runs count as finished where they are
-    the same as these; "results" is the book's own. For the rest see `make_plans`. A loss that is no longer a number
+    stops, and the same call goes on. For the rest see `make_plans`. A loss that is no longer a number
     raises FloatingPointError, after all other trials; a process that was killed, ChildProcessError.
     """
     check_between("jobs", jobs, 1, 64)
@@ -56,16 +54,10 @@ def run_studies(
         raise ValueError(
             f"budget_minutes must be above 0, got {budget_minutes!r}; leave it out to run to the end"
         )
-    if start_from is not None and start_from != "results" and not Path(start_from).is_dir():
-        raise ValueError(f"there is no folder {start_from} to start from; 'results' takes the book's own")
     plans = make_plans(places, load, **how)
     deadline = None if budget_minutes is None else time.time() + 60 * budget_minutes
     for plan in plans:
         plan.job.deadline, plan.job.progress = deadline, progress and jobs == 1
-        if start_from is not None:
-            said = plan.import_results(start_from)
-            if progress:
-                print(said, flush=True)
         plan.write()
     with _bar(plans, progress) as bar:
         while todo := in_order(plans):

@@ -18,7 +18,7 @@ from vitlib.model.costs import count_macs
 from vitlib.model.vit import VisionTransformer
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.study import FULL, QUICK, Study, at_rates, train_variant
+from vitworkshop.studies.study import QUICK, Study, at_rates, train_variant
 
 _RATES = (0.0005, 0.001, 0.002)
 _OTHER_RATES = {
@@ -41,8 +41,6 @@ _SHAPES = {
     "in proportion": {"model.depth": 6, "model.embed_dim": 162, "model.mlp_ratio": 2.03},
     "base, longer": {"times": 4},
 }
-#: The scale "full" with the shapes of "quick", where shapes are matched.
-LONGER = {key: value for key, value in FULL.items() if not key.startswith("model.")}
 
 
 def _rates(shape: str) -> tuple[float, ...]:
@@ -82,7 +80,6 @@ STUDY = Study(
         _ahead("at equal compute depth helps more than longer training", "17 deep", "base, longer", "ours"),
     ),
     base=recipe(QUICK, epochs=2, **{"model.patch_size": 8}),
-    full=LONGER,
     n_train=40_000,  # 5,000 of them held out
     source="Figure 8",
     run=partial(train_variant, look=cost),

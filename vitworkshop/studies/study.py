@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,6 @@ QUICK = Recipe(
     warmup=0.15,
     precision="fp32",
 )
-FULL = {
-    "epochs": 100,
-    "batch_size": 512,
-    "randaugment": 2,
-    "label_smoothing": 0.1,
-    "precision": "bf16",
-    "model.embed_dim": 192,
-    "model.depth": 9,
-    "model.mlp_ratio": 4.0,
-}
 
 
 @dataclass
@@ -51,8 +41,7 @@ class Job:
     data: Dataset  # the training images
     val: Dataset | None  # the images held out of them
     out: Path  # folder of the runs
-    scale: str  # "quick" or "full"
-    changes: dict  # what the scale and the caller change in every recipe
+    changes: dict  # what the caller changes in every recipe
     device: str  # "auto", "cpu", "cuda" or "mps"
     deadline: float | None  # as `time.time` has it
     progress: bool  # whether to show bars and lines
@@ -96,7 +85,7 @@ def prepare(study: Study, variant: str, seed: int, job: Job) -> tuple[Recipe, Da
 
 
 def changes_of(study: Study, variant: str, job: Job) -> dict:
-    """What a variant changes, its "times" multiplied out: so many times the epochs that the scale has."""
+    """What a variant changes, its "times" multiplied out: so many times the epochs of the base."""
     own = dict(study.variants[variant])
     if "times" in own:
         epochs = own.pop("times") * job.changes.get("epochs", (study.base or QUICK).epochs)
@@ -155,8 +144,7 @@ class Study:
     question: str
     variants: dict[str, dict]  # what each changes in the base; "model.FIELD" changes the model
     claims: tuple[Claim, ...] = ()
-    base: Recipe | None = QUICK  # what they share, at the scale of a laptop; None where no recipe is followed
-    full: dict = field(default_factory=lambda: dict(FULL))  # what the scale "full" (a GPU) changes in it
+    base: Recipe | None = QUICK  # what they share; None where no recipe is followed
     seeds: tuple[int, ...] = (0, 1, 2)
     choosing: tuple[int, ...] = ()  # seeds that choose learning rates and judge nothing; see `choosing`
     source: str = ""  # where the paper asks this
@@ -166,6 +154,9 @@ class Study:
     holdout: bool = True  # whether images are held out and judged
     metric: str = "val_accuracy"  # the key of a run's "final" that the summary is made of
     measure: str = "accuracy on held-out training images; the test set is not read"
+    curves: tuple[
+        str, ...
+    ] = ()  # of other variants the file of results tells how many epochs there were, no more
     # gives a variant's rows with a seed; None if the time was over before its end
     run: Callable[[Study, str, int, Job], list[dict] | None] = train_variant
     prepare: Callable[[Study, str, int, Job], tuple[Recipe, Dataset, Dataset | None]] = prepare

@@ -42,7 +42,6 @@
       "cifar10-plain": book(6, "token"),
       "cifar10-photo": book(6, "avg", "3.0"),
       "cifar10-modern": book(6, "avg"),
-      "cifar10-laptop": book(4, "avg"),
       "drawn10-token": book(4, "token"),
       "drawn10-small": book(4, "avg"),
     },
