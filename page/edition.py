@@ -37,6 +37,7 @@ CODE = (
     r"^ *(?P<fence>`{3,})(?!`|\{(?:" + TITLED + r")\})\S[^\n]*\n.*?^ *(?P=fence)$"
 )  # a block that nobody translates
 HAN = r"[\u3400-\u9fff]"
+ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
 MARK = "[英文]{.untranslated}"
 BANNER = "本页有 {} 段尚无译文，或英文在翻译之后又改过：这些段落以英文显示，并有标记。"
 
@@ -302,7 +303,9 @@ def compose(folder: Path, cache: Path) -> None:
     for path in sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]):
         known = {hashed: words for _, _, hashed, words in pieces(WORDS / f"{path.stem}.md")}
         if path.suffix == ".md":
-            write(folder / "book" / path.name, banner(*chinese(path.read_text("utf-8"), known)) + "\n")
+            generated = path.stem in ENGLISH
+            text, missing = chinese(path.read_text("utf-8"), known, mark="" if generated else MARK)
+            write(folder / "book" / path.name, banner(text, 0 if generated else missing) + "\n")
         else:
             book = compose_notebook(path, known)
             write(folder / "book" / path.name, json.dumps(book, ensure_ascii=False, indent=1) + "\n")

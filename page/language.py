@@ -22,7 +22,10 @@ OTHER = {
     "en": ("zh-CN", "中文", "zh/{}"),
     "zh_CN": ("en", "English", "../{}"),
 }  # its tag, its name, its address
-CLOSED = re.compile(r"(<(pre|code|script|style|math)\b.*?</\2>)", re.S)  # in which nothing is translated
+CLOSED = re.compile(r"(<(pre|code|script|style|math|dt)\b.*?</\2>)", re.S)  # in which nothing is translated
+QUOTED = re.compile(
+    r"(（|“|[A-Za-z,;] ?)(</?(a|span|em)\b[^<>]*>)+$"
+)  # English in a Chinese sentence: 词元（token）
 TEXT = re.compile(
     r'(>|(?:aria-label|title|placeholder)=")((?<=>)[^<>]*[A-Za-z][^<>]*(?=<)|(?<=")[^"]*[A-Za-z][^"]*)'
 )
@@ -57,7 +60,13 @@ def chinese(text: str) -> str:
 def translate(page: str) -> str:
     """A page in which the texts of the book's own code are Chinese."""
     parts = CLOSED.split(page)  # a text, what is closed, its tag, a text, ...
-    parts[::3] = [TEXT.sub(lambda found: found[1] + chinese(found[2]), part) for part in parts[::3]]
+
+    def said(found: re.Match) -> str:
+        before = found.string[max(0, found.start() - 300) : found.end(1)]
+        return found[0] if QUOTED.search(before) else found[1] + chinese(found[2])
+
+    for i in range(0, len(parts), 3):
+        parts[i] = re.sub(r" +(?=[，。；：？！）])", "", TEXT.sub(said, f">{parts[i]}<")[1:-1])
     del parts[2::3]
     return "".join(parts)
 

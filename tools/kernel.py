@@ -1,4 +1,4 @@
-"""Assembles the kernels of the ViTs in a page, vitworkshop/web/*.wat, into the scripts that run them.
+"""Assembles the kernel of the ViTs in a page, vitworkshop/web/panels.wat, into the script that runs it.
 
     python -m tools.kernel
 
@@ -12,18 +12,15 @@ import re
 
 from vitworkshop.web.export import SCRIPTS
 
-KERNELS = {"linear.wat": "learn-kernel.js", "panels.wat": "kernel.js"}
-
 
 def main() -> None:
-    """Writes the bytes, in base64, where each script has them."""
+    """Writes the bytes, in base64, where the script has them."""
     from wasmtime import wat2wasm
 
-    for source, name in KERNELS.items():
-        code = base64.b64encode(wat2wasm((SCRIPTS / source).read_text(encoding="utf-8"))).decode()
-        script = SCRIPTS / name
-        text = re.sub(r'(const WASM = )".*?"', rf'\1"{code}"', script.read_text(encoding="utf-8"))
-        script.write_text(text, encoding="utf-8", newline="\n")
+    code = base64.b64encode(wat2wasm((SCRIPTS / "panels.wat").read_text(encoding="utf-8"))).decode()
+    script = SCRIPTS / "kernel.js"
+    text = re.sub(r'(const WASM = )".*?"', rf'\1"{code}"', script.read_text(encoding="utf-8"))
+    script.write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

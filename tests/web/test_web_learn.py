@@ -85,23 +85,21 @@ def test_gradients_and_first_steps_are_pytorchs(tab, options):
 
 def test_the_kernels_compute_what_javascript_does(tab):
     """On shapes that nothing divides, too; small products stay in JavaScript."""
-    assert tab.evaluate("(window.slow = { ...vitMath.products }).linear === vitMath.plain")
-    tab.add_script_tag(url=tab.url.replace("page.html", "kernel.js"))
     far = tab.evaluate("""() => {
         const { linear, plain, products } = vitMath, { normal } = vitRandom(1);
         const list = n => Float32Array.from({ length: n }, normal), most = x => Math.max(...x.map(Math.abs));
         const far = (a, b) => most(a.map((x, i) => x - b[i])) / most(b) + (a.length !== b.length);
         const shapes = [[300, 16, 48], [48, 1088, 16], [1, 999, 9], [33, 17, 31], [4, 5, 6], [200, 100, 300]];
         const found = shapes.flatMap(([T, I, O]) => {
-            const given = [list(T * I), T, list(O * I), list(O), I, O], right = plain(...given);
+            const given = [list(T * I), T, list(O * I), list(O), I, O], right = plain.linear(...given);
             return [linear, products.linear, products.linear].map(one => far(one(...given), right)); // and packed
         });
         for (const [T, D, h] of [[65, 96, 3], [26, 21, 3], [7, 8, 1]]) {
             const qkv = list(T * 3 * D), [a, b] = [0, 0].map(() => new Float32Array(h * T * T));
-            [[products, a], [slow, b]].forEach(([by, out]) => by.scores(qkv, T, D, h, out));
-            found.push(far(a, b), far(products.mix(a, qkv, T, D, h), slow.mix(a, qkv, T, D, h)));
+            [[products, a], [plain, b]].forEach(([by, out]) => by.scores(qkv, T, D, h, out));
+            found.push(far(a, b), far(products.mix(a, qkv, T, D, h), plain.mix(a, qkv, T, D, h)));
         }
-        return [...found, linear === plain, products.linear === plain];
+        return [...found, linear === plain.linear, products.linear === plain.linear];
     }""")
     assert max(far) < 1e-5
 
@@ -111,7 +109,7 @@ def test_it_learns_without_the_kernel(browser, tmp_path):
     address = page(tmp_path, "<p></p>")
     with opened(browser, address, 760) as (tab, wrong):
         tab.evaluate("delete window.WebAssembly")
-        for script in (*ENGINE, "kernel.js"):
+        for script in ENGINE:
             tab.add_script_tag(url=address.replace("page.html", script))
         losses = tab.evaluate("""() => {
             const learner = new vitLearner({ task: "count", width: 8, heads: 1, depth: 1 });

@@ -1,6 +1,7 @@
 """A reader's own ViT in the page: every name and number as Python's, what is no such file refused, nothing sent."""
 
 import json
+import re
 import struct
 
 import numpy as np
@@ -13,9 +14,16 @@ from web_pages import explorer, page, run
 
 import vitlib as vl
 from tests.weights.test_weights import FOREIGN, MAKERS, lively, replace
+from vitlib.weights import foreign
 
 pytestmark = needs_browser
 FLAT = {name: made for name, made in MAKERS.items() if "train" not in name and name != "Lightning"}
+GAMMAS = {f"blocks.{l}.ls{k}.gamma": torch.arange(1, 25) / 16 for l in (0, 1) for k in (1, 2)}
+FLAT["LayerScale"] = ("timm", lambda model: model.state_dict() | GAMMAS)
+RARE = """layers.0._orig_mod.norm.weight embeddings.mask_token blocks.3.3.norm1.weight head_dist.bias reg_token
+encoder.layer.0.layer_scale1.lambda1 pooler.dense.bias blocks.0.attn.rel_pos rope.freqs mlp.w12.weight decoder.0.bias
+blocks.0.gamma_1 blocks.0.attn.q_bias blocks.0.attn.q_norm.weight patch_embed.backbone.0.bias attn_pool.q norm_pre.bias
+fc_norm.bias qkv.lora_A layers.0.blocks.0.norm1.bias""".split()
 HOSTILE = "<img src=x onerror=alert(1)>"
 ROWS = """(async () => {
     const {n} = e.way, some = [0, n, n * n - 1];
@@ -66,6 +74,26 @@ def test_thirty_files_load_as_in_python_or_are_refused(tab, tmp_path, kind, dtyp
     assert f"model.safetensors: {library}'s names, " in says and "3 heads, 5 classes, 16 pixels" in says
     vl.load_weights(theirs, state, norm_eps=1e-12 if library == "transformers" else None)
     check_numbers(tab, theirs)
+
+
+def test_the_exported_names_are_pythons(tab):
+    """Each row of the tables changes or finds names in the page as in Python, and each is tried."""
+    names = [name.replace("/", ".") for _, make in FLAT.values() for name in make(lively())] + RARE
+    used = set()
+
+    def of(name):
+        found = [part for pattern, part in foreign.ABSENT.items() if re.search(pattern, name)]
+        for pattern, new in foreign.NAMES.items():
+            used.update([pattern] if re.search(pattern, name) else [], found)
+            name = re.sub(pattern, new, name)
+        return [name, found]
+
+    code = """a[0].map(name => [vitDialect.names.reduce((one, [mark, to]) => one.replace(RegExp(mark, "g"), to), name),
+        vitDialect.absent.filter(([mark]) => RegExp(mark).test(name)).map(([, part]) => part)])"""
+    assert run(tab, code, names) == [of(name) for name in names]
+    assert used == {*foreign.NAMES, *foreign.ABSENT.values()}
+    ours = {name for name in lively().state_dict() if not name.startswith("head.")}
+    assert ours <= {of(name)[0] for name in FLAT["torchvision"][1](lively())}
 
 
 @pytest.mark.parametrize(("size", "preset"), [("tiny", "vit-ti/16"), ("small", "vit-s/16")])
@@ -122,7 +150,11 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
     return {
         "empty": (b"", "it is empty"),
         "text": (b"weights" * 9, "it is no .safetensors file"),
-        "pickle": (b"PK\x03\x04" + bytes(60), "a PyTorch checkpoint, which can hold code"),
+        "pickle": (
+            b"PK\x03\x04" + b"archive/data.pkl" + bytes(60),
+            "a PyTorch checkpoint, which can hold code",
+        ),
+        "NumPy": (b"PK\x03\x04" + b"cls.npy" + bytes(60), "it is NumPy's (.npz"),
         "page": (b"<!DOCTYPE html>" + bytes(60), "it is a web page"),
         "cut": (other()[:-9], "lies outside the file"),
         "long header": (struct.pack("<Q", 2**50) + b"{}", "its header says"),
@@ -133,7 +165,7 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
         "NaN": (other(**{"norm.bias": torch.full((24,), torch.nan)}), "norm.bias holds NaN"),
         "registers": (other(reg_token=torch.ones(1, 4, 24)), "a model with registers"),
         "distilled": (other(dist_token=torch.ones(1, 1, 24)), "a model with a distillation token"),
-        "LayerScale": (other(**{"blocks.0.ls1.gamma": torch.ones(24)}), "LayerScale"),
+        "LayerScale": (other(**{"blocks.0.ls1.gamma": torch.ones(24)}), "missing: blocks.0.ls2.gamma"),
         "hostile": (save({HOSTILE: torch.ones(2), "__proto__": torch.ones(2)}), f"got {HOSTILE}"),
         "missing": (other(**{"norm.bias": None}), "missing: norm.bias"),
         "huge": (save(large), "a model of this size needs"),

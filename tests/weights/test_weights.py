@@ -233,6 +233,15 @@ def test_weights_of_an_axial_model_load():
     assert torch.equal(ours.eval()(x), theirs.eval()(x))
 
 
+def test_layer_scale_goes_into_the_layers_before_it():
+    theirs, ours = lively(replace(FOREIGN, layer_scale=0.1)).double(), lively(seed=1).double()
+    vl.load_weights(ours, theirs.state_dict())
+    x = torch.randn(2, 3, 16, 16).double()
+    torch.testing.assert_close(ours(x), theirs(x), rtol=1e-10, atol=1e-10)
+    with pytest.raises(ValueError, match="left over: blocks.1.ls2.gamma"):
+        vl.load_weights(ours, theirs.state_dict() | {"blocks.1.ls2.gamma": torch.ones(7)})
+
+
 @pytest.mark.parametrize("kind", ["ViT", "Dinov2"])
 def test_real_transformers(kind, tmp_path):
     transformers = pytest.importorskip("transformers")

@@ -26,7 +26,7 @@ from vitlib.train.optim import build_optimizer
 from vitlib.train.recipe import Recipe
 from vitworkshop.web.export import SCRIPTS
 
-ENGINE = ("vit.js", "learn-kernel.js", "learn-tasks.js", "learn.js")  # in this order
+ENGINE = ("vit.js", "kernel.js", "learn-tasks.js", "learn.js")  # in this order
 TASKS = ("where", "same", "line", "odd one", "shade", "count")
 OFF = {
     "everything on": {},

@@ -107,7 +107,8 @@ def load_weights(
 
     The names of timm, DINO (1 and 2), DeiT, MAE, torchvision, transformers (4 and 5) and Google's .npz files (the
     paper's and big_vision's) are known, behind any prefix and inside any checkpoint. Position embeddings of another
-    grid are resampled. No weights tell that Google's models have the tanh form of GELU (`act="gelu_tanh"`).
+    grid are resampled; LayerScale (DINOv2) goes into the layers before it where the model has none. No weights tell
+    that Google's models have the tanh form of GELU (`act="gelu_tanh"`).
 
     Args:
         model: Of the weights' sizes; heads are compared if Google's axes or a config.json beside the file tell them.
@@ -142,6 +143,8 @@ def load_weights(
     if not load_head:
         state = {key: value for key, value in state.items() if not HEAD.match(key)}
         state |= {key: value for key, value in own.items() if key.startswith("head.")}
+    if "blocks.0.ls1.gamma" not in own:
+        state = fold_scales(state)
     state = {key: value for key, value in own.items() if key == "pos_embed.extent"} | state
     _check_fit(state, own, model.cfg.num_heads, found)
     if (mean, std) != (0.5, 0.5):
@@ -171,6 +174,21 @@ def _fold(state: dict[str, Tensor], cfg: ViTConfig, mean: Any, std: Any) -> dict
     W = state[weight].double()  # (D, C, P, P)
     b = state[bias].double() + (W * grey[:, None]).sum((1, 2, 3))
     return {weight: W * (white - grey)[:, None], bias: b}
+
+
+def fold_scales(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """LayerScale's factors (DINOv2) in the layers before it, which then put out the same numbers."""
+    folded = dict(state)
+    for key in [key for key in state if re.search(r"\.ls[12]\.gamma$", key)]:
+        layer, scale = (
+            key.replace("ls1.gamma", "attn.proj").replace("ls2.gamma", "mlp.fc2"),
+            state[key].double(),
+        )
+        names = [f"{layer}.weight", f"{layer}.bias"]
+        if all(name in state and len(state[name]) == scale.numel() for name in names):
+            del folded[key]
+            folded |= {name: torch.einsum("o,o...->o...", scale, state[name].double()) for name in names}
+    return folded
 
 
 def sizes_of(state: Mapping[str, Tensor]) -> dict[str, int]:

@@ -204,7 +204,9 @@ def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) 
     is_model = isinstance(source, nn.Module)
     found = foreign.find_vit(source.state_dict() if is_model else read_weights(source))
     foreign.check_parts([*found.state, *found.beside], found.library)
-    state = {key: value.half().contiguous() for key, value in found.state.items()}
+    pooler = "head.2.weight" not in found.state  # which only a head reads; its names are an MLP head's
+    kept = {key: value for key, value in found.state.items() if not (pooler and key.startswith("head.0."))}
+    state = {key: value.half().contiguous() for key, value in kept.items()}
     check_finite(state, torch.float16, "it holds numbers that float16 has not; scale them")
     told = {} if is_model else beside(source, foreign.sizes_of(found.state).get("embed_dim"))
     if is_model:  # what no weights tell, as a config.json does
@@ -215,7 +217,7 @@ def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) 
         heads = [number for number in parts if isinstance(number, int)]
         told |= {"layer_norm_eps": norms[0]} | ({"num_attention_heads": heads[0]} if heads else {})
         told |= {"global_pool": getattr(source, "global_pool", "token")}
-    told |= {} if classes is None else {"classes": list(classes)}
+    told |= {"library": found.library} | ({} if classes is None else {"classes": list(classes)})
     name = type(source).__name__ if is_model else Path(source).name
     given = {"name": name, "told": told, "file": base64.b64encode(save(state)).decode()}
     return f"window.vitGiven = {json.dumps(given, default=str)};\n".replace("</", "<\\/")

@@ -12,7 +12,9 @@
   const HEADER = 4e6, MOST = 1.2e9; // bytes: of a header, of all that a model takes while it computes
   const FIX = 'in Python, safetensors.torch.save_file(torch.load("x.pth", weights_only=True), "x.safetensors")';
   const OTHERS = [ // what a file begins with that holds no weights, or none that are safe to read
-    [/^(PK|\x80)/, `it is a PyTorch checkpoint, which can hold code; ${FIX} makes a file without`],
+    [/^PK[^]*\.npy/, "it is NumPy's (.npz, as Google's); vl.load_weights reads it and vl.save_pretrained writes it anew"],
+    [/^(PK[^]*\.pkl|\x80)/, `it is a PyTorch checkpoint, which can hold code; ${FIX} makes a file without`],
+    [/^PK/, "it is a zip archive; unpack it and take the .safetensors file"],
     [/^version https:\/\/git-lfs/, "it is a pointer of Git LFS; git lfs pull fetches the weights"],
     [/^\s*</, "it is a web page; fetch the file itself"],
     [/^\s*\{/, "it is JSON; take the weights that it speaks of, in one file"],
@@ -25,7 +27,7 @@
 
   /* The tensors that the header promises, by name: { dtype, shape, from, to }. */
   async function header(file) {
-    const start = new DataView(await file.slice(0, 64).arrayBuffer()), safe = start.byteLength > 8 && start.getUint8(8) === 123;
+    const start = new DataView(await file.slice(0, 256).arrayBuffer()), safe = start.byteLength > 8 && start.getUint8(8) === 123;
     const letters = String.fromCharCode(...new Uint8Array(start.buffer)), other = !safe && OTHERS.find(([mark]) => mark.test(letters));
     if (other) fail(other[1]);
     if (!safe) fail(file.size ? "it is no .safetensors file" : "it is empty");
@@ -121,6 +123,7 @@
      none of these is refused. */
   function tell(json) {
     if (typeof json !== "object" || !json || Array.isArray(json)) fail("expected an object, as a config is");
+    if (json.weight_map) fail("its weights lie in several files; save_pretrained(folder, max_shard_size=\"9GB\") makes one");
     const own = json.config ?? json, data = { ...json.pretrained_cfg, ...json }, size = data.size ?? {}, told = {};
     const names = json.classes ?? json.label_names ?? (json.id2label && Object.entries(json.id2label)
       .sort(([a], [b]) => a - b).map(([, name]) => name));
@@ -140,6 +143,7 @@
     }
     const act = json.hidden_act ?? own.act;
     if (typeof act === "string") told.act = act;
+    if (typeof json.library === "string") told.library = json.library; // export.py: its names have been changed
     if (Array.isArray(names)) told.classes = names.map((name) => String(name).split(",")[0].slice(0, 60));
     const three = (list) => Array.isArray(list) && list.length === 3 && list.every(Number.isFinite);
     const [mean, std] = [data.image_mean ?? data.mean, data.image_std ?? data.std];
@@ -158,15 +162,17 @@
     const patch = shapes("patch_embed.proj.weight"), positions = shapes("pos_embed")?.at(-2) ?? 0, D = patch?.[0];
     if (patch?.length !== 4 || patch[2] !== patch[3]) fail(`expected square patches (D, 3, P, P), got ${patch ?? "none"}`);
     if (patch[1] !== 3) fail(`expected pictures of 3 channels, got ${patch[1]}`);
+    if (!shapes("cls_token")) fail("it has no CLS token; a model here has one");
     const grid = Math.sqrt(positions - 1), depth = shapes.depth, hidden = shapes("blocks.0.mlp.fc1.weight")?.[0];
     if (!Number.isInteger(grid) || grid < 1) fail(`expected positions of CLS and of a square of patches, got ${positions}`);
-    const K = shapes("head.weight")?.[0] ?? 0, heads = (told.embed_dim ?? D) === D ? told.num_heads : null;
+    const [K = 0, reads = D] = shapes("head.weight") ?? [], heads = (told.embed_dim ?? D) === D ? told.num_heads : null;
     const config = {
       img_size: grid * patch[2], patch_size: patch[2], in_chans: 3, num_classes: K, embed_dim: D, depth,
       num_heads: heads ?? Math.max(1, Math.round(D / 64)), mlp_ratio: hidden / D, patch_embed: "conv", pos_embed: "learned",
       norm_order: "pre", head: "linear", act: "gelu", layer_scale: null,
       global_pool: told.global_pool === "avg" ? "avg" : "token", norm_eps: told.norm_eps ?? (library === "transformers" ? 1e-12 : 1e-6),
     };
+    if (reads !== D) fail(`its head reads ${reads} numbers, as DINOv2's (CLS and the mean); one here reads ${D}; drop the head`);
     if (D % config.num_heads) fail(`${D} numbers a token are not ${config.num_heads} heads; say how many it has`);
     if ((told.act ?? "gelu") !== "gelu") fail(`its config says ${told.act.slice(0, 20)}; a model here has GELU as erf makes it`);
     return config;
@@ -179,16 +185,15 @@
     const fused = (name) => (found.has(name) ? [name] : ["q", "k", "v"].map((x) => name.replace("qkv", x)).filter((x) => found.has(x)));
     const shapes = (name) => tensors.get(found.get(name))?.shape;
     shapes.depth = new Set([...found.keys()].map((name) => name.match(/^blocks\.(\d+)\./)?.[1]).filter(Boolean)).size;
-    const extra = [...found.keys()].filter((name) => /^blocks\.\d+\.ls\d\.gamma$/.test(name));
-    if (extra.length) fail(`these are the weights (${library}) of a model with LayerScale (DINOv2, CaiT): ${some(extra)}; `
-      + "this page's has none and would give other answers");
-    const config = configure(shapes, library, told), { embed_dim: D, num_classes: K, img_size, patch_size: P, depth } = config;
+    const scaled = found.has("blocks.0.ls1.gamma"); // DINOv2
+    const config = configure(shapes, scaled ? "timm" : library, told), { embed_dim: D, num_classes: K, img_size, patch_size: P, depth } = config;
     const T = 1 + (img_size / P) ** 2, M = Math.round(D * config.mlp_ratio), wanted = { cls_token: D, pos_embed: T * D };
     const layer = (name, I, O) => Object.assign(wanted, { [`${name}.weight`]: I * O, [`${name}.bias`]: O });
     layer("patch_embed.proj", 3 * P * P, D);
     for (let l = 0; l < depth; l++)
       for (const [name, I, O] of [["norm1", 1, D], ["attn.qkv", D, 3 * D], ["attn.proj", D, D], ["norm2", 1, D],
         ["mlp.fc1", D, M], ["mlp.fc2", M, D]]) layer(`blocks.${l}.${name}`, I, O);
+    for (let l = 0; l < depth && scaled; l++) for (const k of [1, 2]) wanted[`blocks.${l}.ls${k}.gamma`] = D;
     layer("norm", 1, D);
     if (K) layer("head", D, K);
     const known = new Set(Object.keys(wanted).flatMap(fused));
@@ -202,7 +207,8 @@
     if (wrong.length) fail(`${wrong[0]} has the shape (${shapes(fused(wrong[0])[0])}), which does not fit the model's other tensors`);
     const count = Object.values(wanted).reduce((a, b) => a + b, 0);
     const traced = 4 * depth * T * (9 * D + 2 * M + 2 * config.num_heads * T), needs = 8 * count + 2 * traced;
-    if (needs > MOST) fail(`a model of this size needs ${gigabytes(needs)} here; this page takes models up to ViT-B/16 at 224 pixels`);
+    if (needs > MOST) fail(`a model of this size needs ${gigabytes(needs)} here, with its ${T} tokens; this page takes models up to `
+      + `ViT-B/16 at 224 pixels${T > 300 ? "; timm.create_model(…, img_size=224) makes it smaller" : ""}`);
     const weights = {};
     let done = 0;
     for (const name of Object.keys(wanted)) {
@@ -215,7 +221,21 @@
       done += wanted[name];
       await tick(done / count);
     }
+    fold(weights);
     return { config, weights, library };
+  }
+
+  /* LayerScale, a factor for each number that a layer puts out, goes into the layer, which then gives the same. */
+  function fold(weights) {
+    for (const [name, gamma] of Object.entries(weights)) {
+      const [, block, k] = name.match(/^(.+)\.ls([12])\.gamma$/) ?? [];
+      if (!k) continue;
+      for (const part of ["weight", "bias"]) {
+        const values = weights[`${block}.${k === "1" ? "attn.proj" : "mlp.fc2"}.${part}`], row = values.length / gamma.length;
+        for (let i = 0; i < values.length; i++) values[i] *= gamma[Math.floor(i / row)];
+      }
+      delete weights[name];
+    }
   }
 
   root.vitForeign = { read, tell };

@@ -1,4 +1,5 @@
-/* The products of vit.js on four numbers at once (SIMD), where the browser can; for weights that stay as they are.
+/* The products of vit.js on four numbers at once (SIMD), where the browser can: `vitMath.products` for weights that stay
+   as they are, which are packed once, and `vitMath.linear` for those that learn.
 
    WASM is panels.wat, assembled: `python -m tools.kernel` writes it here. Small products stay in JavaScript. */
 (function panels(root) {
@@ -54,7 +55,7 @@
     for (let t = 0; t < T; t++) out.set(memory.subarray(y + t * O8, y + t * O8 + O), to + t * far);
   }
 
-  function linear(x, T, weight, bias, I, O) {
+  function packed(x, T, weight, bias, I, O) {
     if (T * I * O < SMALL) return plain.linear(x, T, weight, bias, I, O);
     if (!places.has(weight)) {
       places.set(weight, top);
@@ -62,6 +63,13 @@
     }
     const out = new Float32Array(T * O), y = put(x, top, I);
     times(top, I, T, places.get(weight), I, O, y, out, 0, O);
+    return out;
+  }
+
+  function linear(x, T, weight, bias, I, O) {
+    if (T * I * O < SMALL) return plain.linear(x, T, weight, bias, I, O);
+    const out = new Float32Array(T * O), w = put(x, top, I);
+    times(top, I, T, w, I, O, pack(w, weight, O, I, 0, I, 1, 1, bias), out, 0, O);
     return out;
   }
 
@@ -82,5 +90,6 @@
     return out;
   }
 
-  Object.assign(root.vitMath.products, { linear, scores, mix });
+  Object.assign(root.vitMath.products, { linear: packed, scores, mix });
+  Object.assign(root.vitMath, { linear, plain });
 })(typeof window === "undefined" ? globalThis : window);

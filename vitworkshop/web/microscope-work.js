@@ -6,16 +6,13 @@
   "use strict";
 
   function work(root) {
-    const { softmax } = root.vitMath, stopped = new Set();
+    const stopped = new Set();
     let model, tensors;
 
     const sizes = () => {
       const { embed_dim: D, num_heads: h, depth: L, num_classes: K } = model.config;
       return { D, h, L, K, N: model.N, T: 1 + model.N };
     };
-
-    /* The tokens that the head reads. */
-    const readers = () => (model.config.global_pool === "token" ? [0] : [...Array(model.N).keys()].map((n) => 1 + n));
 
     async function pass(pixels, options, tick, keep) {
       const blocks = model.blocks(pixels, options, keep);
@@ -57,16 +54,7 @@
 
       opened: ({ at, options }) => root.vitLens.open(model, tensors, ...at, options),
 
-      /* What the head would say of each token after some blocks, and of the picture: (T, K) and (K) shares. */
-      answers({ layer, removed }) {
-        const { K, L, T } = sizes(), x = tensors[layer ? `blocks.${layer - 1}` : "embed"];
-        if (!K || layer > L) return { each: new Float32Array(0), whole: new Float32Array(0) };
-        const each = model.readOut(x, T), whole = new Float32Array(K);
-        const read = readers().filter((t) => !removed.includes(t - 1));
-        for (const t of read) for (let k = 0; k < K; k++) whole[k] += each[t * K + k] / read.length;
-        for (let t = 0; t < T; t++) softmax(each, t * K, K);
-        return { each, whole: softmax(whole) };
-      },
+      answers: ({ layer, removed }) => model.answers(tensors[layer ? `blocks.${layer - 1}` : "embed"], removed),
     };
 
     /* Weights (T, T) of a block in the mean of its heads, as `read(t, s)`. */
@@ -78,7 +66,7 @@
 
     /* Scores of the patches: what the head's readers take of them in the last block, and through all blocks (rollout). */
     function maps(attention) {
-      const all = sizes(), { L, N, T } = all, from = readers(), last = meanOf(attention, L - 1, all);
+      const all = sizes(), { L, N, T } = all, from = model.readers(), last = meanOf(attention, L - 1, all);
       const patches = (score) => Float32Array.from({ length: N }, (_, n) => score(1 + n));
       let share = new Float32Array(T);
       for (const t of from) share[t] = 1 / from.length;
@@ -116,7 +104,7 @@
       const even = [], sinks = [];
       for (let l = 0; l < L; l++)
         for (let head = 0; head < h; head++) {
-          const rows = l < L - 1 ? [...Array(T).keys()] : readers(), share = new Float32Array(T);
+          const rows = l < L - 1 ? [...Array(T).keys()] : model.readers(), share = new Float32Array(T);
           let spread = 0;
           for (const t of rows) {
             const row = attention.subarray(((l * h + head) * T + t) * T, ((l * h + head) * T + t + 1) * T);
@@ -127,7 +115,7 @@
           const most = share.indexOf(Math.max(...share));
           if (share[most] > 0.5) sinks.push([l, head, most]);
         }
-      return { curves, even, sinks, k, unread: T - readers().length, maps: ours };
+      return { curves, even, sinks, k, unread: T - model.readers().length, maps: ours };
     };
 
     root.onmessage = async ({ data: { id, job, stop, ...what } }) => {

@@ -1,4 +1,4 @@
-;; y = x Wᵀ + b in float32 for six tokens and eight outputs at once: the products of a trained ViT, whose weights stay.
+;; y = x Wᵀ + b in float32 for six tokens and eight outputs at once.
 ;;     python -m tools.kernel        writes panels.wasm of it into kernel.js
 ;; W lies in panels of eight outputs: their biases, then of each input its eight weights. Tokens of x lie $lx bytes
 ;; apart, those of y $ly; T is a multiple of six, O of eight.

@@ -28,10 +28,11 @@
      change while it is followed. */
   const RANKINGS = {
     attention: (lab) => received(lab, lab.L, whole(lab), []),
-    rollout: (lab) => fromPatches(rollout(whole(lab).attention, lab).slice(-1), readers(lab), lab),
+    rollout: (lab) => fromPatches(rollout(whole(lab).attention, lab).slice(-1), lab.model.readers(), lab),
     "logit lens": (lab) => {
-      const result = whole(lab), k = argmax(result.probs);
-      return range(lab.N).map((i) => lab.model.readOut(tokenAfter(lab, result, lab.L, 1 + i))[k]);
+      const { probs, tokens } = whole(lab), T = 1 + lab.N, K = probs.length, k = argmax(probs);
+      const logits = lab.model.readOut(tokens.subarray((tokens.length * lab.L) / (lab.L + 1)), T);
+      return range(lab.N).map((i) => logits[(1 + i) * K + k]);
     },
     occlusion,
     ...Object.fromEntries(GRADIENTS.map((name) => [name, (lab) => stored(lab)[name]])),
@@ -45,15 +46,6 @@
     return model.run(window.vitPictures.standardise(shown), { positions, heads, remove });
   }
 
-  const tokenAfter = ({ N, model }, { tokens }, layer, t) => {
-    const D = model.config.embed_dim, start = (layer * (1 + N) + t) * D;
-    return tokens.subarray(start, start + D);
-  };
-
-  /* The tokens that the head reads: CLS, or the patches that are there. */
-  const readers = ({ N, readsCls }, removed = []) =>
-    (readsCls ? [0] : range(N).filter((i) => !removed.includes(i)).map((i) => 1 + i));
-
   /* What each patch gives to these tokens, in the mean of some maps (T, T). */
   const fromPatches = (maps, tokens, { N, T = 1 + N }) => range(N).map((i) => {
     const given = maps.flatMap((map) => tokens.map((t) => map[t * T + 1 + i]));
@@ -65,7 +57,7 @@
     const size = (1 + lab.N) ** 2, off = lab.state.heads.filter(([l]) => l === layer - 1).map(([, head]) => head);
     const on = range(lab.heads).filter((head) => !off.includes(head));
     const maps = on.map((head) => attention.subarray(((layer - 1) * lab.heads + head) * size));
-    return fromPatches(maps, readers(lab, removed), lab);
+    return fromPatches(maps, lab.model.readers(removed), lab);
   }
 
   /* How few of these weights make up half of their sum. */
@@ -157,5 +149,5 @@
     return { choice, canvas, order, refresh };
   }
 
-  window.vitRankings = { RANKINGS, halfOf, rankingView, received, rollout, shuffled, tokenAfter, untouched };
+  window.vitRankings = { RANKINGS, halfOf, rankingView, received, rollout, shuffled, untouched };
 })();

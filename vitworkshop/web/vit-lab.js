@@ -146,14 +146,10 @@
 
     /* What the head says if it reads the tokens after `layer` blocks: of each patch that is there, and of all. */
     answers(layer) {
-      const { N, model, readsCls } = this, { removed } = this.state, { softmax } = window.vitMath;
-      const read = (t) => model.readOut(window.vitRankings.tokenAfter(this, this.result, layer, t));
-      const logits = new Map(range(N).filter((i) => !removed.includes(i)).map((i) => [i, read(1 + i)]));
-      // the head is linear, so the mean of the patches' logits is what it says of their mean
-      const sum = (k) => [...logits.values()].reduce((total, one) => total + one[k], 0);
-      const mean = logits.size ? model.classes.map((_, k) => sum(k) / logits.size) : model.weights["head.bias"];
-      const whole = softmax(readsCls ? read(0) : Float32Array.from(mean));
-      return { patches: new Map([...logits].map(([i, one]) => [i, softmax(one)])), whole };
+      const { N, state: { removed }, result: { tokens } } = this, size = tokens.length / (this.L + 1);
+      const { each, whole } = this.model.answers(tokens.subarray(layer * size, (layer + 1) * size), removed);
+      const there = range(N).filter((i) => !removed.includes(i)), K = whole.length;
+      return { whole, patches: new Map(there.map((i) => [i, each.subarray((1 + i) * K, (2 + i) * K)])) };
     }
 
     // Links
@@ -283,18 +279,24 @@
         "Swap halves": () => range(N).map((i) => row(i) * n + ((col(i) + half) % n)),
         Mirror: () => range(N).map((i) => row(i) * n + (n - 1 - col(i))),
       };
-      this.hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
-      this.tools = new Map(Object.entries(TOOLS).map(([tool, [label]]) => [tool, button(label, () => {
+      const { hint, draw } = this.choices(TOOLS);
+      const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.move(move())));
+      const erasers = { class: "row tools", role: "group", "aria-label": "What a press on a patch does" };
+      const node = h("div", { class: "part" }, h("div", erasers, ...this.tools.values()), hint,
+        h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
+        h("div", { class: "row" }, this.undo, this.reset));
+      return { node, draw };
+    }
+
+    /* A button for each tool, and what the one in use does. */
+    choices(tools) {
+      const hint = keeps(note(), ...Object.values(tools).map(([, says]) => says));
+      this.tools = new Map(Object.entries(tools).map(([tool, [label]]) => [tool, button(label, () => {
         Object.assign(this, { tool, first: undefined });
         this.draw();
       })]));
-      const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.move(move())));
-      const erasers = { class: "row tools", role: "group", "aria-label": "What a press on a patch does" };
-      const node = h("div", { class: "part" }, h("div", erasers, ...this.tools.values()), this.hint,
-        h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
-        h("div", { class: "row" }, this.undo, this.reset));
-      return { node, draw: () => {
-        this.hint.textContent = TOOLS[this.tool][1];
+      return { hint, draw: () => {
+        hint.textContent = tools[this.tool][1];
         this.tools.forEach((one, tool) => setPressed(one, tool === this.tool));
       } };
     }

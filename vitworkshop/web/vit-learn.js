@@ -10,7 +10,7 @@
     setPressed, sides, slider, squares,
   } = window.vitExplorer;
 
-  const SCRIPTS = ["vit.js", "learn-kernel.js", "learn-tasks.js", "learn.js"];
+  const SCRIPTS = ["vit.js", "kernel.js", "learn-tasks.js", "learn.js"];
   const PARTS = { // what the other run lacks
     positions: { positions: false }, attention: { attention: false }, MLP: { mlp: false },
     residual: { residual: false }, LayerNorm: { norm: false },
@@ -185,8 +185,8 @@
     }
 
     worker(i) {
-      const { vitSources: { vit, kernel, tasks, learn } } = window;
-      const code = [vit, kernel, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`].join("\n");
+      const { vitSources: { vit, panels, tasks, learn } } = window;
+      const code = [vit, panels, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`].join("\n");
       const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
       const worker = new Worker(address);
       URL.revokeObjectURL(address);

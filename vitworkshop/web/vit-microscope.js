@@ -83,7 +83,10 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.view.hidden = true; // until all stands in it: what is inside must be in the page to come alive
       this.shadowRoot.append(this.view);
       const given = window.vitGiven;
-      if (given) await this.give([new File([Uint8Array.from(atob(given.file), (c) => c.charCodeAt(0))], given.name)], given.told);
+      if (given) { // a megabyte at a time: a file of 200 is a string of 300 million letters
+        const parts = given.file.match(/.{1,1000000}/g).map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
+        await this.give([new File(parts, given.name)], given.told);
+      }
       else {
         const { name, config, classes, weights } = await window.vit.load(this.getAttribute("model") ?? window.vit.first.model);
         await this.load({ name, size: 0 }, { classes }, { config, weights });
@@ -111,7 +114,11 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         if (pictures[0]) this.picture = pictures[0];
         if (rest.length) await this.load(rest[0], told);
         else if (jsons.length && this.file?.size) await this.load(this.file, { ...this.told, ...told });
-        else if (pictures[0]) await this.way.own(pictures[0]).then(() => { this.picture = null; });
+        else if (pictures[0]) {
+          await this.way.own(pictures[0]);
+          this.picture = null;
+          if (this.way.status.textContent) this.tell(this.way.status.textContent, true); // it is none
+        }
       } catch (error) {
         this.tell(`${error.message}.`, true);
       }
@@ -126,7 +133,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       try {
         const reading = (share) => this.tell(`Reading ${window.vitPictures.called(file)} …, ${Math.round(100 * share)}\u00a0%`);
         const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
-        const { config, library, count } = found, K = config.num_classes, own = told.classes;
+        const { config, count } = found, library = told.library ?? found.library, K = config.num_classes, own = told.classes;
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");
         const names = own?.length === K ? own : K === 1000 ? window.vitImageNet : range(K).map((k) => `class ${k}`);
         this.lab?.end();
@@ -144,7 +151,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         const shape = new window.VisionTransformer(config, {}); // its weights are the worker's
         this.model = { name: file.name, config, classes: names, card: { dataset: null, test_accuracy: null, parameters: count },
           weights: {}, patchify: (pixels) => shape.patchify(pixels) };
-        const size = `${config.depth} blocks, ${config.embed_dim} numbers a token, ${config.num_heads} heads`;
+        const size = `${config.depth} blocks, ${config.embed_dim} numbers a token, ${config.num_heads} head${config.num_heads > 1 ? "s" : ""}`;
         const says = `${window.vitPictures.called(file)}: ${library}'s names, ${(count / 1e6).toFixed(1)} million weights, ${size}, `
           + `${K ? `${K.toLocaleString("en")} classes` : "no head"}, ${config.img_size} pixels; read in ${Math.round(performance.now() - begun)} ms.`;
         this.about = ready.config ? `The book's model ${file.name}: ${size}.` : says;
@@ -167,7 +174,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       way.given = { model, ask, recipe: told.recipe && recipes.selectedOptions[0].hasAttribute("data-told") ? told.recipe
         : RECIPES[recipes.value], file, tell: (text) => {
           this.tell(text || this.about, text.endsWith("."));
-          if (!text.includes("…")) this.drawn();
+          if (this.stopper.disabled) this.drawn();
         } };
       const trust = window.vitTrust(this);
       this.way?.remove();
@@ -191,8 +198,9 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       } else [this.way?.running, this.measuring].forEach((one) => one?.stop());
     }
 
+    /* A sentence, or what it is about: then it can be stopped. */
     tell(text, wrong = false) {
-      this.stopper.disabled = !text.includes("…");
+      this.stopper.disabled = !text || text.endsWith(".");
       this.said.textContent = text;
       this.said.classList.toggle("wrong", wrong);
     }

@@ -7,7 +7,7 @@ window.vit.script("vit-lab.js").then(() => {
   "use strict";
 
   const {
-    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, setPressed, sides,
+    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, sides,
   } = window.vitExplorer;
 
   const VitLab = customElements.get("vit-lab");
@@ -227,21 +227,15 @@ window.vit.script("vit-lab.js").then(() => {
     }
 
     toolbox() {
-      const pick = (tool) => () => {
-        this.tool = tool;
-        this.draw();
-      };
-      const tools = Object.entries(TOOLS).map(([tool, [label]]) => [tool, button(label, pick(tool))]);
-      const hint = keeps(note(), ...Object.values(TOOLS).map(([, says]) => says));
+      const tools = this.choices(TOOLS);
       const names = ["attention: mean of its heads", ...range(this.heads).map((k) => `attention head ${k}`)];
       const head = select("Whose reading is shown", names, () =>
         this.set({ head: head.selectedIndex ? head.selectedIndex - 1 : "mean" }, { keep: false }));
       const group = { class: "row", role: "group", "aria-label": "What a press on a patch does" };
-      const all = h("div", group, tools.map(([, one]) => one), head, this.undo, this.reset);
-      const node = h("div", { class: "part" }, all, hint);
+      const all = h("div", group, ...this.tools.values(), head, this.undo, this.reset);
+      const node = h("div", { class: "part" }, all, tools.hint);
       return { node, draw: () => {
-        tools.forEach(([tool, one]) => setPressed(one, tool === this.tool));
-        hint.textContent = TOOLS[this.tool][1];
+        tools.draw();
         head.selectedIndex = this.state.head === "mean" ? 0 : 1 + this.state.head;
       } };
     }
@@ -249,7 +243,7 @@ window.vit.script("vit-lab.js").then(() => {
     /* What the head would say if it read the tokens of this stage; beside it, what is known of them. */
     lens() {
       const { classes } = this.model, says = note(), shares = bars(classes), facts = h("dl", { class: "facts" });
-      const node = sides([says, shares.node], [facts]);
+      const node = classes.length ? sides([says, shares.node], [facts]) : h("div", {}, facts);
       node.classList.add("part");
       return { node, draw: () => {
         const { kind, l = -1 } = this.now, pooled = kind === "pool", { result, state: { patch } } = this;

@@ -10,35 +10,15 @@
 
   const EPS = 1e-6;
 
-  /* y = x Wᵀ + b: (T, I) -> (T, O). Two tokens times four outputs at once keep eight sums in registers. */
+  /* y = x Wᵀ + b: (T, I) -> (T, O). */
   function linear(x, T, weight, bias, I, O) {
     const y = new Float32Array(T * O);
-    for (let t = 0; t < T; t += 2) {
-      const x0 = t * I, x1 = (t + 1 < T ? t + 1 : t) * I, y0 = t * O, y1 = (t + 1 < T ? t + 1 : t) * O;
-      let o = 0;
-      for (; o + 3 < O; o += 4) {
-        const w0 = o * I, w1 = w0 + I, w2 = w1 + I, w3 = w2 + I;
-        let a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
-        for (let i = 0; i < I; i++) {
-          const p = x[x0 + i], q = x[x1 + i];
-          const u0 = weight[w0 + i], u1 = weight[w1 + i], u2 = weight[w2 + i], u3 = weight[w3 + i];
-          a0 += p * u0; a1 += p * u1; a2 += p * u2; a3 += p * u3;
-          b0 += q * u0; b1 += q * u1; b2 += q * u2; b3 += q * u3;
-        }
-        const c0 = bias[o], c1 = bias[o + 1], c2 = bias[o + 2], c3 = bias[o + 3];
-        y[y1 + o] = b0 + c0; y[y1 + o + 1] = b1 + c1; y[y1 + o + 2] = b2 + c2; y[y1 + o + 3] = b3 + c3;
-        y[y0 + o] = a0 + c0; y[y0 + o + 1] = a1 + c1; y[y0 + o + 2] = a2 + c2; y[y0 + o + 3] = a3 + c3;
+    for (let t = 0; t < T; t++)
+      for (let o = 0; o < O; o++) {
+        let sum = bias[o];
+        for (let i = 0; i < I; i++) sum += x[t * I + i] * weight[o * I + i];
+        y[t * O + o] = sum;
       }
-      for (; o < O; o++) {
-        let a = bias[o], b = bias[o];
-        for (let i = 0; i < I; i++) {
-          a += x[x0 + i] * weight[o * I + i];
-          b += x[x1 + i] * weight[o * I + i];
-        }
-        y[y1 + o] = b;
-        y[y0 + o] = a;
-      }
-    }
     return y;
   }
 
@@ -194,6 +174,24 @@
     /* Logits (T, K) of tokens, or of any vectors that stand where the encoder's output does: last norm, then head. */
     readOut(tokens, T = 1) {
       return this.answer(this.norm("norm", tokens, T), T);
+    }
+
+    /* The tokens that the head reads: CLS, or the patches that were not removed. */
+    readers(removed = []) {
+      if (this.config.global_pool === "token") return [0];
+      return [...Array(this.N).keys()].filter((n) => !removed.includes(n)).map((n) => 1 + n);
+    }
+
+    /* What the head would say if it read these tokens, (T, D), as shares: of each by itself, (T, K), and of the picture,
+       (K). The head is linear, so the mean of its sums is what it says of their mean. */
+    answers(tokens, removed) {
+      const { num_classes: K } = this.config, T = 1 + this.N, read = this.readers(removed);
+      if (!K) return { each: new Float32Array(0), whole: new Float32Array(0) };
+      const each = this.readOut(tokens, T);
+      const whole = read.length ? new Float32Array(K) : this.layer("head")[1].slice();
+      for (const t of read) for (let k = 0; k < K; k++) whole[k] += each[t * K + k] / read.length;
+      for (let t = 0; t < T; t++) softmax(each, t * K, K);
+      return { each, whole: softmax(whole) };
     }
 
     /* Pixels (C * H * W), standardised, channels first -> { logits (K), probs (K), attention (L * h * T * T),

@@ -3,7 +3,7 @@
 (() => {
   "use strict";
 
-  const { bars, button, clamp, h, note, paint, place, pointer, range, setPressed, sides, squares } = window.vitExplorer;
+  const { bars, clamp, h, note, paint, place, pointer, range, setPressed, sides, squares } = window.vitExplorer;
   const SIDE = 448, FINE = 224, GAP = 3.5; // pixels: of the canvas, of the crisp picture, between patches
   const STYLE = `
     .tokens { cursor: crosshair; height: 15rem; position: relative; }
