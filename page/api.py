@@ -34,7 +34,7 @@ ROOMS = {
     "train.evaluate train.transfer",
     "Explanations": "explain.attention explain.gradients explain.erasing explain.lens explain.scores explain.trace",
     "The doctor": "vitworkshop.doctor.case vitworkshop.doctor.doctor",
-    "Exercises": "vitworkshop.exercises.ask",
+    "Exercises": "vitworkshop.exercises.ask vitworkshop.exercises.language",
     "In a page": "vitworkshop.web.export vitworkshop.web.explore",
     "Figures and tables": "viz.pictures viz.curves viz.matrices viz.attention viz.diagrams viz.tables viz.style",
 }

@@ -1,6 +1,7 @@
 """Hints of exercises on the page: a fold above the first cell that checks one, with what `vl.hint` says.
 
-They come from the entries in `vitworkshop/exercises` and read without scripts; backticks become code.
+They come from the entries in `vitworkshop/exercises`, in the language of the pages, and read without scripts; backticks
+become code.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from docutils import nodes
 
 from page.chapters import details, summary
 from vitworkshop.exercises import engine
+from vitworkshop.exercises.language import ZH, language, say
 
 CALL = re.compile(r'\bvl\.check\("(\d\d\.\w)"')
 
@@ -23,9 +25,16 @@ def add_hints(app, doctree) -> None:
         for number in CALL.findall(block.astext()):
             if number not in seen:
                 seen.add(number)
-                app.env.note_dependency(str(Path(engine.__file__).with_name(f"ch{number[:2]}.py")))
+                follow(app.env, number)
                 cell = next(each for each in ancestors(block) if "cell" in each.get("classes", ()))
                 cell.parent.insert(cell.parent.index(cell), fold(number))
+
+
+def follow(env, number: str) -> None:
+    """Has the page that is read follow the entry of an exercise, and its translation."""
+    env.note_dependency(str(Path(engine.__file__).with_name(f"ch{number[:2]}.py")))
+    if language() == "zh":
+        env.note_dependency(str(ZH / f"ch{number[:2]}.json"))
 
 
 def ancestors(node: nodes.Node):
@@ -38,13 +47,19 @@ def fold(number: str) -> nodes.Element:
     """The hints of one exercise, folded."""
     items = nodes.enumerated_list(enumtype="arabic", prefix="", suffix=".")
     for hint in engine.find(number).hints:
-        parts = enumerate(hint.split("`"))
+        parts = enumerate(say(hint).split("`"))
         words = [nodes.literal("", text) if i % 2 else nodes.Text(text) for i, text in parts if text]
         items += nodes.list_item("", nodes.paragraph("", "", *words))
     count = len(engine.find(number).hints)
     return details("", summary("", f"{count} hints, one after the other"), items, classes=["hints"])
 
 
+def speak(app, config) -> None:
+    """Chooses the language of the pages."""
+    language("zh" if config.language == "zh_CN" else "en")
+
+
 def setup(app) -> None:
     """Hints are put in while a page is read, so that search finds them and Sphinx knows what they depend on."""
+    app.connect("config-inited", speak)
     app.connect("doctree-read", add_hints)

@@ -14,13 +14,12 @@ import itertools
 import json
 import re
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from page.exercises import CALL, ancestors, fold
+from page.exercises import CALL, ancestors, fold, follow
 from page.search import is_output
 from vitworkshop.exercises import engine
 from vitworkshop.exercises.answers import plain, words
@@ -134,7 +133,7 @@ class Guess(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         code = "\n".join(self.content)
         number, asked, _ = question(code)
-        self.env.note_dependency(str(Path(engine.__file__).with_name(f"ch{number[:2]}.py")))
+        follow(self.env, number)
         return [fold(number), field(number, asked, code)]
 
 

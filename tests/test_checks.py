@@ -121,7 +121,8 @@ NO_KIND = {
 NO_TENSOR = {"none": None, "word": "cat.png", "axes": torch.rand(1, 1, 1, 1, 1, 1, 1)}
 CONVERTED = {("predict", "images"), ("evaluate", "images"), ("evaluate", "labels")}
 # Public functions that refuse all by themselves, because they convert what they are given or name the choices.
-BY_HAND = {"denormalize", "fetch_cifar10", "normalize", "pick_device", "save_pretrained", "split_validation"}
+BY_HAND = {"denormalize", "fetch_cifar10", "language", "normalize", "pick_device", "save_pretrained"}
+BY_HAND |= {"split_validation"}
 OF_FILES = {"doctor", "explore", "export_web", "load_cifar10", "load_folder", "load_image"}
 # Numbers without a range of their own: any has a meaning, or another argument decides.
 UNBOUNDED = {

@@ -2,7 +2,7 @@
 
 All public names are here, as in `import vitlib as vl`; their homes are the files of the rooms, as in
 `vitlib.model.vit.VisionTransformer`. `vl.viz`, which needs matplotlib, and what the workshop has (`vl.check`,
-`vl.doctor`, `vl.explore`, `vl.export_web`, `vl.hint`) are loaded when they are first used.
+`vl.doctor`, `vl.explore`, `vl.export_web`, `vl.hint`, `vl.language`) are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from vitworkshop.doctor.case import Finding
     from vitworkshop.doctor.doctor import doctor
     from vitworkshop.exercises.ask import check, hint
+    from vitworkshop.exercises.language import language
     from vitworkshop.web.explore import Explorer, explore
     from vitworkshop.web.export import export_web
 
@@ -68,6 +69,7 @@ _LATE = {  # loaded when first used: figures, which need matplotlib, and the wor
     "doctor": "vitworkshop.doctor.doctor",
     "check": "vitworkshop.exercises.ask",
     "hint": "vitworkshop.exercises.ask",
+    "language": "vitworkshop.exercises.language",
     "Explorer": "vitworkshop.web.explore",
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",

@@ -1,6 +1,7 @@
 """How answers are judged and survived: forms of right ones, wrong kinds, errors, loops, guesses, hints."""
 
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 import vitlib as vl
 from vitworkshop.exercises import answers as judging
-from vitworkshop.exercises import ask, engine
+from vitworkshop.exercises import ask, engine, language
 from vitworkshop.exercises.engine import Exercise, judge
 from vitworkshop.exercises.told import differ
 
@@ -129,7 +130,7 @@ def test_right_values_pass_in_any_form(given):
         ({"many": 6.8}, "less than one off, and a whole number is asked for"),
         ({"many": 6}, "off by one"),
         ({"sides": [4, 3]}, "a side is lost"),
-        ({"sides": 4}, "expected 2 numbers, got one"),
+        ({"sides": 4}, "expected 2 numbers, got 1"),
         ({"name": "circle"}, "not this one"),
         ({"words": "a, b"}, "number 1"),
         ({"any": {"x"}}, "more belong here"),
@@ -231,8 +232,8 @@ def never_ends(x):
         (lambda x: 2 * x.T, "expected shape (3, 4), got (4, 3): the axes are in another order"),
         (lambda x: -2 * x, "the sign is the other way round"),
         (lambda x: 2 * x.flip(1), "the order along axis 1 is reversed"),
-        (lambda x: 2 * x.roll(1, 0), "shifted by one along axis 0"),
-        (lambda x: 2 * x.roll(-1, 0), "shifted by one along axis 0"),
+        (lambda x: 2 * x.roll(1, 0), "shifted by 1 along axis 0"),
+        (lambda x: 2 * x.roll(-1, 0), "shifted by 1 along axis 0"),
         (lambda x: torch.cat([2 * x[:, 2:], x[:, :2]], 1), "shifted by 2 along axis 1"),
         (lambda x: 2 * x[[1, 0, 2][: len(x)]], "another order along axis 0: what stands at 0 belongs at 1"),
         (lambda x: 4 * x.square(), "these are the squares of the right ones"),
@@ -328,8 +329,11 @@ def test_a_mistake_that_explains_more_parts_is_named_alone():
     assert part(pi=3.0, area=9.8696) == part(pi=3.0) == "not yet: cut off"
 
 
-def test_two_sentences_are_joined_behind_a_question():
+def test_two_sentences_are_joined_behind_a_question(monkeypatch):
     assert engine.joined(["is it?", "it is", lambda x: f"of {x}"], (3,)) == "is it? And it is; and of 3"
+    monkeypatch.setitem(language._CHOSEN, "language", "zh")
+    asked, low = "by what factor is each of them off?", "too small"
+    assert language.say(f"{asked} And {low}; and {low}").endswith("？另外，太小；另外，太小")
 
 
 def test_sums_over_the_wrong_axis_are_seen():
@@ -406,13 +410,20 @@ def test_a_guess_is_kept_and_shown_afterwards(capsys, monkeypatch):
     ]
 
 
-def test_hints_come_one_after_the_other(capsys, monkeypatch):
+def test_hints_come_one_after_the_other_in_the_language_that_is_chosen(capsys, monkeypatch):
     monkeypatch.setattr(ask, "_HINTED", {})
-    for _ in range(3):
+    monkeypatch.setitem(language._CHOSEN, "language", vl.language())
+    assert vl.language("zh") == vl.language() == "zh"
+    vl.hint("03.b")
+    vl.check("03.1", how_many=36, commonest=[6, 7])
+    assert vl.language("en") == "en"
+    for _ in range(2):
         vl.hint("03.b")
-    first, second, third = capsys.readouterr().out.splitlines()
-    assert first.startswith("03.b, hint 1 of 2: ") and second.startswith("03.b, hint 2 of 2: ")
-    assert third == second
+    first, reply, _, shape, _, second, third = capsys.readouterr().out.splitlines()
+    assert first == "03.b，提示 1/2：所有行之间的内积，就是一个矩阵乘积。"
+    assert reply == "03.1 how_many：还不对：这是所有的对数；许多对的偏移相同"
+    assert shape == "03.1 commonest：还不对：应为：一个数；得到：2 个数"
+    assert second == third == "03.b, hint 2 of 2: Divide each row by its length first."
 
 
 @errors
@@ -426,6 +437,7 @@ def test_hints_come_one_after_the_other(capsys, monkeypatch):
         (lambda: vl.check("03.1", 15), "expected the parts how_many, .* got 15"),
         (lambda: vl.check("03.3", kinds={"none"}), "expected one answer for exercise 03.3, got kinds"),
         (lambda: vl.check("03.1", 3, how_many=3), "by their names for exercise 03.1"),
+        (lambda: vl.language("fr"), "name must be one of en, zh; got 'fr'"),
     ],
 )
 def test_bad_calls_are_refused(call, words):
@@ -434,9 +446,6 @@ def test_bad_calls_are_refused(call, words):
 
 
 def test_only_its_own_chapter_is_loaded():
-    import subprocess
-    import sys
-
     code = "import sys, vitlib as vl; vl.check('03.b', None); print([m for m in sys.modules if '.exercises.ch' in m])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == ["03.b: waiting for your answer", "['vitworkshop.exercises.ch03']"]

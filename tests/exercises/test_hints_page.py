@@ -17,8 +17,8 @@ def cell(kind: str, text: str) -> dict:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory) -> tuple[str, set[str]]:
-    """The page of a small notebook, and the files that it depends on."""
+def pages(tmp_path_factory) -> dict[str, tuple[str, set[str]]]:
+    """The page of a small notebook in both languages, and the files that it depends on."""
     folder = tmp_path_factory.mktemp("hints")
     cells = [cell("markdown", "# Title"), cell("code", 'vl.check("04.4", sincos_at)')]
     cells += [cell("markdown", "Between."), cell("code", 'vl.check("04.4", solution)'), cell("code", "x = 1")]
@@ -27,14 +27,20 @@ def page(tmp_path_factory) -> tuple[str, set[str]]:
     (folder / "index.ipynb").write_text(json.dumps(book))
     settings = {"extensions": ["sphinx_exercise", "myst_nb", "page.chapters", "page.exercises"]}
     settings |= {"html_theme": "basic", "nb_execution_mode": "off"}
-    with docutils_namespace():  # another test builds a book in the same process
-        app = Sphinx(folder, None, folder / "out", folder / "trees", "html", settings, status=None)
-        app.build()
-    return (folder / "out/index.html").read_text(encoding="utf-8"), app.env.dependencies["index"]
+    made = {}
+    for tag in ("zh_CN", "en"):  # English last: it stays chosen
+        out, settings["language"] = folder / tag, tag
+        with docutils_namespace():  # another test builds a book in the same process
+            app = Sphinx(folder, None, out, folder / f"trees-{tag}", "html", settings, status=None)
+            app.build()
+        made[tag] = (out / "index.html").read_text(encoding="utf-8"), app.env.dependencies["index"]
+    return made
 
 
-def test_hints_stand_above_the_question_once_and_follow_their_entry(page):
-    html, dependencies = page
+def test_hints_stand_above_the_question_once_and_follow_their_entry(pages):
+    html, dependencies = pages["zh_CN"]
+    assert "后一半是列的。" in html and any(name.endswith("zh/ch04.json") for name in dependencies)
+    html, dependencies = pages["en"]
     assert html.count('<details class="hints') == 1
     assert html.index("<details") < html.index("sincos_at") < html.index("Between.")
     hints = html.split("<details")[1].split("</details>")[0]

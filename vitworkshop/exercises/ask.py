@@ -10,6 +10,7 @@ from typing import Any
 from vitlib.checks import checked
 from vitworkshop.exercises.answers import can_limit
 from vitworkshop.exercises.engine import Exercise, Verdict, find, judge
+from vitworkshop.exercises.language import say
 
 __all__ = ["check", "hint"]
 
@@ -37,12 +38,12 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
     given = parts or (answer if isinstance(answer, dict) and expected else {})
     if (parts and answer is not None) or [name for name in given if name not in expected]:
         names = f"{', '.join(expected)} by their names" if expected else "one answer"
-        raise ValueError(f"expected {names} for exercise {exercise}, got {', '.join(map(str, given))}")
+        raise ValueError(say(f"expected {names} for exercise {exercise}, got {', '.join(map(str, given))}"))
     if expected and not given and answer is not None:
-        raise ValueError(f"expected the parts {', '.join(expected)} by their names, got {answer!r:.60}")
+        raise ValueError(say(f"expected the parts {', '.join(expected)} by their names, got {answer!r:.60}"))
     if entry.inputs and not can_limit() and "limit" not in _SAID:
         _SAID.add("limit")
-        print("(there is no time limit here: if nothing comes, interrupt the kernel)")
+        print(say("(there is no time limit here: if nothing comes, interrupt the kernel)"))
     answer = given or answer
     if entry.guess:
         return _keep(exercise, entry, answer)
@@ -61,9 +62,9 @@ def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
         }:
             return _say(exercise, formless, guesses)  # before the truth is seen
         _GUESSED[exercise] = guess
-        print(f"{exercise}: your guess is kept; run the next cell")
+        print(say(f"{exercise}: your guess is kept; run the next cell"))
     elif guess is not None or exercise not in _GUESSED:
-        print(f"{exercise}: waiting for your guess")
+        print(say(f"{exercise}: waiting for your guess"))
     else:
         kept = _GUESSED[exercise]
         _say(exercise, judge(entry, kept), kept if isinstance(kept, dict) else {"": kept})
@@ -81,8 +82,8 @@ def _say(exercise: str, verdicts: dict[str, Verdict], guesses: dict[str, Any] | 
     if guesses is None and len({str(v) for v in verdicts.values()}) == 1:
         verdicts = {"": next(iter(verdicts.values()))}
     for part, verdict in verdicts.items():
-        guessed = f" (you guessed {guesses.get(part)!r:.40})" if guesses else ""
-        print(f"{exercise}{' ' * bool(part)}{part}{guessed}: {verdict}")
+        guessed = say(f" (you guessed {guesses.get(part)!r:.40})") if guesses else ""
+        print(f"{exercise}{' ' * bool(part)}{part}{guessed}{say(': ')}{say(str(verdict))}")
 
 
 @checked
@@ -99,4 +100,4 @@ def hint(exercise: str) -> None:
     """
     hints = find(exercise).hints
     stage = _HINTED[exercise] = min(_HINTED.get(exercise, 0) + 1, len(hints))
-    print(f"{exercise}, hint {stage} of {len(hints)}: {hints[stage - 1]}")
+    print(say(f"{exercise}, hint {stage} of {len(hints)}: {hints[stage - 1]}"))

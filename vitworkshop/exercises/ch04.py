@@ -128,7 +128,7 @@ def keeps_cls(function):
 def judged(arguments, got, want):
     if got.dtype == torch.bool:
         who = WHAT.get(arguments[0].__name__, "a right one")
-        return f"{who} {'passes' if got else 'is refused'}"
+        return f"{who} passes" if got else f"{who} is refused"
 EXERCISES["04.3"] = Exercise(
     keeps_cls,
     inputs=lambda: [(f,) for f in (vl.resample_pos_embed, nearest, late, leaky, zeroed, corner)],

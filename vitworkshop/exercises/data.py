@@ -14,6 +14,7 @@ from torch import Tensor
 
 from vitworkshop.exercises.answers import bare, plain, same, words
 from vitworkshop.exercises.engine import Exercise, fits, form, joined
+from vitworkshop.exercises.language import say
 
 
 def parts_of(value: Any) -> dict[str, Any]:
@@ -90,9 +91,9 @@ def data_of(exercise: Exercise, asked: list[str]) -> dict[str, Any]:
                 p for p in want if not fits(exercise, *form(exercise, values[p], want[p]), want[p], want[p])
             ]
             changed = {part: value for part, value in found.items() if value != seen[part][0]}
-            mistakes.append((sentences[0], off, changed))
+            mistakes.append((say(sentences[0]), off, changed))
         elif new:
-            pairs.append((joined(sentences, ()), new))
+            pairs.append((say(joined(sentences, ())), new))
         for part, value in new.items():
             seen[part].append(value)
     for part in asked:

@@ -139,9 +139,8 @@ class Verdict:
     says: str = ""
 
     def __str__(self) -> str:
-        return {"right": "right", "waiting": "waiting for your answer"}.get(
-            self.kind, "not yet: "
-        ) + self.says
+        plain = {"right": self.says or "right", "waiting": "waiting for your answer"}
+        return plain.get(self.kind, f"not yet: {self.says}")
 
 
 def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
@@ -295,7 +294,7 @@ def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
     off = [i for i, (g, w) in enumerate(zip(got, want, strict=True)) if not alike(g, w, w, exercise.tol)]
     if not off:
         return Verdict(
-            "right", " (what it printed is not shown)" if any(each.printed for each in got) else ""
+            "right", "right (what it printed is not shown)" if any(each.printed for each in got) else ""
         )
     for sentences, function in exercise.wrong():
         for case, g, w in zip(exercise.cases, got, want, strict=True):

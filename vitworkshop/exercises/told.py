@@ -56,7 +56,7 @@ def kind(x: Any) -> str:
         word = next((f", {part!r:.40} among them" for part in x if isinstance(part, str)), "")
         return f"{len(x)} things{word}"
     names = {str: "a word", type(None): "None", set: "a set", frozenset: "a set of words"}
-    return names.get(type(x), f"a {type(x).__name__}")
+    return names.get(type(x), f"a value of type {type(x).__name__}")
 
 
 def differ(got: Any, want: Any, tol: float) -> str:
@@ -65,8 +65,7 @@ def differ(got: Any, want: Any, tol: float) -> str:
         keys = want if isinstance(want, dict) else range(len(want))
         for place, key in enumerate(keys, 1):
             if not (isinstance(got, dict) and key not in got) and not same(got[key], want[key], tol):
-                said = differ(got[key], want[key], tol)
-                return f"number {place}{', ' if said[:6] == 'number' else ' of what is returned: '}{said}"
+                return f"number {place} of what is returned: {differ(got[key], want[key], tol)}"
     if isinstance(got, frozenset) and isinstance(want, Tensor):
         return "a set keeps no order, and no number twice: give a list"
     if isinstance(want, frozenset) and isinstance(got, Tensor) and got.ndim == 1:
@@ -98,7 +97,7 @@ def differ(got: Any, want: Any, tol: float) -> str:
 def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     """A wrong shape."""
     if want.ndim == 1 and got.ndim < 2:
-        return f"expected {len(want)} numbers, got {len(got) if got.ndim else 'one'}"
+        return f"expected {len(want)} numbers, got {got.numel()}"
     shapes = f"expected shape {tuple(want.shape)}, got {tuple(got.shape)}"
     if got.squeeze().shape == want.squeeze().shape:
         return f"{shapes}: an axis of length 1 too many or too few"
@@ -106,7 +105,8 @@ def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     for axis in range(more.ndim if more.ndim == less.ndim + 1 else 0):
         for how, along in ALONG.items():
             if more.numel() and same(along(more, axis), less, tol):
-                return f"{shapes}: {f'right once {how} along' if more is got else f'{how} along'} axis {axis}"
+                right = f"{shapes}: right once {how} along axis {axis}"
+                return right if more is got else f"{shapes}: {how} along axis {axis}"
     if sorted(got.shape) == sorted(want.shape):
         return f"{shapes}: the axes are in another order"
     if got.numel() == want.numel():
@@ -115,8 +115,8 @@ def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
     if got.ndim == want.ndim:
         off = [i for i in range(got.ndim) if got.shape[i] != want.shape[i]]
         if len(off) == 1 and abs(got.shape[off[0]] - want.shape[off[0]]) == 1:
-            more_there = got.shape[off[0]] > want.shape[off[0]]
-            return f"{shapes}: one too {'many' if more_there else 'few'} along axis {off[0]}"
+            many = f"{shapes}: one too many along axis {off[0]}"
+            return many if got.shape > want.shape else f"{shapes}: one too few along axis {off[0]}"
     return shapes
 
 
@@ -150,7 +150,7 @@ def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[str]:
             yield closely(got, want, w % 1 == 0)
         if w > 1 and min(abs(g / w**2 - 1), abs(g / w**0.5 - 1)) < 1e-3:
             yield "a square too many, or one that is missing"
-    size = f"too {'large' if g > w else 'small'}"
+    size = "too large" if g > w else "too small"
     yield f"{size} by a good deal" if g * w > 0 and max(g / w, w / g) > 2 else f"not this number: {size}"
 
 
@@ -208,8 +208,9 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
     if want.ndim == 1 and len(want) < 13:
         at = off.nonzero().flatten().tolist()
         said = {next(of_number(got[i], want[i], whole)).removeprefix("not this number: ") for i in at}
-        which = f"{', '.join(str(i + 1) for i in at)} of {len(want)} {'is' if len(at) == 1 else 'are'} wrong"
-        yield f"number{'s' * (len(at) > 1)} {which}{f': {said.pop()}' if len(said) == 1 else ''}"
+        which = f"{', '.join(str(i + 1) for i in at)} of {len(want)}"
+        which = f"number {which} is wrong" if len(at) == 1 else f"numbers {which} are wrong"
+        yield f"{which}: {said.pop()}" if len(said) == 1 else which
     if not most:
         wrong = "is wrong," if off.sum() == 1 else "are wrong, the first"
         yield f"{int(off.sum())} of {off.numel()} numbers {wrong} at {off.nonzero()[0].tolist()}{only(off)}{close}"
@@ -222,12 +223,11 @@ def moved(got: Tensor, want: Tensor, axis: int, tol: float) -> Iterator[str]:
     if same(got.flip(axis), want, tol):
         yield f"the order{along} is reversed"
     for by in range(1, min(n - 1, 9)):
-        how = "one" if by == 1 else by
         for a, b in ((got, want), (want, got)):
             if same(a.narrow(axis, by, n - by), b.narrow(axis, 0, n - by), tol):
-                yield f"shifted by {how}{along}"
+                yield f"shifted by {by}{along}"
             if same(a.roll(by, axis), b, tol):
-                yield f"shifted by {how}{along}, around the end"
+                yield f"shifted by {by}{along}, around the end"
     if 1 < n <= 256 and want.ndim > 1:
         rows = [x.movedim(axis, 0).flatten(1) for x in (got, want)]
         fit = torch.cdist(*rows, p=torch.inf) <= tol * want.abs().max()
