@@ -3,10 +3,10 @@
     python -m tools.check           (or: make test)
 
 The checks are ruff, on style and on layout; the types; the package's tests, with every annotated shape enforced; those
-of error messages and the slow ones, without; the build of the book, which runs each chapter, and of its Chinese pages; how long they are to
-read; nbval, which compares the printed text of that run where it is tagged `nbval-check-output`; and the tests of the
-built book, in a headless browser where there is one. All of them run, whichever fails; what each printed is in
-`_build/checks/`.
+of error messages and the slow ones, without; the build of the book in both languages, which runs each chapter; how long
+they are to read; nbval, which compares the printed text of that run where it is tagged `nbval-check-output`; and the
+tests of the built book, in a headless browser where there is one. All of them run, whichever fails; what each printed
+is in `_build/checks/`.
 """
 
 from __future__ import annotations
