@@ -68,7 +68,7 @@ def translate(page: str) -> str:
     for i in range(0, len(parts), 3):
         parts[i] = re.sub(r" +(?=[，。；：？！）])", "", TEXT.sub(said, f">{parts[i]}<")[1:-1])
     del parts[2::3]
-    return "".join(parts)
+    return "".join(parts).replace("<em>et al.</em>", "等")
 
 
 def translate_pages(app) -> None:
@@ -96,7 +96,10 @@ def keep_anchors(app, doctree) -> None:
         taken = {name for each in titled for name in each["ids"]}
         for section, english in zip(titled, headings(source(Path(doctree["source"]))), strict=True):
             if (name := nodes.make_id(english)) not in taken:
-                section["ids"][0] = name
+                section["ids"] = [
+                    name,
+                    *(each for each in section["ids"] if not re.fullmatch(r"id\d+", each)),
+                ]
                 taken.add(name)
 
 

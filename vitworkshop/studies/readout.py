@@ -1,4 +1,8 @@
-"""CLS or the mean of the patches, each at its own learning rate? Figure 9 (chapter 07), on models that have learned."""
+"""CLS or the mean of the patches, each at its own learning rate? Figure 9 (chapter 07), on models that have learned.
+
+The rate of each is chosen on a seed of its own, and five others judge. 22 runs took 76 minutes on one thread, beside
+other work.
+"""
 
 from __future__ import annotations
 
