@@ -1,6 +1,7 @@
 # Patch by Patch. `make book` and `make test` are all that most people need; `make help` lists the rest.
 #
 # LANGUAGES=en,zh  build the Chinese pages, too
+# LANGUAGE=zh  for make class, colab and bundle: Chinese chapters (gettext's variable, too: anything else is English)
 # TORCH=cpu    take torch from PyTorch's CPU index: spares Linux users without a GPU the CUDA packages
 # PYTHON=...   the Python (3.11 or newer) that makes the virtual environment
 # PORT=8000    where `make serve` shows the book
@@ -10,7 +11,8 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
-LANGUAGES ?= en
+ZH := $(filter zh,$(LANGUAGE))
+LANGUAGES ?= en$(ZH:zh=,zh)
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	if $$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
 	then echo $$p; exit; fi; done; echo none)
@@ -27,6 +29,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 	@echo
 	@echo "  LANGUAGES=...  en, zh or en,zh: which pages make book builds"
+	@echo "  LANGUAGE=zh    make class, colab, bundle: Chinese chapters"
 	@echo "  TORCH=cpu      on Linux without a GPU: make book TORCH=cpu"
 	@echo "  PYTHON=...     which Python makes the virtual environment (found now: $(PYTHON))"
 
@@ -60,13 +63,13 @@ set-url: $(STAMP)  ## give the book its public address: make set-url URL=https:/
 
 colab:  ## write patch-by-patch.zip, from which Colab and Kaggle install the package
 	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
-	@$(PYTHON) -m tools.colab
+	@$(PYTHON) -m tools.colab $(ZH)
 
 class: $(STAMP)  ## write class/: chapters for students without solutions, and for their teacher
-	@$(BIN)/python -m classroom.editions
+	@$(BIN)/python -m classroom.editions $(ZH)
 
 bundle: book  ## write class/bundle-*.zip, from which a class starts without a network
-	@$(BIN)/python -m classroom.bundle $(INDEX)
+	@$(BIN)/python -m classroom.bundle $(ZH) $(INDEX)
 
 refresh: book  ## store in the notebooks what they printed, for git (images are stripped)
 	@$(BIN)/python -m tools.refresh

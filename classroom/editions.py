@@ -1,6 +1,6 @@
 """Writes class/: what a class gets of the chapters, and what its teacher gets beside them.
 
-    python -m classroom.editions        (or: make class)
+    python -m classroom.editions        (or: make class; with zh, they are Chinese: make class LANGUAGE=zh)
 
 Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both, at
 the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
@@ -10,6 +10,7 @@ import copy
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,20 +18,31 @@ from pathlib import Path
 from classroom import capstone
 from classroom.homework import NUMBERS, make_references, source
 from classroom.homework.notebook import write_homework
+from page import edition as composed
 from page.address import chapters
+from page.edition import chosen
 from tools import colab
 from tools.plain import plain_notebook
 from vitworkshop.exercises import engine
+from vitworkshop.exercises.language import language, say
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = chapters()
 OUT = ROOT / "class"
-KNOWN = """**For the teacher: {}.** What its check names, and says to it. Nobody has counted yet how often a class does
-which; `python -m classroom grade` counts for homework.
+KNOWN = {
+    "en": """**For the teacher: {}.** What its check names, and says to it. Nobody has counted yet how often a class
+does which; `python -m classroom grade` counts for homework.
 
 | right | in its place | said |
-|---|---|---|"""
-README = """Patch by Patch, notebooks for a class.
+|---|---|---|""",
+    "zh": """**给教师：{}**。检查能指出哪些错误，又会怎样说。还没有人数过一个班里各有多少人这样错；作业由
+`python -m classroom grade` 来数。
+
+| 正确的 | 写成了 | 检查说 |
+|---|---|---|""",
+}
+README = {
+    "en": """Patch by Patch, notebooks for a class.
 
 In this folder, with Python 3.11 to 3.13:
 
@@ -39,11 +51,27 @@ In this folder, with Python 3.11 to 3.13:
     .venv/bin/python -m jupyter lab
 
 Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the first cell.
-"""
+""",
+    "zh": """Patch by Patch，供课堂使用的 notebook。
+
+在这个文件夹里，用 Python 3.11 到 3.13：
+
+    python3 -m venv .venv
+    .venv/bin/python -m pip install patch-by-patch.zip jupyterlab       （Windows：.venv\\Scripts\\python）
+    .venv/bin/python -m jupyter lab
+
+Colab：File, Upload notebook；在旁边上传 patch-by-patch.zip，然后运行第一个单元格。
+
+作业（homework 文件夹）是英文的。
+""",
+}
 CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
+NOTHING = {"en": "nothing", "zh": "（没有）"}
 WHOLE, PART = r"^````\{solution\}.*?^````\n*", r"^````\{solution-start\}.*|^```\{solution-end\}\n```\n*"
 SOLUTION = re.compile(f"{WHOLE}|{PART}", re.M | re.S)
-FOLDED = re.compile(r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.")
+FOLDED = re.compile(
+    r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.|解答(?:是折叠的|都能单独运行)[^。]*。"
+)
 
 
 def student(notebook: dict) -> dict:
@@ -75,16 +103,18 @@ def known(number: str) -> str:
     entry = engine.find(number)
     given = entry.cases[0] if entry.cases else ()
     told = (
-        (_code(old), _code(new), _line(engine.joined([said], given))) for old, new, said in entry.mistakes
+        (_code(old), _code(new), _line(say(engine.joined([said], given))))
+        for old, new, said in entry.mistakes
     )
     rows = [f"| {old} | {new} | {said} |" for old, new, said in told]
-    hints = [f"{i}. {hint}" for i, hint in enumerate(entry.hints, 1)]
-    return "\n".join([KNOWN.format(number), *rows, "\nHints:\n", *hints])
+    hints = [f"{i}. {say(hint)}" for i, hint in enumerate(entry.hints, 1)]
+    head = "Hints:" if language() == "en" else "提示："
+    return "\n".join([KNOWN[language()].format(number), *rows, f"\n{head}\n", *hints])
 
 
 def _code(text: str) -> str:
     """Code as a cell of a table holds it."""
-    return f"`{_line(text).replace('`', chr(39))}`" if text.strip() else "nothing"
+    return f"`{_line(text).replace('`', chr(39))}`" if text.strip() else NOTHING[language()]
 
 
 def _line(text: str) -> str:
@@ -94,18 +124,19 @@ def _line(text: str) -> str:
 
 def notes() -> dict[str, str]:
     """What the page for teachers says of each chapter, "05" -> text, without links: a notebook leads to no pages."""
-    page = (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
+    page = composed.page(ROOT / "book" / "teach.md", language())
     page = re.sub(r"\{\w+\}`([^<`]*?)\s*(?:<[^`]*>)?`", r"\1", page)
     found = re.findall(r"^\(teach-(\d\d)\)=\n(.*?)(?=^\(|^## |\Z)", page, re.M | re.S)
     return {number: text.strip() for number, text in found}
 
 
 def write(folder: Path, edition: str) -> None:
-    """One edition, "student" or "instructor": the notebooks, homework, the package to install."""
+    """One edition, "student" or "instructor", in the language that is chosen: notebooks, homework, the package."""
     said = notes() if edition == "instructor" else {}
     for path in CHAPTERS:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        notebook = plain_notebook(teacher(notebook, said[path.name[:2]]) if said else student(notebook))
+        notebook = composed.notebook(path, language())
+        notebook = teacher(notebook, said[path.name[:2]]) if said else student(notebook)
+        notebook = plain_notebook(notebook, language())
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
@@ -116,7 +147,7 @@ def write(folder: Path, edition: str) -> None:
         shutil.copytree(ROOT / "classroom", mine, ignore=ignore)
         for number in NUMBERS:
             shutil.copyfile(source(number), mine / "homework" / f"h{number}.py")
-    (folder / "README.txt").write_text(README, encoding="utf-8", newline="\n")
+    (folder / "README.txt").write_text(README[language()], encoding="utf-8", newline="\n")
 
 
 def publish(name: str, fill: Callable[[Path], object]) -> None:
@@ -130,12 +161,13 @@ def publish(name: str, fill: Callable[[Path], object]) -> None:
     print(f"Wrote {target} ({target.stat().st_size / 1e6:.1f} MB), and the folder beside it.")
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """Writes both editions."""
+    language(chosen(arguments))
     make_references()
     for edition in ("student", "instructor"):
         publish(edition, partial(write, edition=edition))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -19,9 +19,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import yaml
-from docutils.nodes import make_id
-
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, WORDS = ROOT / "book", ROOT / "book" / "zh"
 HEAD = re.compile(r"^<!-- ([\w-]+)(?: (caption|alt|show|hide))? ((?:[0-9a-f]{6} ?)+)-->\n", re.M)
@@ -85,6 +82,8 @@ def is_prose(paragraph: str) -> bool:
 def units(path: Path) -> dict[tuple[str, str], str]:
     """The texts of a chapter by cell and part; those of a page by its headings."""
     if path.suffix == ".md":
+        from docutils.nodes import make_id  # here, as for `make colab` no package is there
+
         found: dict[tuple[str, str], list[str]] = {}
         name = "top"
         for each in paragraphs(path.read_text("utf-8")):
@@ -128,6 +127,11 @@ def pieces(path: Path) -> list[tuple[str, str, str, str]]:
                 (cell, part or "", known, words) for known, words in zip(hashes.split(), said, strict=True)
             ]
     return found
+
+
+def translations(path: Path) -> dict[str, str]:
+    """The Chinese of a chapter's or page's paragraphs, by the hash of the English."""
+    return {hashed: words for _, _, hashed, words in pieces(WORDS / f"{path.stem}.md")}
 
 
 # Holding a translation to its source
@@ -206,7 +210,7 @@ def check(path: Path) -> tuple[list[str], list[str]]:
     """What is wrong in a file of translations, and the English paragraphs that it lacks."""
     texts = units(source(path))
     english = {digest(each): each for text in texts.values() for each in paragraphs(text)}
-    known = {hashed: words for _, _, hashed, words in pieces(path)}
+    known = translations(path)
     wrong = [f"{hashed}: its English is gone" for hashed in known.keys() - english.keys()]
     for hashed in known.keys() & english.keys():
         wrong += [
@@ -220,7 +224,7 @@ def check(path: Path) -> tuple[list[str], list[str]]:
 def new(stem: str) -> None:
     """Prints what a page has no translation for."""
     path = next(each for each in (*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")))
-    known = {hashed for _, _, hashed, _ in pieces(WORDS / f"{path.stem}.md")}
+    known = {*translations(path)}
     for (cell, part), text in units(path).items():
         if todo := [each for each in paragraphs(text) if digest(each) not in known and is_prose(each)]:
             known |= set(map(digest, todo))
@@ -228,7 +232,14 @@ def new(stem: str) -> None:
             print(joined(todo), end="\n\n")
 
 
-# Composing what Sphinx builds
+# Composing what is read in Chinese
+
+
+def chosen(arguments: list[str]) -> str:
+    """The language that a command is asked for, "en" or "zh"; ends it with a sentence at anything else."""
+    if arguments not in ([], ["zh"]):
+        raise SystemExit(f"expected nothing, or zh for Chinese; got {' '.join(arguments)}")
+    return "zh" if arguments else "en"
 
 
 def chinese(text: str, known: dict[str, str], mark: str = MARK) -> tuple[str, int]:
@@ -257,9 +268,21 @@ def banner(text: str, untranslated: int) -> str:
     )
 
 
-def compose_notebook(path: Path, known: dict[str, str]) -> dict:
-    """A chapter with its translated words."""
-    book, missing = json.loads(path.read_text("utf-8")), 0
+def page(path: Path, language: str) -> str:
+    """A page's text in a language."""
+    text = path.read_text("utf-8")
+    if language == "en":
+        return text
+    generated = path.stem in ENGLISH
+    text, missing = chinese(text, translations(path), mark="" if generated else MARK)
+    return banner(text, 0 if generated else missing) + "\n"
+
+
+def notebook(path: Path, language: str) -> dict:
+    """A chapter in a language."""
+    book, known, missing = json.loads(path.read_text("utf-8")), translations(path), 0
+    if language == "en":
+        return book
     for cell in book["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"], more = chinese("".join(cell["source"]), known)
@@ -291,6 +314,7 @@ def cache_outputs(cache, english: Path, book: dict, name: Path, into) -> None:
 
 def compose(folder: Path, cache: Path) -> None:
     """Writes into `folder` what Sphinx builds: chapters, pages, settings, and links to all that is the same."""
+    import yaml
     from jupyter_cache import get_cache
 
     def write(path: Path, text: str) -> None:  # what did not change keeps its time: Sphinx reads it as read
@@ -301,13 +325,10 @@ def compose(folder: Path, cache: Path) -> None:
     ran, own = get_cache(str(cache)), get_cache(str(folder / ".jupyter_cache"))
     own.clear_cache()
     for path in sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]):
-        known = {hashed: words for _, _, hashed, words in pieces(WORDS / f"{path.stem}.md")}
         if path.suffix == ".md":
-            generated = path.stem in ENGLISH
-            text, missing = chinese(path.read_text("utf-8"), known, mark="" if generated else MARK)
-            write(folder / "book" / path.name, banner(text, 0 if generated else missing) + "\n")
+            write(folder / "book" / path.name, page(path, "zh"))
         else:
-            book = compose_notebook(path, known)
+            book = notebook(path, "zh")
             write(folder / "book" / path.name, json.dumps(book, ensure_ascii=False, indent=1) + "\n")
             cache_outputs(ran, path, book, folder / "book" / path.name, own)
     for name in ("book/_static", "book/_templates", "book/references.bib", "vitlib", "vitworkshop", "page"):

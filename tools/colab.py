@@ -1,6 +1,6 @@
 """Writes _build/patch-by-patch.zip, from which Colab and Kaggle install the package while the book has no address.
 
-    python -m tools.colab           (or: make colab)
+    python -m tools.colab           (or: make colab; with zh, the chapters are Chinese: make colab LANGUAGE=zh)
 
 Needs neither git nor any package. Notebooks are not in it: they are opened one by one, and their first cell finds it;
 _build/colab has them in plain Markdown.
@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from page import edition
 from tools.plain import plain_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,20 +55,20 @@ def pack(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
     os.replace(part, target)
 
 
-def write_chapters(folder: Path = CHAPTERS) -> None:
+def write_chapters(language: str, folder: Path = CHAPTERS) -> None:
     """Writes the chapters with text that Colab and Kaggle show as it is meant."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((ROOT / "book").glob("*.ipynb")):
-        text = json.dumps(
-            plain_notebook(json.loads(path.read_text(encoding="utf-8"))), indent=1, ensure_ascii=False
-        )
+        book = plain_notebook(edition.notebook(path, language), language)
+        text = json.dumps(book, indent=1, ensure_ascii=False)
         (folder / path.name).write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Writes the zip and the chapters, says what to do with them, and returns the exit status."""
+    language = edition.chosen(arguments)
     write()
-    write_chapters()
+    write_chapters(language)
     print(f"Wrote {ZIP} ({ZIP.stat().st_size / 1e6:.1f} MB), and the chapters in {CHAPTERS}.")
     print(
         "Colab:  File, Upload notebook: a chapter. Upload the zip (folder sign on the left). Run the first cell."
@@ -77,4 +78,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -10,6 +10,7 @@ from nbformat import v4
 
 from classroom.homework import NUMBERS, Homework, Task, homework
 from vitlib.files import write_atomic
+from vitworkshop.exercises.language import language
 
 TAG = "# task "  # how a cell that is graded begins
 ANSWER = "### Answer "  # and one that a person reads
@@ -35,12 +36,17 @@ def example(task, got, *want):
 
 
 def write_homework(folder: Path) -> list[Path]:
-    """Write the four notebooks into a folder."""
+    """Write the four notebooks into a folder; their checks answer in the language that is chosen now."""
     return [_write(folder / f"homework-{number}.ipynb", homework(number)) for number in NUMBERS]
 
 
 def _write(path: Path, work: Homework) -> Path:
-    cells = [v4.new_markdown_cell(INTRO.format(**vars(work))), v4.new_code_cell(SET_UP)]
+    ask = (
+        SET_UP
+        if language() == "en"
+        else SET_UP.replace("\n\n\n", f'\n\nvl.language("{language()}")\n\n\n', 1)
+    )
+    cells = [v4.new_markdown_cell(INTRO.format(**vars(work))), v4.new_code_cell(ask)]
     for number, task in work.tasks.items():
         worth = f"{task.points} points" if task.points else "not graded"
         head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)"

@@ -64,6 +64,8 @@ def test_what_is_in_it(made):
     (_, download) = asked
     assert download[-2:] == ["jupyterlab", "nbclient"] and "https://example.org" in download
     assert download[download.index("--constraint") + 1].endswith("requirements.txt")
+    with pytest.raises(SystemExit, match="or zh for Chinese; got fr"):
+        bundle.main(["fr", "--no-index"])
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from pages import CHAPTERS, read, source
 
 from classroom import editions
 from classroom.homework import homework
+from page.edition import notebook
 from tools.plain import plain_notebook
-from vitworkshop.exercises import ask, engine
+from vitworkshop.exercises import ask, engine, language
 
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=[path.stem for path in CHAPTERS])
 
@@ -61,15 +62,23 @@ def test_a_students_chapter_needs_no_name_that_a_solution_makes(path):
 
 
 @chapter
-def test_what_a_class_gets_is_plain_markdown(path):
-    """No role, label, directive or explorer; exercises with number and title."""
-    cells = plain_notebook(read(path))["cells"]
+@pytest.mark.parametrize(("tongue", "called"), [("en", "Exercise {}.{}: {}"), ("zh", "练习 {}.{}：{}")])
+def test_what_a_class_gets_is_plain_markdown(path, tongue, called, monkeypatch):
+    """No role, label, directive or explorer; exercises with number and title; headings and replies in its language."""
+    monkeypatch.setitem(language._CHOSEN, "language", "en")
+    book = notebook(path, tongue)
+    cells = plain_notebook(book, tongue)["cells"]
     text = "\n\n".join(source(cell) for cell in cells if cell["cell_type"] == "markdown")
     left = r".*(?:\{[\w:-]+\}`|^:[\w-]+:|^\([\w-]+\)=|\{exercise|\{solution|</?vit-|^`{4}|^:::).*"
     assert not re.findall(left, text, re.M)
-    asked = re.findall(r"\{exercise(?:-start)?\} (.+)", "\n".join(map(source, read(path)["cells"])))
-    numbers = [f"Exercise {int(path.stem[:2])}.{i}: {title}" for i, title in enumerate(asked, 1)]
-    assert re.findall(r"^\*\*(Exercise .+)\*\*$", text, re.M) == numbers
+    assert tongue == "en" or not re.findall(r"^#+ [ -~]+$|\*\*Sol|《[ -~]+》|^\*需启用\w+。\*", text, re.M)
+    asked = re.findall(r"\{exercise(?:-start)?\} (.+)", "\n".join(map(source, book["cells"])))
+    numbers = [called.format(int(path.stem[:2]), i, title) for i, title in enumerate(asked, 1)]
+    assert re.findall(r"^\*\*((?:Exercise|练习) [\d.]+[:：].+)\*\*$", text, re.M) == numbers
+    theirs = "\n".join(map(source, plain_notebook(editions.student(book), tongue)["cells"]))
+    assert not re.findall(r"^\*\*Solution of|的解答\*\*|Solutions (?:are|run)|解答(?:是|都)", theirs, re.M)
+    exec(next(source(cell) for cell in cells if "import vitlib as vl" in source(cell)), {})
+    assert language.language() == tongue
 
 
 def test_the_teachers_notes_are_there_and_read_without_the_books_links():
@@ -94,26 +103,27 @@ def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys
         assert "waiting" in capsys.readouterr().out
 
 
-def test_what_class_holds(tmp_path, monkeypatch, request):
+@pytest.mark.parametrize(("asked", "remark"), [([], "For the teacher"), (["zh"], "给教师")])
+def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
     """Both zips open; the students' has all pictures, the class's homework, no remark and no reference."""
     request.addfinalizer(homework.cache_clear)
     monkeypatch.setattr("classroom.homework.MADE", tmp_path / "references")
     monkeypatch.setattr(editions, "OUT", tmp_path)
     monkeypatch.setattr(editions, "CHAPTERS", CHAPTERS[:1])
-    editions.main()
+    monkeypatch.setitem(language._CHOSEN, "language", "en")
+    editions.main(asked)
     told = {}
     for edition in ("student", "instructor"):
         with zipfile.ZipFile(tmp_path / f"{edition}.zip") as archive:
             told[edition] = {name: archive.read(name) for name in archive.namelist()}
     theirs, ours = (told[edition][f"{edition}/{CHAPTERS[0].name}"] for edition in told)
-    assert b"For the teacher" in ours and b"For the teacher" not in theirs
+    assert remark.encode() in ours and remark.encode() not in theirs
     (picture,) = [cell["attachments"] for cell in json.loads(theirs)["cells"] if "attachments" in cell]
     assert base64.b64decode(picture["patches.webp"]["image/webp"])[8:12] == b"WEBP"
     assert b"](attachment:patches.webp)" in theirs and b"](_static/" not in theirs
     made = (tmp_path / "references/h1.py").read_bytes()
     assert made == told["instructor"]["instructor/classroom/homework/h1.py"]
     assert b"the second from left to right" in told["student"]["student/homework/homework-1.ipynb"]
-    assert json.loads(theirs)["nbformat"] == 4
     assert not [name for name in told["student"] if "classroom" in name]
 
 

@@ -46,9 +46,10 @@ def project(tmp_path):
     for name in (*inside, "data/x.bin", ".git/x", "book/x.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
-    for name in ("tools/__init__", "tools/colab", "tools/plain", "page/__init__", "page/values"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / f"{name}.py", tmp_path / f"{name}.py")
+    given = "tools/*.py page/*.py book/01*.ipynb book/zh/01*.md book/*.bib book/_static/figures/explorers/patches.webp"
+    for path in (path for each in given.split() for path in ROOT.glob(each)):
+        (target := tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
     return tmp_path
 
 
@@ -98,12 +99,13 @@ def test_make_colab_needs_no_package_and_says_what_to_do(project):
         pytest.skip("make is not installed")
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     # make wants a path without spaces; -S: no installed package is found
-    command = ["make", "colab", f"PYTHON={Path(sys.executable).resolve()} -S"]
+    command = ["make", "colab", f"PYTHON={Path(sys.executable).resolve()} -S", "LANGUAGE=zh"]
     said = subprocess.run(command, cwd=project, env=plain, capture_output=True, text=True, check=True).stdout
     made = project / "_build/patch-by-patch.zip"
     package = ["vitlib/__init__.py", "vitlib/data/x.py", "vitlib/results/x.json"]
     assert names(made) == ["LICENSE", "README.md", "pyproject.toml", *package]
     assert said.startswith(f"Wrote {made} (0.0 MB), and ") and "\nColab: " in said and "Kaggle: " in said
+    assert "练习 1.1：" in (project / "_build/colab/01-patchify.ipynb").read_text(encoding="utf-8")
 
 
 # The first cell
