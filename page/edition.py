@@ -156,6 +156,7 @@ COUNTED = "two three four five six seven eight nine ten eleven twelve sixteen th
 COUNTED += (
     " twice once both third quarter thirds quarters first second fourth fifth sixth tenth million single one"
 )
+COUNTED += " november"
 
 
 def counts(pattern: str, text: str) -> Counter:
