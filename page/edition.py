@@ -1,13 +1,11 @@
 """The book in another language, from the same source: the words of `book/zh` in the cells of `book`.
 
-    python -m page.edition new 05      what chapter 05 has no translation for, in the form of its file, in English
-    python -m page.edition check       what breaks its source, and how much of each page is translated
-    make book LANGUAGES=en,zh          builds both; the Chinese pages lie under zh/
+    make book LANGUAGES=en,zh        builds both; the Chinese pages lie under zh/
 
 A translation is a file for each chapter and page: comments that name a cell, the part of it (caption, alt, show, hide;
 nothing for its text) and the hash of each English paragraph; then the paragraphs. Code, outputs, numbers and drawings
 are the English ones, and nothing runs again. A paragraph without a translation, or whose English has changed, stands
-there in English with a mark.
+there in English with a mark. `page/translate.py` helps who translates.
 """
 
 from __future__ import annotations
@@ -15,8 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,10 +58,7 @@ def bare(text: str) -> str:
     """What a translator may change: without code, formulas, names of directives, targets of links, tags."""
     text = re.sub(CODE, " ", text, flags=re.M | re.S)
     text = re.sub(
-        r"\$\$.*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$",
-        "█",
-        text,
-        flags=re.S | re.M,
+        r"\$\$[\s\S]*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$", "█", text, flags=re.M
     )
     text = re.sub(r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: f"█{role[1] or ''}█", text)
     text = re.sub(
@@ -134,103 +127,9 @@ def translations(path: Path) -> dict[str, str]:
     return {hashed: words for _, _, hashed, words in pieces(WORDS / f"{path.stem}.md")}
 
 
-# Holding a translation to its source
-
-SAME = {  # what stands in both languages, as often
-    "role": r"\{[\w:]+\}`(?:[^`<]*<([^`>]*)>|([^`]*))`",
-    "label": r"^\(([\w-]+)\)=|^:(?:label|name): (\S+)|\$\$ \(([\w-]+)\)",
-    "directive": r"^[`:]{3,}\{([\w:-]+)\}",
-    "option": r"^:([a-z]+: .*)",
-    "code": r"(?<![`}])`([^`\n]+)`(?!`)",
-    "formula": r"(?<!\$)\$([^$\n]+)\$(?!\$)",
-    "equation": r"\$\$(.*?)\$\$",
-    "target": r"\]\(([^)]+)\)",
-    "stars": r"([★☆]{3})",
-    "tag": r"(</?[a-z][\w-]*[^>]*>)",
-    "item": r"^([-*]|\d+\.) ",
-    "cell": r"(?<!\\)(\|)",
-    "heading": r"^(#{1,4}) ",
-    "fence": r"^([`:]{3,})$",
-}
-COUNTED = "two three four five six seven eight nine ten eleven twelve sixteen thirty forty fifty hundred thousand half"
-COUNTED += (
-    " twice once both third quarter thirds quarters first second fourth fifth sixth tenth million single one"
-)
-COUNTED += " november"
-
-
-def counts(pattern: str, text: str) -> Counter:
-    """How often each thing that a pattern finds stands in a text."""
-    found = re.finditer(pattern, text, re.M | (re.S if "$$(" in pattern or r"\$\$(.*?)" in pattern else 0))
-    return Counter(" ".join(next(filter(None, each.groups()), "").split()) for each in found)
-
-
-def problems(english: str, chinese: str) -> list[str]:
-    """What a paragraph lost, invented or wrote in another way than the edition does."""
-    found, ours = [], bare(chinese)
-    for name, pattern in SAME.items():
-        texts = (english, chinese) if name in ("role", "code") else (roleless(english), roleless(chinese))
-        texts = tuple(re.sub(r"\{[\w:]+\}`[^`]*`", "", t) for t in texts) if name == "code" else texts
-        a, b = (counts(pattern, text) for text in texts)
-        if a != b:
-            found.append(f"{name}: lost {list((a - b).elements())}, new {list((b - a).elements())}")
-    a, b = (Counter(re.findall(r"\d+(?:[.,]\d+)*", bare(text))) for text in (english, chinese))
-    if "illion" in english:  # Chinese groups by ten thousands: 3.03 亿 is 303 million
-        a, b = (
-            Counter(re.sub(r"[.,]", "", each).strip("0") for each in found.elements()) for found in (a, b)
-        )
-    words = len(re.findall(rf"(?i)\b(?:{COUNTED.replace(' ', '|')})", english))
-    if a - b or (b - a).total() > words:
-        found.append(f"numbers: lost {list((a - b).elements())}, new {list((b - a).elements())}")
-    wrong = {
-        "a half-width mark beside Chinese": rf"{HAN} ?[,;:?!]|[,;?!](?={HAN})|{HAN}\.(?=\s|$)|\((?={HAN})|(?<={HAN})\)",
-        "a space between Chinese": rf"{HAN} +{HAN}",
-        "no space between Chinese and Latin": rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9%]{HAN}",
-        "straight quotation marks": r"\"",
-    }
-    found += [
-        f"{what}: {m[0]!r} in {ours[max(0, m.start() - 8) : m.end() + 8]!r}"
-        for what, p in wrong.items()
-        if (m := re.search(p, ours))
-    ]
-    found += ["no Chinese in it"] * (not re.search(HAN, chinese) and chinese[0] != "|")
-    return found
-
-
-def roleless(text: str) -> str:
-    """A text without roles, whose words look like code."""
-    return re.sub(r"\{[\w:]+\}`[^`]*`", "█", text)
-
-
 def source(path: Path) -> Path:
     """The chapter or page that a file translates."""
     return next(each for each in (BOOK / f"{path.stem}.ipynb", BOOK / f"{path.stem}.md") if each.exists())
-
-
-def check(path: Path) -> tuple[list[str], list[str]]:
-    """What is wrong in a file of translations, and the English paragraphs that it lacks."""
-    texts = units(source(path))
-    english = {digest(each): each for text in texts.values() for each in paragraphs(text)}
-    known = translations(path)
-    wrong = [f"{hashed}: its English is gone" for hashed in known.keys() - english.keys()]
-    for hashed in known.keys() & english.keys():
-        wrong += [
-            f"{hashed} {words[:24]!r}: {each}"
-            for words in [known[hashed]]
-            for each in problems(english[hashed], words)
-        ]
-    return wrong, [each for hashed, each in english.items() if hashed not in known and is_prose(each)]
-
-
-def new(stem: str) -> None:
-    """Prints what a page has no translation for."""
-    path = next(each for each in (*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")))
-    known = {*translations(path)}
-    for (cell, part), text in units(path).items():
-        if todo := [each for each in paragraphs(text) if digest(each) not in known and is_prose(each)]:
-            known |= set(map(digest, todo))
-            print(f"<!-- {' '.join(filter(None, (cell, part)))} {' '.join(map(digest, todo))} -->")
-            print(joined(todo), end="\n\n")
 
 
 # Composing what is read in Chinese
@@ -261,12 +160,10 @@ def chinese(text: str, known: dict[str, str], mark: str = MARK) -> tuple[str, in
 
 def banner(text: str, untranslated: int) -> str:
     """A page that says how much of it is English."""
-    note = f":::{{note}}\n:class: untranslated\n{BANNER.format(untranslated)}\n:::"
-    return (
-        re.sub(r"^# .*$", lambda title: f"{title[0]}\n\n{note}", text, count=1, flags=re.M)
-        if untranslated
-        else text
+    note = (
+        f"\n\n:::{{note}}\n:class: untranslated\n{BANNER.format(untranslated)}\n:::" if untranslated else ""
     )
+    return re.sub(r"^# .*$", lambda title: title[0] + note, text, count=1, flags=re.M)
 
 
 def page(path: Path, language: str) -> str:
@@ -345,18 +242,3 @@ def compose(folder: Path, cache: Path) -> None:
     settings["execute"] |= {"cache": str(folder / ".jupyter_cache")}
     settings["sphinx"]["config"] |= yaml.safe_load((WORDS / "config.yml").read_text("utf-8"))
     write(folder / "_config.yml", yaml.safe_dump(settings, allow_unicode=True, sort_keys=False))
-
-
-if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["new", stem]:
-            new(stem)
-        case ["check", *stems]:
-            bad = 0
-            for path in sorted(WORDS.glob("*.md")):
-                if not stems or path.stem.startswith(tuple(stems)):
-                    wrong, missing = check(path)
-                    bad += len(wrong)
-                    print("\n".join([f"{path.name}: {each}" for each in wrong]), end="\n" * bool(wrong))
-                    print(f"{path.name}: {len(missing)} paragraphs are missing")
-            sys.exit(bool(bad))

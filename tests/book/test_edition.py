@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pages import PAGES, ROOT
 
-from page import edition, language
+from page import edition, language, translate
 from vitworkshop.web import export
 
 AVOIDED = "补丁|令牌|变压器|注意头|视觉变换器|嵌入式"  # a patch is 图块, a token 词元
@@ -17,9 +17,9 @@ ZH = "均值是 $m$，即 `x` 的 12；见{ref}`这项测试 <sec-a>`和[这里]
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_a_translation_keeps_what_its_source_holds(path):
     chinese = edition.WORDS / f"{path.stem}.md"
-    wrong, missing = edition.check(chinese)
+    wrong, missing = translate.check(chinese)
     assert not wrong and not re.search(AVOIDED, chinese.read_text("utf-8"))
-    assert not missing or path.stem in edition.ENGLISH, f"python -m page.edition new {path.stem}"
+    assert not missing or path.stem in edition.ENGLISH, f"python -m page.translate new {path.stem}"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_translation_keeps_what_its_source_holds(path):
     ],
 )
 def test_what_a_translation_loses_is_named(right, wrong):
-    assert edition.problems(EN, ZH) == [] and edition.problems(EN, ZH.replace(right, wrong))
+    assert translate.problems(EN, ZH) == [] and translate.problems(EN, ZH.replace(right, wrong))
 
 
 def test_what_changed_in_english_is_shown_in_english():

@@ -1,0 +1,141 @@
+"""For who translates: what is missing, and what a translation must keep of its source.
+
+python -m page.translate new 05      what chapter 05 has no translation for, in the form of its file, in English
+python -m page.translate check       what breaks its source, and how much of each page is missing
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from page.edition import (
+    BOOK,
+    HAN,
+    WORDS,
+    bare,
+    digest,
+    is_prose,
+    joined,
+    paragraphs,
+    source,
+    translations,
+    units,
+)
+
+SAME = {  # what stands in both languages, as often
+    "role": r"\{[\w:]+\}`(?:[^`<]*<([^`>]*)>|([^`]*))`",
+    "label": r"^\(([\w-]+)\)=|^:(?:label|name): (\S+)|\$\$ \(([\w-]+)\)",
+    "directive": r"^[`:]{3,}\{([\w:-]+)\}",
+    "option": r"^:([a-z]+: .*)",
+    "code": r"(?<![`}])`([^`\n]+)`(?!`)",
+    "formula": r"(?<!\$)\$([^$\n]+)\$(?!\$)",
+    "equation": r"\$\$([\s\S]*?)\$\$",
+    "target": r"\]\(([^)]+)\)",
+    "stars": r"([★☆]{3})",
+    "tag": r"(</?[a-z][\w-]*[^>]*>)",
+    "item": r"^([-*]|\d+\.) ",
+    "cell": r"(?<!\\)(\|)",
+    "heading": r"^(#{1,4}) ",
+    "fence": r"^([`:]{3,})$",
+}
+# English words that Chinese may write in digits
+COUNTED = (
+    "two three four five six seven eight nine ten eleven twelve sixteen thirty forty fifty hundred thousand "
+)
+COUNTED += (
+    "million twice once both half third quarter thirds quarters first second fourth fifth sixth tenth single "
+)
+COUNTED += "one november"
+UNUSUAL = {
+    "a half-width mark beside Chinese": rf"{HAN} ?[,;:?!]|[,;?!](?={HAN})|{HAN}\.(?=\s|$)|\((?={HAN})|(?<={HAN})\)",
+    "a space between Chinese": rf"{HAN} +{HAN}",
+    "no space between Chinese and Latin": rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9%]{HAN}",
+    "straight quotation marks": r"\"",
+}
+
+
+def counts(pattern: str, text: str) -> Counter:
+    """How often each thing that a pattern finds stands in a text."""
+    found = re.finditer(pattern, text, re.M)
+    return Counter(" ".join(next(filter(None, each.groups()), "").split()) for each in found)
+
+
+def numbers(text: str, digits: bool) -> Counter:
+    """How often each number stands in a text; of `digits` neither the mark nor zeros at the ends count."""
+    found = re.findall(r"\d+(?:[.,]\d+)*", bare(text))
+    return Counter(re.sub("[.,]", "", each).strip("0") if digits else each for each in found)
+
+
+def problems(english: str, chinese: str) -> list[str]:
+    """What a paragraph lost, invented or wrote in another way than the edition does."""
+    found, both = {}, (english, chinese)
+    roleless = [re.sub(r"\{[\w:]+\}`[^`]*`", "█", text) for text in both]  # the words of roles look like code
+    for name, pattern in SAME.items():
+        found[name] = [counts(pattern, text) for text in (both if name == "role" else roleless)]
+    grouped = "illion" in english  # Chinese groups by ten thousands: 3.03 亿 is 303 million
+    a, b = (numbers(text, grouped) for text in both)
+    if (b - a).total() > len(re.findall(rf"(?i)\b(?:{COUNTED.replace(' ', '|')})", english)) or a - b:
+        found["numbers"] = [a, b]
+    wrong = [
+        f"{name}: lost {list((a - b).elements())}, new {list((b - a).elements())}"
+        for name, (a, b) in found.items()
+        if a != b
+    ]
+    ours = bare(chinese)
+    for what, pattern in UNUSUAL.items():
+        if at := re.search(pattern, ours):
+            wrong.append(f"{what}: {at[0]!r} in {ours[max(0, at.start() - 8) : at.end() + 8]!r}")
+    return wrong + ["no Chinese in it"] * (not re.search(HAN, chinese) and chinese[0] != "|")
+
+
+def check(path: Path) -> tuple[list[str], list[str]]:
+    """What is wrong in a file of translations, and the English paragraphs that it lacks."""
+    english = {digest(each): each for text in units(source(path)).values() for each in paragraphs(text)}
+    wrong, known = [], translations(path)
+    for hashed, words in known.items():
+        found = problems(english[hashed], words) if hashed in english else ["its English is gone"]
+        wrong += [f"{hashed} {words[:24]!r}: {each}" for each in found]
+    return wrong, [each for hashed, each in english.items() if hashed not in known and is_prose(each)]
+
+
+def new(stem: str) -> None:
+    """Prints what a page has no translation for."""
+    path = next(each for each in (*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")))
+    known = {*translations(path)}
+    for (cell, part), text in units(path).items():
+        if todo := [each for each in paragraphs(text) if digest(each) not in known and is_prose(each)]:
+            known |= set(map(digest, todo))
+            print(f"<!-- {' '.join(filter(None, (cell, part)))} {' '.join(map(digest, todo))} -->")
+            print(joined(todo), end="\n\n")
+
+
+def main() -> int:
+    """Runs the command line and returns its exit status."""
+    match sys.argv[1:]:
+        case ["new", stem]:
+            new(stem)
+            return 0
+        case ["check", *stems]:
+            paths = [
+                each for each in sorted(WORDS.glob("*.md")) if not stems or each.stem.startswith(tuple(stems))
+            ]
+            found = {path.name: check(path) for path in paths}
+            for name, (wrong, missing) in found.items():
+                print(
+                    "\n".join(
+                        [
+                            *(f"{name}: {each}" for each in wrong),
+                            f"{name}: {len(missing)} paragraphs are missing",
+                        ]
+                    )
+                )
+            return int(any(wrong for wrong, _ in found.values()))
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
