@@ -42,13 +42,10 @@ SAME = {  # what stands in both languages, as often
     "fence": r"^([`:]{3,})$",
 }
 # English words that Chinese may write in digits
-COUNTED = (
-    "two three four five six seven eight nine ten eleven twelve sixteen thirty forty fifty hundred thousand "
-)
-COUNTED += (
-    "million twice once both half third quarter thirds quarters first second fourth fifth sixth tenth single "
-)
-COUNTED += "one november"
+COUNTED = """
+two three four five six seven eight nine ten eleven twelve sixteen thirty forty fifty hundred thousand million half
+twice once both third quarter thirds quarters first second fourth fifth sixth tenth single one november
+""".split()
 UNUSUAL = {
     "a half-width mark beside Chinese": rf"{HAN} ?[,;:?!]|[,;?!](?={HAN})|{HAN}\.(?=\s|$)|\((?={HAN})|(?<={HAN})\)",
     "a space between Chinese": rf"{HAN} +{HAN}",
@@ -77,7 +74,7 @@ def problems(english: str, chinese: str) -> list[str]:
         found[name] = [counts(pattern, text) for text in (both if name == "role" else roleless)]
     grouped = "illion" in english  # Chinese groups by ten thousands: 3.03 亿 is 303 million
     a, b = (numbers(text, grouped) for text in both)
-    if (b - a).total() > len(re.findall(rf"(?i)\b(?:{COUNTED.replace(' ', '|')})", english)) or a - b:
+    if (b - a).total() > len(re.findall(rf"(?i)\b(?:{'|'.join(COUNTED)})", english)) or a - b:
         found["numbers"] = [a, b]
     wrong = [
         f"{name}: lost {list((a - b).elements())}, new {list((b - a).elements())}"
