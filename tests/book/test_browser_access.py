@@ -10,6 +10,7 @@ from page.browser import HTML
 pytestmark = needs_browser
 
 CHAPTER = "book/05-attention"
+CHINESE = ["zh/book/intro", "zh/book/05-attention", "zh/book/way", "zh/search"]
 # test_browser.py measures the contrast of every text of every article, faster than axe does; what stands around the
 # article is of one make on all pages
 COLOURED = [CHAPTER, "book/key-concepts", "search"]
@@ -53,7 +54,7 @@ def axe() -> str:
     return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, *CHINESE])
 def test_axe_finds_nothing_serious(browser, address, axe, page):
     with opened(browser, f"{address}/{built(page)}") as (tab, _):
         twice = tab.evaluate(
