@@ -152,7 +152,7 @@ def use_address(app, config) -> None:
     colab = {"notebook_interface": "jupyterlab", "colab_url": "https://colab.research.google.com"}
     options |= {"repository_url": url, "repository_branch": "main", "launch_buttons": colab}
     options |= {"use_repository_button": True, "use_issues_button": True}
-    config.html_baseurl = config.ogp_site_url = pages_url(url)
+    config.html_baseurl = config.ogp_site_url = pages_url(url) + "zh/" * (config.language == "zh_CN")
     config.ogp_social_cards = {"enable": False}
     config.ogp_image = f"{pages_url(url)}_static/cover.png"
     config.sitemap_url_scheme = "{link}"

@@ -11,6 +11,7 @@ import re
 from functools import cache
 from html import escape, unescape
 from pathlib import Path
+from urllib.parse import urljoin
 
 import yaml
 from docutils import nodes
@@ -108,10 +109,12 @@ def add_switch(app, pagename: str, templatename: str, context: dict, doctree) ->
     if doctree is None or "header_buttons" not in context or "," not in os.environ.get("LANGUAGES", ""):
         return
     tag, name, place = OTHER[app.config.language]
-    address = context["content_root"] + place.format(f"{pagename}.html")
+    page = place.format(f"{pagename}.html")
+    address = context["content_root"] + page
     button = {"type": "link", "url": address, "text": name, "tooltip": name, "label": "language"}
     context["header_buttons"].insert(0, button)
-    link = f'<link rel="alternate" hreflang="{tag}" href="{address}"/>'
+    whole = urljoin(app.config.html_baseurl, page) if app.config.html_baseurl else address
+    link = f'<link rel="alternate" hreflang="{tag}" href="{whole}"/>'
     context["metatags"] = context.get("metatags", "") + f"\n    {link}"
 
 
