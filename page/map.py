@@ -150,8 +150,8 @@ def cells(values: Tensor, wide: str) -> str:
 def with_numbers(text: str) -> str:
     """map.svg with what the pages' model makes of the photograph.
 
-    Drawn are six numbers of CLS and of every fourth patch, the weights of one head among the eight patches of a row,
-    and the three likeliest classes.
+    Drawn are six numbers of CLS and of the patches in every second row and column, the weights of one head among the
+    eight patches of a row, and the three likeliest classes.
     """
     model, card = vl.load_pretrained(MODEL)
     trace = vl.trace(model, vl.normalize(vl.sample_image(PICTURE, model.cfg.img_size)[None]))

@@ -66,7 +66,7 @@ def answer_with(
 def occlusion(
     model: VisionTransformer, images: Images, target: Target = None, erase: str = "remove"
 ) -> Float[Tensor, "B N"]:
-    """How much a class's logit falls when one patch is taken away, for each patch: N forward passes.
+    """How much a class's logit falls when one patch is taken away, for each patch: N + 1 forward passes.
 
     Args:
         model: In evaluation mode.
