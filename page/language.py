@@ -69,7 +69,8 @@ def translate(page: str) -> str:
     for i in range(0, len(parts), 3):
         parts[i] = re.sub(r" +(?=[，。；：？！）])", "", TEXT.sub(said, f">{parts[i]}<")[1:-1])
     del parts[2::3]
-    return "".join(parts).replace("<em>et al.</em>", "等")
+    text = "".join(parts).replace("<em>et al.</em>", "等")
+    return re.sub(r"<em>(?=(?:(?!</em>).){60})", '<em class="long">', text)
 
 
 def translate_pages(app) -> None:
