@@ -98,10 +98,9 @@ def keep_anchors(app, doctree) -> None:
         taken = {name for each in titled for name in each["ids"]}
         for section, english in zip(titled, headings(source(Path(doctree["source"]))), strict=True):
             if (name := nodes.make_id(english)) not in taken:
-                section["ids"] = [
-                    name,
-                    *(each for each in section["ids"] if not re.fullmatch(r"id\d+", each)),
-                ]
+                # none of the Latin letters in a Chinese title: an element "vit" would be window.vit
+                own = rf"id\d+|{nodes.make_id(section[0].astext())}"
+                section["ids"] = [name, *(each for each in section["ids"] if not re.fullmatch(own, each))]
                 taken.add(name)
 
 

@@ -48,12 +48,12 @@ def wake(tab) -> None:
                 one.evaluate("one => one.shadowRoot.querySelectorAll('details').forEach(e => e.open = true)")
 
 
-@pytest.fixture(scope="module", params=EXPLORED)
+@pytest.fixture(scope="module", params=[*EXPLORED, *(f"zh/{page}" for page in EXPLORED)])
 def woken(request, browser):
     """A page with all its explorers at work, opened from the disk."""
     with opened(browser, (HTML / built(request.param)).as_uri()) as (tab, wrong):
         wake(tab)
-        yield tab, wrong, EXPLORED[request.param]
+        yield tab, wrong, EXPLORED[request.param.removeprefix("zh/")]
 
 
 def test_the_book_has_them_where_they_belong():

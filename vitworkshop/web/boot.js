@@ -10,7 +10,7 @@
 (() => {
   "use strict";
 
-  if (window.vit) return;
+  if (window.vit?.script) return; // an element of a page may bear that name
   const here = document.currentScript, base = here?.src ? new URL(".", here.src).href : "";
   const list = (name) => (here?.dataset[name] ?? "").split(" ").filter(Boolean);
   const loaded = {};
