@@ -119,10 +119,12 @@ def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
 
 
 def test_of_two_cells_for_a_task_the_last_counts():
-    code = [("code", text) for text in (right("1.1"), mistaken("1.1", 0), "### Answer 1.5\n…\nA")]
-    cells = [("markdown", "### Answer 1.5\nOld"), *code, ("raw", "B"), ("markdown", "# New")]
-    student = Submission("x", ROOT, cells=cells)
-    assert len(student.code("1.1", "snake")) == 2 and student.words("1.5") == "A\n\nB"
+    last = mistaken("1.1", 0).replace("# task", "# Task")
+    code = [("code", text) for text in (right("1.1"), last, "### Answer 1.5\n…\nA")]
+    below = [("raw", "B"), ("markdown", "### Answer 1.6\nC"), ("code", "x = 1")]
+    student = Submission("x", ROOT, cells=[("markdown", "### Answer 1.5\nOld"), *code, *below])
+    assert len(student.code("1.1", "snake")) == 2
+    assert [student.words(number) for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 
 
 def test_a_students_memory_is_nobody_elses(sandbox):
@@ -176,6 +178,8 @@ def test_what_crosses_comes_back_and_damage_is_the_end():
     values = [torch.rand(2, 3), (1, 2.5, "a", None, True), {"a": [torch.tensor(3)]}, {1}, torch.zeros(0, 3)]
     for value, back in zip(values, unpack(b"".join(map(pack, values))), strict=True):
         assert grade.plain(value) is not None and pack(value) == pack(back)
+    halves = [torch.tensor(0.5, dtype=dtype) for dtype in (torch.float16, torch.bfloat16)]
+    assert list(unpack(b"".join(map(pack, halves)))) == [0.5, 0.5]
     whole = pack(values[0])
     assert [list(unpack(whole[:n])) for n in range(len(whole))] == [[]] * len(whole)
     model = vl.VisionTransformer(vl.ViTConfig(8, 4, embed_dim=8, depth=1, num_heads=2))
@@ -188,6 +192,7 @@ def test_what_could_hold_the_judge_up_does_not_cross():
         (dict.fromkeys(range(1000)), dict.fromkeys(range(1001))),
         ([0] * 19_999, [0] * 20_000),
         (1 - 2**64, 2**64),
+        (torch.ones([1] * 8), torch.ones([1] * 9)),
     ):
         assert list(unpack(pack(most))) == [most] and list(unpack(pack(more))) == []
     assert list(unpack(pack([0] * 20_000), models=True)) == [[0] * 20_000]
