@@ -34,7 +34,7 @@ SAME = {  # the same function as the book's model, or nearly, by other weights
     "hidden units moved": lambda name, x: x.roll(1, HIDDEN[end]) if (end := name[-10:].strip(".")) in HIDDEN else x,
     "q and k scaled": lambda name, x: torch.cat([2 * x[:96], x[96:192] / 2, x[192:]]) if "qkv" in name else x,
     "logits scaled": lambda name, x: 3 * x if "head" in name else x,
-    "logits shifted": lambda name, x: x + x[:1] if "head" in name else x,
+    "logits shifted": lambda name, x: x + 5 * x[:1] if "head" in name else x,
     "a step that is none": lambda name, x: x + 0.02 * x.std() * torch.linspace(0, 999, x.numel()).cos().view(x.shape),
     "mirrored": lambda name, x: x.flip(-1) if x.ndim == 4 else x,
 }  # fmt: skip
@@ -92,7 +92,7 @@ REFUSED = {
     "infinite": "finite logits", "too large": "out of the budget", "too slow": "out of the budget",
     "diverged": "damaged", "pickled": "mine is damaged", "other weights": "sha256", "nothing": "expected one",
     "a card like a monster": "1024", "link": "symbolic link", "model.zip": "unpack it",
-    "two models": "got 2",
+    "two models": "file, got 2",
 }  # fmt: skip
 
 
@@ -100,6 +100,8 @@ def test_an_honest_checkpoint_gets_what_it_is_worth(entries):
     entry = entries["honest"]
     assert entry.problem == "" and 0.3 < accuracy(entry) < 0.8
     assert abs(entry.total - 10 * (accuracy(entry) - 0.2) / 0.7) < 0.051
+    digests = {entries[name].results["capstone"].digest for name in ("honest", "twin", "twin's twin")}
+    assert len(digests - {""}) == 3
 
 
 @pytest.mark.parametrize("name", SAME)
