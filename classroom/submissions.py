@@ -48,7 +48,7 @@ class Submission:
                 continue
             text = "\n".join(text for _, text in cells)
             tasks = re.findall(rf"^[ \t]*(?:# task |{ANSWER})(\d)\.\d", text, re.M)
-            others |= {*tasks} - {str(homework)}
+            others |= {*tasks}
             if (count := tasks.count(str(homework))) >= best:
                 best, self.cells, last = count, cells, name
             several += count > 0

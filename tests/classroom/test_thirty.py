@@ -17,6 +17,7 @@ from classroom.__main__ import main
 from classroom.homework import homework
 from classroom.homework.notebook import write_homework
 from classroom.sheet import read_sheet
+from classroom.submissions import find
 from vitlib.files import read_json, write_json
 
 FULL = [f"{task.points}" for task in homework(1).tasks.values() if task.exercise]
@@ -79,11 +80,12 @@ def left(
 
 
 def zipped(**files: bytes) -> bytes:
-    """A zip of these files; "_" stands for a dot."""
+    """A zip of these files, the newest first; "_" stands for a dot."""
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(f"a/{name.replace('_', '.')}", content)
+        for i, (name, content) in enumerate(files.items()):
+            info = zipfile.ZipInfo(f"a/{name.replace('_', '.')}", (2026, 1, 31 - i, 0, 0, 0))
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
     return raw.getvalue()
 
 
@@ -120,10 +122,13 @@ def graded(tmp_path_factory):
     for name in [*named, *(unicodedata.normalize(form, "Jos\u00e9.ipynb") for form in ("NFC", "NFD"))]:
         hand_in(name, whole)
     hand_in("eve\u200c.ipynb", code())
-    lost = zipped(a_ipynb=two, b_ipynb=whole, b_txt=b"")
-    hand_in("two.zip", lost), hand_in("twice/hw.zip", lost), hand_in("bad.zip", lost[:99])
+    undone = (folder / "nothing-done.ipynb").read_bytes()
+    lost = zipped(a_ipynb=whole, b_ipynb=undone, c_ipynb=two, c_txt=b"", _d_ipynb=whole)
+    hand_in("two.zip", lost), hand_in("twice/HW.ZIP", lost), hand_in("bad.zip", lost[:99])
     hand_in("nest.zip", zipped(c_zip=lost)), hand_in("bomb.zip", zipped(a_ipynb=bytes(10**8)))
     hand_in("twice/other.ipynb", whole)
+    for name in ("0.ipynb", *(f"{i}.txt" for i in range(50))):  # the notebook is the oldest
+        hand_in(f"many/{name}", whole if name == "0.ipynb" else b"")
     hand_in("python.py", b"def snake(images, P): return 1")
     hand_in("wrong.ipynb", two)
     hand_in("list.pdf", b""), hand_in(".DS_Store", b"")
@@ -151,7 +156,7 @@ def of(graded, student: str) -> tuple[list[str], list[str]]:
     return [row[f"task 1.{i}"] for i in (1, 2, 3, 4)], [*told, row["problem"]]
 
 
-RIGHT = ["right.ipynb", "right-otherwise", "right-as-lists", "=cmd", "hanging-at-once", "Right", "right.IPYNB",
+RIGHT = ["right.ipynb", "right-otherwise", "right-as-lists", "=cmd", "hanging-at-once", "many", "Right", "right.IPYNB",
          "john.smith", "eve{U+200B}", "saved.ipynb.txt", "Jos\u00e9", "jupyter", "two.zip", "twice"]  # fmt: skip
 
 
@@ -170,7 +175,12 @@ def test_right_answers_get_all_points(graded, student):
 
 
 def test_what_is_odd_is_said(graded):
-    assert of(graded, "twice")[1][-1] == "2 notebooks have tasks of it, other.ipynb is what was read"
+    assert of(graded, "twice")[1][-1] == "3 notebooks have tasks of it, other.ipynb is what was read"
+    assert of(graded, "two.zip")[1][-1] == "2 notebooks have tasks of it, a/a.ipynb is what was read"
+    assert of(graded, "many")[1][-1] == ""
+    many = graded[0] / "homework/many"
+    dates = {found.key: found.date for found in find(many.parent)[0]}
+    assert dates["many"] == max(path.stat().st_mtime for path in many.iterdir())
     line = next(each for each in graded[1]["diagnosis"] if each["student"] == "jupyter.ipynb")
     assert line["left-out"] == "cell 4, line 23: SyntaxError: def left(" and line["kind"] == "right"
 
