@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import zipfile
 
 import pytest
 
@@ -84,11 +85,21 @@ def test_what_cannot_start_says_why_and_makes_nothing(made, arguments, changes, 
 
 
 def test_an_installation_that_broke_off_does_not_count(made):
-    """Here no wheel is whole, so that pip fails."""
+    """At first no wheel is whole, so that pip fails."""
     folder, _ = made
     ended = start(folder, "--run", "01")
     assert ended.returncode == 1 and not (folder / "env/installed").exists()
     assert ended.stdout.endswith("the same command begins anew.\n") and "Traceback" not in ended.stderr
+    (folder / "env/left").touch()
+    about = "Metadata-Version: 2.1\nVersion: 0\nName: "
+    for name in ("vitlib", "jupyterlab", "nbclient"):
+        with zipfile.ZipFile(folder / f"wheels/{name}-0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("jupyter.py", "import sys\nprint(sys.argv[1])")
+            for file, text in (("METADATA", about + name), ("WHEEL", "Wheel-Version: 1.0"), ("RECORD", "")):
+                wheel.writestr(f"{name}-0.dist-info/{file}", text)
+    first, again = start(folder, "--run", "01"), start(folder)
+    assert first.stdout.startswith("Installing") and "It ran from top to bottom." in first.stdout
+    assert again.stdout == "lab\n" and not (folder / "env/left").exists()
 
 
 @pytest.mark.weekly
