@@ -79,7 +79,6 @@ def test_a_committed_run_once_more(name, tmp_path, monkeypatch):
         name,
         data,
         tmp_path,
-        scale=result["scale"],
         seeds=(run["seed"],),
         n_val=result["n_val"] or 5000,
         device="cpu",
