@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,10 +28,9 @@ PARTS = {  # where words stand in a code cell's metadata
     "hide": ("mystnb", "code_prompt_hide"),
 }
 # Directives that begin with words
-TITLED = "admonition|dropdown|exercise|prf:[a-z]+|tab-item|warning|tip|note|important|solution"
-CODE = (
-    r"^ *(?P<fence>`{3,})(?!`|\{(?:" + TITLED + r")\})\S[^\n]*\n.*?^ *(?P=fence)$"
-)  # a block that nobody translates
+TITLED = "admonition|dropdown|exercise|prf:[a-z]+|tab-item|warning|tip|note|important"
+# A block that nobody translates
+CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S[^\n]*\n.*?^ *(?P=fence)$"
 HAN = r"[\u3400-\u9fff]"
 ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
 MARK = "[英文]{.untranslated}"
@@ -61,15 +63,23 @@ def bare(text: str) -> str:
         r"\$\$[\s\S]*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$", "█", text, flags=re.M
     )
     text = re.sub(r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: f"█{role[1] or ''}█", text)
-    text = re.sub(
-        r"^[`:]{3,}(?:\{[\w:-]+\}(?<!admonition\})(?<!exercise\})(?<!dropdown\}) .*)?", "█", text, flags=re.M
-    )
+    text = re.sub(rf"^[`:]{{3,}}(?:\{{(?!(?:{TITLED})\}})[\w:-]+\}} .*)?", "█", text, flags=re.M)
     return re.sub(r"(`+)[^`]+\1|\]\([^)\s]*\)|\{[^}\n]*\}|</?[a-z][^>]*>|<!--.*?-->", "█", text, flags=re.S)
 
 
 def is_prose(paragraph: str) -> bool:
     """Whether there is anything to translate."""
     return re.search(rf"[A-Za-z]{{2,}}|{HAN}", bare(paragraph)) is not None
+
+
+def spots(cell: dict) -> Iterator[tuple[str, dict, str]]:
+    """Where words stand in a cell of a notebook: the part, what holds them, their name there."""
+    if cell["cell_type"] == "markdown":
+        yield "", cell, "source"
+    for part, (*above, last) in PARTS.items():
+        holder = reduce(lambda place, key: place.get(key, {}), above, cell["metadata"])
+        if holder.get(last):
+            yield part, holder, last
 
 
 def units(path: Path) -> dict[tuple[str, str], str]:
@@ -84,17 +94,8 @@ def units(path: Path) -> dict[tuple[str, str], str]:
                 name = make_id(heading[1]) or "section"
             found.setdefault((name, ""), []).append(each)
         return {key: joined(parts) for key, parts in found.items()}
-    texts = {}
-    for cell in json.loads(path.read_text("utf-8"))["cells"]:
-        if cell["cell_type"] == "markdown":
-            texts[cell["id"], ""] = "".join(cell["source"])
-        for part, keys in PARTS.items():
-            words = cell["metadata"]
-            for key in keys:
-                words = words.get(key, {})
-            if words:
-                texts[cell["id"], part] = words
-    return texts
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    return {(cell["id"], part): "".join(holder[key]) for cell in cells for part, holder, key in spots(cell)}
 
 
 def headings(path: Path) -> list[str]:
@@ -133,6 +134,14 @@ def source(path: Path) -> Path:
 
 
 # Composing what is read in Chinese
+
+
+def languages() -> list[str]:
+    """Which languages are built: LANGUAGES, "en", "zh" or both; ends the program with a sentence at anything else."""
+    wanted = os.environ.get("LANGUAGES", "en").replace(",", " ").split()
+    if not wanted or set(wanted) - {"en", "zh"}:
+        raise SystemExit(f"LANGUAGES: expected en, zh or en,zh; got {','.join(wanted)!r}")
+    return sorted(set(wanted))  # the Chinese pages come to lie among the English ones
 
 
 def chosen(arguments: list[str]) -> str:
@@ -182,16 +191,9 @@ def notebook(path: Path, language: str) -> dict:
     if language == "en":
         return book
     for cell in book["cells"]:
-        if cell["cell_type"] == "markdown":
-            cell["source"], more = chinese("".join(cell["source"]), known)
+        for part, holder, key in spots(cell):
+            holder[key], more = chinese("".join(holder[key]), known, mark="" if part else MARK)
             missing += more
-        for *above, last in PARTS.values():
-            place = cell["metadata"]
-            for key in above:
-                place = place.get(key, {})
-            if last in place:
-                place[last], more = chinese(place[last], known, mark="")
-                missing += more
     first = next(cell for cell in book["cells"] if cell["cell_type"] == "markdown")
     first["source"] = banner(first["source"], missing)
     return book

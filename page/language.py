@@ -6,7 +6,6 @@ tags, with {} for what changes; `scripts.yml`, by file, fragments of scripts; ea
 
 from __future__ import annotations
 
-import os
 import re
 from functools import cache
 from html import escape, unescape
@@ -16,7 +15,7 @@ from urllib.parse import urljoin
 import yaml
 from docutils import nodes
 
-from page.edition import WORDS, headings, source
+from page.edition import WORDS, headings, languages, source
 from page.theme import change_pages
 
 OTHER = {
@@ -106,7 +105,7 @@ def keep_anchors(app, doctree) -> None:
 
 def add_switch(app, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Puts the way to the same page in the other language into the header, and tells search engines of it."""
-    if doctree is None or "header_buttons" not in context or "," not in os.environ.get("LANGUAGES", ""):
+    if doctree is None or "header_buttons" not in context or len(languages()) < 2:
         return
     tag, name, place = OTHER[app.config.language]
     page = place.format(f"{pagename}.html")

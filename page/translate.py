@@ -1,7 +1,9 @@
 """For who translates: what is missing, and what a translation must keep of its source.
 
-python -m page.translate new 05      what chapter 05 has no translation for, in the form of its file, in English
-python -m page.translate check       what breaks its source, and how much of each page is missing
+    python -m page.translate new 05      what chapter 05 has no translation for, in the form of its file, in English
+    python -m page.translate check       what breaks its source, and how much of each page is missing
+
+Both read the files of `book/zh`, as `page/edition.py` does.
 """
 
 from __future__ import annotations
@@ -100,7 +102,10 @@ def check(path: Path) -> tuple[list[str], list[str]]:
 
 def new(stem: str) -> None:
     """Prints what a page has no translation for."""
-    path = next(each for each in (*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")))
+    paths = [*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")]
+    if not paths:
+        raise ValueError(f"expected a chapter's number or a page's name, such as 05 or intro; got {stem!r}")
+    path = paths[0]
     known = {*translations(path)}
     for (cell, part), text in units(path).items():
         if todo := [each for each in paragraphs(text) if digest(each) not in known and is_prose(each)]:
@@ -116,23 +121,20 @@ def main() -> int:
             new(stem)
             return 0
         case ["check", *stems]:
-            paths = [
-                each for each in sorted(WORDS.glob("*.md")) if not stems or each.stem.startswith(tuple(stems))
-            ]
-            found = {path.name: check(path) for path in paths}
-            for name, (wrong, missing) in found.items():
-                print(
-                    "\n".join(
-                        [
-                            *(f"{name}: {each}" for each in wrong),
-                            f"{name}: {len(missing)} paragraphs are missing",
-                        ]
-                    )
-                )
-            return int(any(wrong for wrong, _ in found.values()))
+            bad = False
+            for path in sorted(WORDS.glob("*.md")):
+                if not stems or path.stem.startswith(tuple(stems)):
+                    wrong, missing = check(path)
+                    bad |= bool(wrong)
+                    for each in [*wrong, f"{len(missing)} paragraphs are missing"]:
+                        print(f"{path.name}: {each}")
+            return int(bad)
     print(__doc__)
     return 2
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except ValueError as error:
+        sys.exit(str(error))

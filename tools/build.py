@@ -31,7 +31,11 @@ from tools.depends import PACKAGES, depends_on
 
 BUILD = HTML.parent
 CACHE = BUILD / ".jupyter_cache"
-CHINESE = BUILD / "zh"  # what the Chinese pages are built from
+SOURCES = {
+    "en": ROOT,
+    "zh": BUILD / "zh",
+}  # what the pages of each language are built from, and where they lie then
+SITES = {"en": HTML, "zh": HTML / "zh"}
 STATE = BUILD / "state.json"
 KEYS = BUILD / "keys.json"  # of every notebook in the cache, what it depended on when it ran
 TIMEOUT = 300  # seconds a cell may take
@@ -48,14 +52,6 @@ def digest(paths) -> str:
             content = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else "missing"
             hashed.update(f"{file.relative_to(ROOT)} {content}\n".encode())
     return hashed.hexdigest()
-
-
-def languages() -> list[str]:
-    """Which of the book's languages are built."""
-    wanted = os.environ.get("LANGUAGES", "en").replace(",", " ").split()
-    if not wanted or set(wanted) - {"en", "zh"}:
-        raise ValueError(f"LANGUAGES: expected en, zh or en,zh, got {','.join(wanted)!r}")
-    return wanted
 
 
 def data_at_hand() -> str:
@@ -79,11 +75,13 @@ def chapter_key(path: Path) -> str:
     return hashlib.sha256((digest(depends_on(path, ROOT)) + surroundings()).encode()).hexdigest()
 
 
-def fingerprints() -> dict[str, str]:
-    """Hashes of the packages and what lies around it, of the site's settings, and of the pages."""
+def fingerprints(language: str) -> dict[str, str]:
+    """Hashes of the packages and what lies around it, of the site's settings, and of the pages in a language."""
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
-    pages += [edition.WORDS] * ("zh" in languages())
     settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "page")]
+    if language == "zh":
+        pages += edition.WORDS.glob("*.md")
+        settings += edition.WORDS.glob("*.yml")  # words of all pages
     settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
     package = [file for name in PACKAGES for file in (ROOT / name).rglob("*") if file.is_file()]
     settings += [file for file in package if file.suffix == ".js"]  # for the pages; no notebook runs it
@@ -104,8 +102,10 @@ def toc_pages() -> list[str]:
 
 def missing_pages() -> list[str]:
     """The pages of the table of contents that have no HTML."""
-    folders = [HTML / ("" if language == "en" else language) for language in languages()]
-    return [p for folder in folders for p in ["index", *toc_pages()] if not (folder / f"{p}.html").is_file()]
+    sites = [SITES[language] for language in edition.languages()]
+    return [
+        page for site in sites for page in ["index", *toc_pages()] if not (site / f"{page}.html").is_file()
+    ]
 
 
 def kernel_environment(notebooks: int) -> dict[str, str]:
@@ -207,44 +207,48 @@ def run_notebooks() -> bool:
     return not failures
 
 
-def build_pages(source: Path, everything: bool) -> int:
-    """Runs Jupyter Book on a folder and returns its exit status."""
+def build_pages(language: str, everything: bool) -> int:
+    """Runs Jupyter Book for a language and returns its exit status."""
+    source, site = SOURCES[language], SITES[language]
+    if language == "zh":
+        edition.compose(source, CACHE)
     jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
     command = [jupyter_book, "build", str(source), "-W", "--keep-going", "-n", *["--all"] * everything]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}).returncode
+    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}).returncode
+    if language == "zh" and not status:
+        shutil.rmtree(site, ignore_errors=True)
+        shutil.copytree(source / "_build" / "html", site)
+    return status
 
 
 def main() -> int:
     """Builds what changed and returns the exit status."""
     start = time.perf_counter()
-    found = fingerprints()
+    languages = edition.languages()
+    found = {language: fingerprints(language) for language in languages}
     last = json.loads(STATE.read_text()) if STATE.exists() else {}
-    if found == last and not missing_pages():
-        print(f"Nothing changed. The book is at {HTML / 'index.html'}")
+    index = SITES[languages[0]] / "index.html"
+    if found.items() <= last.items() and not missing_pages():
+        print(f"Nothing changed. The book is at {index}")
         return 0
     STATE.unlink(missing_ok=True)  # until this build is done, the last one is not known to be good
     BUILD.mkdir(exist_ok=True)
     if not run_notebooks():
         print("\nThe book was not built: a notebook failed (see above).")
         return 1
-    everything = any(found[part] != last.get(part) for part in ("code", "settings"))
     status = 0
-    if "en" in languages():
-        status = build_pages(ROOT, everything)
-    if "zh" in languages() and not status:
-        edition.compose(CHINESE, CACHE)
-        status = build_pages(CHINESE, everything)
-        if not status:
-            shutil.rmtree(HTML / "zh", ignore_errors=True)
-            shutil.copytree(CHINESE / "_build" / "html", HTML / "zh")
+    for language in languages:
+        before = last.get(language, {})
+        changed = any(found[language][part] != before.get(part) for part in ("code", "settings"))
+        status = status or build_pages(language, everything=changed)
     if status or missing_pages():
         gone = ", ".join(missing_pages())
         print(f"\nThe book was not built: {f'no page for {gone}' if gone else 'see the warnings above'}.")
         return status or 1
-    if fingerprints() == found:
-        STATE.write_text(json.dumps(found, indent=1))
+    if {language: fingerprints(language) for language in languages} == found:
+        STATE.write_text(json.dumps(last | found, indent=1))
     seconds = time.perf_counter() - start
-    print(f"\nBuilt {len(toc_pages())} pages in {seconds:.0f} s: open {HTML / 'index.html'}")
+    print(f"\nBuilt {len(toc_pages())} pages in {seconds:.0f} s: open {index}")
     return 0
 
 
