@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import replace
+import shutil
 
 import numpy as np
 import pytest
@@ -14,10 +14,11 @@ from toys import DATA, only, row, toy
 from vitlib.files import read_json, write_json
 from vitworkshop.studies import board as boards
 from vitworkshop.studies.admission import why_not
-from vitworkshop.studies.choosing import at_edge, to_try, trials
+from vitworkshop.studies.choosing import at_edge, choice, to_try, trials
 from vitworkshop.studies.claim import MATTERS, MATTERS_NOT, OPEN, SEEDS, Claim, hold, rates_of
 from vitworkshop.studies.rows import machine, read_study
 from vitworkshop.studies.runner import run_study
+from vitworkshop.studies.study import Turn
 
 
 def runs_of(**scores) -> list[dict]:
@@ -219,16 +220,64 @@ def test_rates_are_tried_until_the_best_lies_between_others(best, tried, edge):
 
 def test_no_rate_is_tried_twice_and_one_is_enough_where_there_is_one():
     assert to_try(["pixels"], {"pixels": 0.5}) == [] and to_try(["pixels"], {}) == ["pixels"]
-    assert to_try(list(GRID), dict.fromkeys(GRID[1:4], 0.5)) == []  # level: the one in the middle is the best
+
+
+def test_what_noise_alone_tells_apart_is_a_plateau():
+    level = dict.fromkeys(GRID[1:4], 0.5)
+    assert to_try(list(GRID), level) == [GRID[0], GRID[4]]  # who knows what lies beyond
+    assert to_try(list(GRID), level | dict.fromkeys(GRID, 0.5)) == []
+    assert choice(list(GRID), level) == GRID[2]
+    scores = dict(zip(GRID, (0.40, 0.751, 0.757, 0.7525, 0.97), strict=True))
+    tried = {name: scores[name] for name in GRID[1:4]}
+    assert to_try(list(GRID), tried, 0.01) == [GRID[0], GRID[4]] and to_try(list(GRID), tried, 0.005) == [
+        GRID[4]
+    ]
+    assert choice(list(GRID), scores, 0.01) == GRID[4] and choice(list(GRID), tried, 0.01) == GRID[2]
+    assert (
+        choice(list(GRID), {GRID[1]: 0.5, GRID[2]: 0.505}, 0.01) == GRID[2]
+    )  # of two in the middle the better
+
+
+def test_ways_have_their_turns_and_some_take_the_rate_of_another():
+    ways = {f"{way}, lr={rate}": {} for way in ("a", "b", "c") for rate in (1, 2, 3)}
+    turns = (Turn("a", (0, 1)), Turn("b", (0,), rate_from="a"), Turn("c", (0,)), Turn("a", (2,)))
+    study = toy(variants=ways, choosing=(7,), seeds=(0, 1, 2), turns=turns)
+    best, runs, order = {"a": "2", "c": "3"}, [], []
+    while new := [trial for trial in trials(study, study.seeds, runs) if trial not in order]:
+        order += new
+        runs += [row(name, seed, 1.0 if best.get(name[0]) == name[-1] else 0.5) for name, seed in new]
+    tried = [(f"a, lr={rate}", 7) for rate in (1, 2, 3)]
+    judged = [("a, lr=2", 0), ("a, lr=2", 1), ("b, lr=2", 0)]
+    assert order[:6] == tried + judged and order[-2:] == [("c, lr=3", 0), ("a, lr=2", 2)] and len(order) == 11
+
+
+def test_a_file_of_results_alone_is_enough_to_go_on(file):
+    for folder in file.parent.glob("*-s*"):
+        shutil.rmtree(folder)
+    before = json.loads(file.read_text())["runs"]
+    with only(stems=toy(**PEAKED, run=None)):  # nothing is run
+        run_study("stems", DATA, file.parent, seeds=(0, 1), progress=False)
+    assert json.loads(file.read_text())["runs"] == before
+
+
+def peaked(machine: str):
+    """A run of a study of GRID whose rate in the middle is the best."""
+
+    def run_on(study, variant, seed, job):
+        own = {"changes": study.variants[variant], "hardware": machine, "precision": "fp32"}
+        return [row(variant, seed, 0.9 if variant == GRID[2] else 0.5) | own]
+
+    return run_on
+
+
+PEAKED = {"variants": {**{name: {"lr": 1} for name in GRID}, "pixels": {}}, "choosing": (7,), "seeds": (0, 1)}
 
 
 def test_a_study_whose_seeds_choose_runs_them_first_and_then_the_best_alone(tmp_path):
-    study = toy(variants={**{name: {"lr": 1} for name in GRID}, "pixels": {}}, choosing=(7,), seeds=(0, 1))
-    with only(stems=study):
+    with only(stems=toy(**PEAKED, run=peaked("A"))):
         result = run_study("stems", DATA, tmp_path, seeds=(0, 1), progress=False)
     order = [(run["variant"], run["seed"]) for run in result["runs"]]
     assert [name for name, seed in order if seed == 7] == list(GRID[1:4]) and result["finished"]
-    # toys are equal: the one in the middle
     assert {name for name, seed in order if seed != 7} == {"pixels", GRID[2]}
     assert result["summary"].keys() == {"pixels", GRID[2]}
 
@@ -239,14 +288,7 @@ def test_a_study_whose_seeds_choose_runs_them_first_and_then_the_best_alone(tmp_
 @pytest.fixture
 def file(tmp_path):
     """The file of a study with two seeds, and one that chooses."""
-    study = toy(variants={**{name: {"lr": 1} for name in GRID}, "pixels": {}}, choosing=(7,), seeds=(0, 1))
-
-    def run_on(study, variant, seed, job):
-        return [
-            row(variant, seed) | {"changes": study.variants[variant], "hardware": "A", "precision": "fp32"}
-        ]
-
-    with only(stems=replace(study, run=run_on)):
+    with only(stems=toy(**PEAKED, run=peaked("A"))):
         run_study("stems", DATA, tmp_path, seeds=(0, 1), progress=False)
         yield tmp_path / "stems.json"
 
@@ -285,6 +327,7 @@ def test_a_seed_stays_on_one_machine(file):
     """Whoever goes on elsewhere is told so before anything is run; how many threads it has is no matter."""
     (last,) = [path for path in file.parent.glob("a*-s1/rows.json")]
     last.unlink()
+    file.unlink()
     with pytest.raises(
         ValueError, match="the row 'pixels, seed 1' ran on A, and this is .*; one seed stays on one"
     ):

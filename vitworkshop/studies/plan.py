@@ -19,7 +19,7 @@ from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import default_fields, recipe
 from vitworkshop.studies.choosing import trials
 from vitworkshop.studies.registry import STUDIES, find
-from vitworkshop.studies.rows import machine, seal
+from vitworkshop.studies.rows import block, check_rows, machine, seal
 from vitworkshop.studies.study import Job, Study
 
 SHARED = ("hardware", "precision")  # of a row: what stands once in a file of results
@@ -88,13 +88,14 @@ class Plan:
             return rows
 
     def check_machine(self, todo: list[Trial]) -> None:
-        """Refuse to go on here with a seed that another machine began, where its runs are compared with one another."""
-        here, seeds = self.header["hardware"], {seed for _, seed in todo}
+        """Refuse to go on here with what another machine began, where runs are compared with one another."""
+        here, blocks = self.header["hardware"], {block(*trial, self.study) for trial in todo}
         for (variant, seed), rows in self.done.items() if self.study.choosing else ():
-            if seed in seeds and machine(there := rows[0]["hardware"]) != machine(here):
+            there = rows[0]["hardware"]
+            if block(variant, seed, self.study) in blocks and machine(there) != machine(here):
                 raise ValueError(
                     f"{self.name}: the row {f'{variant}, seed {seed}'!r} ran on {there}, and this is {here}; one seed "
-                    f"stays on one machine: go on there, or delete the folders {self.job.out}/*-s{seed}"
+                    f"stays on one machine: go on there, or take another folder with --out"
                 )
 
     def collect(self) -> None:
@@ -106,6 +107,17 @@ class Plan:
             name, _, seed = path.parent.name.rpartition("-s")
             if name in names and seed.isdecimal() and (trial := (names[name], int(seed))) not in self.done:
                 self.done[trial] = read_rows(path, self.identity(trial[0]), self.defaults)
+
+    def written(self) -> dict[Trial, list[dict]]:
+        """The rows of the file of results, by the trial that gave them: with it alone a study goes on elsewhere."""
+        result, found = read_json(self.path, DELETE), {}
+        check_rows(result["runs"], self.study, self.study.metric, self.path)
+        shared = {key: result[key] for key in SHARED}
+        for row in result["runs"]:
+            own = {key: part for key, part in row.items() if key not in ("seal", "run")}
+            own |= {key: part for key, part in shared.items() if key not in row}
+            found.setdefault((row.get("run", row["variant"]), row["seed"]), []).append(own)
+        return found
 
     def write(self) -> dict:
         """Write what is known so far, by all runners in this folder."""
@@ -231,8 +243,12 @@ def make_plans(
             raise ValueError(
                 f"{out} holds the study {others[0]!r}; give {name!r} a folder of its own with --out"
             )
-        if plan.path.exists() and (differs := plan.mismatch(read_json(plan.path, DELETE))):
-            raise ValueError(f"{plan.path} was made otherwise ({differs}); take another folder with --out")
+        if plan.path.exists():
+            if differs := plan.mismatch(read_json(plan.path, DELETE)):
+                raise ValueError(
+                    f"{plan.path} was made otherwise ({differs}); take another folder with --out"
+                )
+            plan.done |= plan.written()
         plan.collect()
         plans.append(plan)
     return plans

@@ -14,7 +14,7 @@ CHAPTERS = {
     "04": "resolution",
     "06": "norm-order residuals",
     "07": "readout pooling",
-    "10": "recipe-ladder minutes clinic",
+    "10": "parts recipe-ladder minutes clinic",
     "11": "crossover crossover-shifted data-size",
     "12": "deeper shape",
     "16": "transfer",

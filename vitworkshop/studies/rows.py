@@ -31,13 +31,18 @@ def machine(hardware: str) -> str:
     return hardware.rpartition(", ")[0] or hardware
 
 
+def block(variant: str, seed: int, study: Study) -> tuple[str, int]:
+    """What is compared with one another: all ways with a seed that judges; with one that chooses, a way's rates."""
+    return variant.rpartition(", lr=")[0] if seed in study.choosing else "", seed
+
+
 def check_rows(rows: list[dict], study: Study, metric: str, where: object) -> None:
     """Refuse rows that were edited, belong to no variant, stand twice, lack their number or share no machine.
 
     Raises:
-        ValueError: It names the first such row. One machine is asked for each seed of a study whose seeds choose.
+        ValueError: It names the first such row. What a study whose seeds choose compares ran on one machine.
     """
-    seen, first = set(), {}  # of each seed: where it ran first
+    seen, first = set(), {}  # of what is compared: where it ran first
     for row in rows:
         wrong, name = "", row.get("run", row.get("variant"))
         if "seal" in row and seal(row) != row:
@@ -51,7 +56,7 @@ def check_rows(rows: list[dict], study: Study, metric: str, where: object) -> No
         elif study.choosing and row.get("changes") != json.loads(json.dumps(study.variants[name])):
             wrong = f"was run with {row.get('changes')}, the variant is {study.variants[name]}"
         elif study.choosing:
-            there = first.setdefault(row["seed"], row["hardware"])
+            there = first.setdefault(block(name, row["seed"], study), row["hardware"])
             if machine(there) != machine(row["hardware"]):
                 wrong = f"ran on {row['hardware']}, the rest of its seed on {there}"
         if wrong:

@@ -138,6 +138,15 @@ def make_row(
 
 
 @dataclass(frozen=True)
+class Turn:
+    """A way to train, when it is its turn: its learning rate is chosen, then these seeds judge."""
+
+    way: str
+    seeds: tuple[int, ...]
+    rate_from: str = ""  # an earlier way, whose rate this one takes; "" where it has a search of its own
+
+
+@dataclass(frozen=True)
 class Study:
     """Runs that differ in one thing, repeated over seeds."""
 
@@ -147,6 +156,8 @@ class Study:
     base: Recipe | None = QUICK  # what they share; None where no recipe is followed
     seeds: tuple[int, ...] = (0, 1, 2)
     choosing: tuple[int, ...] = ()  # seeds that choose learning rates and judge nothing; see `choosing`
+    noise: float = 0.0  # of the metric: rates that differ by no more are level
+    turns: tuple[Turn, ...] = ()  # the ways, one after another; all at once where it is empty
     source: str = ""  # where the paper asks this
     data: str = "auto"  # the data set, unless the caller names another
     sample: Callable[[], Dataset] | None = None  # of its own drawings, where each run draws them
