@@ -72,7 +72,7 @@ def _grade(args: argparse.Namespace, out: Path) -> None:
 
 def _capstone(args: argparse.Namespace, out: Path) -> None:
     """evaluate a folder of checkpoints"""
-    grade = lambda: capstone.grade_capstone(args.folder, args.data, kept(out, args.seed)["seed"])  # noqa: E731
+    grade = lambda: capstone.grade_capstone(args.folder, args.data, kept(out, args.seed)["seed"])
     _report(args, out, capstone.WORK, grade)
 
 

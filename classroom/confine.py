@@ -110,8 +110,8 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     if machine is None:
         return False
     column, arch = machine
-    load = lambda at: (0x20, 0, 0, at)  # noqa: E731 - of {int nr, u32 arch, u64 ip, u64 args[6]}
-    end = lambda what: (0x06, 0, 0, what)  # noqa: E731
+    load = lambda at: (0x20, 0, 0, at)  # of {int nr, u32 arch, u64 ip, u64 args[6]}
+    end = lambda what: (0x06, 0, 0, what)
     code = [load(4), (0x15, 1, 0, arch), end(KILL), load(0), (0x35, 0, 1, 0x40000000), end(EPERM)]
     for numbers in DENIED.values():
         if numbers[column] is not None:

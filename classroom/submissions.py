@@ -144,7 +144,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
         raise ValueError("expected a zip of some files, got more: hand in the .ipynb alone")
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            order = lambda info: (bool(NOTEBOOK.search(info.filename)), info.date_time, info.filename)  # noqa: E731
+            order = lambda info: (bool(NOTEBOOK.search(info.filename)), info.date_time, info.filename)
             for info in sorted(archive.infolist(), key=order)[-FILES:]:
                 name = shown(info.filename)
                 if info.is_dir() or HIDDEN.search(name):

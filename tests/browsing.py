@@ -6,6 +6,7 @@ A test file takes `needs_browser` for its `pytestmark`: without Chrome or Chromi
 
 import contextlib
 import re
+from pathlib import Path
 
 import pytest
 
@@ -160,3 +161,10 @@ def check_map(tab, width: int) -> None:
     assert [each["shape"] for each in found] == maps * (["tall"] if width < 700 else ["wide"]), found
     for each in found:
         assert each["fits"] and not each["small"] and not each["out"], each
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The text of axe-core, as its package brings it."""
+    package = pytest.importorskip("axe_playwright_python")
+    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ import signal
 import sys
 
 import pytest
-from browsing import address, browser, visited  # noqa: F401 - fixtures
+from browsing import address, axe, browser, visited  # noqa: F401 - fixtures
 from hypothesis import HealthCheck, settings
 
 # A shell that runs the tests in the background ignores Ctrl-C, and so would they and the processes that they interrupt.

@@ -264,7 +264,7 @@ def refused_or_equal(path, raw: bytes, read, whole) -> int:
 def test_damaged_checkpoints(tmp_path):
     weights = train(tmp_path)
     path = tmp_path / "checkpoint.pt"
-    same = lambda found: all(torch.equal(found[key], weights[key]) for key in weights)  # noqa: E731
+    same = lambda found: all(torch.equal(found[key], weights[key]) for key in weights)
     assert refused_or_equal(path, path.read_bytes(), lambda: train(tmp_path), same) > 1.7 * COUNT
 
 
@@ -278,7 +278,7 @@ def test_damaged_weights_and_cards(tmp_path):
         unharmed = all(torch.equal(found[0].state_dict()[key], weights[key]) for key in weights)
         return unharmed and card.items() <= found[1].items()
 
-    read = lambda: vl.load_pretrained("tiny", tmp_path)  # noqa: E731
+    read = lambda: vl.load_pretrained("tiny", tmp_path)
     assert refused_or_equal(path, path.read_bytes(), read, same) == 2 * COUNT
     path = tmp_path / "tiny.json"
     assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
@@ -288,8 +288,8 @@ def test_damaged_weights_and_cards(tmp_path):
 def test_damaged_results(tmp_path, name):
     result = vl.load_results(name)
     path = write_json(tmp_path / f"{name}.json", result)
-    read = lambda: vl.load_results(name, tmp_path)  # noqa: E731
-    same = lambda found: result.items() <= found.items()  # a turned bit in the word "checksum" adds a word  # noqa: E731
+    read = lambda: vl.load_results(name, tmp_path)
+    same = lambda found: result.items() <= found.items()  # a turned bit in the word "checksum" adds a word
     assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
 
 
@@ -297,7 +297,7 @@ def test_damaged_rows_of_a_finished_run(tmp_path):
     about = {"study": "toy", "seed": 0}
     rows = [{"seed": i, "final": {"val_accuracy": 0.1 * i}} for i in range(9)]
     path = write_json(tmp_path / "rows.json", {"about": about, "rows": rows})
-    read = lambda: read_rows(path, about, {})  # noqa: E731
+    read = lambda: read_rows(path, about, {})
     assert refused_or_equal(path, path.read_bytes(), read, lambda found: found == rows) > 1.9 * COUNT
 
 
@@ -315,7 +315,7 @@ def test_damaged_archives(tmp_path, monkeypatch):
         finally:
             assert not list(root.rglob("*.bin")) or read_again() == whole  # nothing, or all of it
 
-    read_again = lambda: [(root / FOLDER / name).read_bytes() for name in FILES]  # noqa: E731
+    read_again = lambda: [(root / FOLDER / name).read_bytes() for name in FILES]
     path.write_bytes(raw)
     whole = [records(seed).tobytes() for seed in range(len(FILES))]
     assert [file.read_bytes() for file in sorted(fetch().iterdir())] == whole

@@ -1,7 +1,5 @@
 """The built book for those who use no mouse, no eyes or no scripts: axe-core, the focus, names, touch, colours."""
 
-from pathlib import Path
-
 import pytest
 from browsing import PAGES, built, needs_browser, opened, show, unscripted
 
@@ -45,13 +43,6 @@ def faults(tab, colours: bool) -> list[str]:
             .flatMap(each => each.nodes.map(node => `${each.id}: ${node.html.slice(0, 120)}`))""",
         [rules, LIGHTER],
     )
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """The text of axe-core, as its package brings it."""
-    package = pytest.importorskip("axe_playwright_python")
-    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", [*PAGES, *CHINESE])

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 from browsing import built, needs_browser, opened, show, unscripted
-from test_browser_access import axe  # noqa: F401  (a fixture)
 
 import vitlib as vl
 from page.address import ROOT
@@ -70,7 +69,7 @@ def test_nothing_goes_wrong_and_nothing_is_asked_for(woken):
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)])
-def test_axe_finds_nothing_serious_in_them_and_they_stay_inside_the_page(woken, axe, width, dark):  # noqa: F811
+def test_axe_finds_nothing_serious_in_them_and_they_stay_inside_the_page(woken, axe, width, dark):
     """With colours, folded parts open."""
     tab, _, names = woken
     show(tab, dark=dark, width=width)

@@ -149,8 +149,8 @@ def test_parts_count_and_every_task_has_a_section():
 )
 def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
     path = tmp_path / "hand.csv"
-    rows = lambda words="Because.": [row(words=words), row("ben", "named", 0, words)]  # noqa: E731
-    open_ = lambda: json.loads((tmp_path / "last-1.json").read_text())["open"]  # noqa: E731
+    rows = lambda words="Because.": [row(words=words), row("ben", "named", 0, words)]
+    open_ = lambda: json.loads((tmp_path / "last-1.json").read_text())["open"]
     written(tmp_path, *rows())
     path.unlink()
     assert hand.add_rows(path, open_()) == 2

@@ -93,11 +93,6 @@ def test_a_translation_has_its_english(file):
         assert "{}" not in key or chinese.format(*["?"] * key.count("{}"))
 
 
-def test_the_room_is_small():
-    lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in CHAPTER_FILES)
-    assert lines <= 31 * len(ENTRIES), f"{lines / len(ENTRIES):.1f} lines an exercise"
-
-
 # --- the chapters -----------------------------------------------------------------------------------------------
 
 

@@ -145,7 +145,7 @@ def test_run_has_the_format(data, tiny, tmp_path):
 def test_a_change_is_a_methods_minus_bicubics(model, pictures, monkeypatch):
     monkeypatch.setattr(resolution, "SIZES", ((12, 20),))
     monkeypatch.setattr(resolution, "MORE_SIZES", ())
-    right = lambda *_: torch.arange(30) < (16 if len(_) > 3 else 10)  # noqa: E731 - of bicubic, no method is named
+    right = lambda *_: torch.arange(30) < (16 if len(_) > 3 else 10)
     monkeypatch.setattr(resolution, "read_at", right)
     rows = resolution.read_model(model, Dataset(*pictures), "tiny", 0, False)
     final = {row["method"]: row["final"] for row in rows}

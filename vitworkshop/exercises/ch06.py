@@ -98,16 +98,18 @@ EXERCISES["06.c"] = Exercise(
 )
 
 def two_norms():
-    pair, n, across = torch.tensor([[1, 3, 4, 5, 7], [13, 33, 43, 53, 73.0]]), 0, 0
+    pair = torch.tensor([[1, 3, 4, 5, 7], [13, 33, 43, 53, 73.0]])
+    n, across = 0, 0
     layer = (pair - pair.mean(1, keepdim=True)) / pair.std(1, correction=n, keepdim=True)
-    batch = (pair - pair.mean(across, keepdim=True)) / pair.std(across, correction=n, keepdim=True)
+    centred = pair - pair.mean(across, keepdim=True)
+    batch = centred / pair.std(across, correction=n, keepdim=True)
     return {"a": layer[0], "b": batch, "c": "LayerNorm"}
 EXERCISES["06.1"] = Exercise(
     two_norms,
     tol=5e-3,
     mistakes=[
-        ("73.0]]), 0, 0", "73.0]]), 1, 0", "the squares are divided by how many there are, not by one less"),
-        ("73.0]]), 0, 0", "73.0]]), 0, 1", "this is LayerNorm on both; BatchNorm takes a channel over the two tokens"),
+        ("n, across = 0, 0", "n, across = 1, 0", "the squares are divided by how many there are, not by one less"),
+        ("n, across = 0, 0", "n, across = 0, 1", "this is LayerNorm on both; BatchNorm takes a channel over the two tokens"),
         ("/ pair.std(1, correction=n, keepdim=True)", "/ pair.var(1, correction=n, keepdim=True)", "divided by the variance, not by its root"),
         ("/ pair.std(1, correction=n, keepdim=True)", "", "the mean is gone; the division is still to come"),
         ("/ pair.std(across, correction=n, keepdim=True)", "", "the mean is gone; the division is still to come"),

@@ -164,7 +164,8 @@ def cheaper():
     def macs(T, D, M, blocks):
         return blocks * (T * (4 * D**2 + 2 * D * M) + 2 * T**2 * D)
 
-    full, quarter, decoder = macs(197, 1024, 4096, 24), macs(50, 1024, 4096, 24), macs(197, 512, 2048, 8)
+    full, quarter = macs(197, 1024, 4096, 24), macs(50, 1024, 4096, 24)
+    decoder = macs(197, 512, 2048, 8)
     return full / (quarter + decoder)
 EXERCISES["17.5"] = Exercise(
     cheaper,
