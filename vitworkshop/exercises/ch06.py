@@ -100,7 +100,8 @@ EXERCISES["06.c"] = Exercise(
 def two_norms():
     pair = torch.tensor([[1, 3, 4, 5, 7], [13, 33, 43, 53, 73.0]])
     n, across = 0, 0
-    layer = (pair - pair.mean(1, keepdim=True)) / pair.std(1, correction=n, keepdim=True)
+    centred = pair - pair.mean(1, keepdim=True)
+    layer = centred / pair.std(1, correction=n, keepdim=True)
     centred = pair - pair.mean(across, keepdim=True)
     batch = centred / pair.std(across, correction=n, keepdim=True)
     return {"a": layer[0], "b": batch, "c": "LayerNorm"}
